@@ -88,17 +88,17 @@ def scores(path: Path, rounds: int) -> None:
     """The histogram of a column, against count, sum and maximum of the same column."""
     import duckdb
 
-    from confide.tables import Scored, open_table, score_histogram
+    from confide.tables import ScoreColumn, open_table, score_histogram
 
     with duckdb.connect() as reference, open_table(path) as table:  # one thread reads, two of ours count
         reference.execute(f"SET threads = {THREADS}")
         query = f"SELECT count(*), sum(score), max(score) FROM '{path}'"  # noqa: S608
         measured = {
             "DuckDB count, sum, max": lambda: reference.execute(query).fetchall(),
-            "histogram, 1000 candidates": lambda: score_histogram(table, Scored("score", "lac")),
-            "histogram, 4800 candidates": lambda: score_histogram(table, Scored("score")),
+            "histogram, 1000 candidates": lambda: score_histogram(table, ScoreColumn("score", "lac")),
+            "histogram, 4800 candidates": lambda: score_histogram(table, ScoreColumn("score")),
             "histogram, 1000 candidates, without Numba": with_numpy_alone(
-                lambda: score_histogram(table, Scored("score", "lac"))
+                lambda: score_histogram(table, ScoreColumn("score", "lac"))
             ),
         }
         report(measured, rounds)
@@ -106,9 +106,9 @@ def scores(path: Path, rounds: int) -> None:
 
 def scores_peak(path: Path, rounds: int) -> None:
     """Peak memory of the calibration alone."""
-    from confide.tables import Scored, calibrate_table
+    from confide.tables import ScoreColumn, calibrate_table
 
-    calibrate_table(path, Scored("score", "lac"), alpha=0.1, epsilon=1.0)
+    calibrate_table(path, ScoreColumn("score", "lac"), alpha=0.1, epsilon=1.0)
     print(f"  calibrate: peak {peak():,.0f} MB")
 
 
@@ -129,9 +129,9 @@ def lists(path: Path, rounds: int) -> None:
 
 
 def calibrate_lists(path: Path) -> None:
-    from confide.tables import Classified, calibrate_table
+    from confide.tables import ClassColumns, calibrate_table
 
-    released = calibrate_table(path, Classified("p", "y", tuple(range(1000))), alpha=0.1, epsilon=1.0)
+    released = calibrate_table(path, ClassColumns("p", "y", tuple(range(1000))), alpha=0.1, epsilon=1.0)
     released.save(path.with_suffix(".json"), overwrite=True)
 
 
@@ -150,10 +150,10 @@ def write_aps_sets(path: Path) -> None:
 
 
 def write_sets_of(path: Path, calibration: "Calibration") -> None:
-    from confide.tables import Classified, predict_table
+    from confide.tables import ClassColumns, predict_table
 
     sets = path.with_suffix(".sets.parquet")
-    predict_table(path, Classified("p", classes=tuple(range(1000))), calibration, sets, overwrite=True)
+    predict_table(path, ClassColumns("p", classes=tuple(range(1000))), calibration, sets, overwrite=True)
 
 
 def lists_calibrate_peak(path: Path, rounds: int) -> None:
@@ -173,7 +173,7 @@ def lists_aps_sets_peak(path: Path, rounds: int) -> None:
 
 def postgres(rows: int, rounds: int) -> None:
     """The histogram of a column in a separate server, against count, sum and maximum of the same column."""
-    from confide.tables import Scored, open_table, score_histogram
+    from confide.tables import ScoreColumn, open_table, score_histogram
     from tests.tables.postgres_server import OWNER, READER, binaries, running
 
     if not rows or binaries() is None:
@@ -191,8 +191,8 @@ def postgres(rows: int, rounds: int) -> None:
                 "count, sum, max": lambda: connection.execute(
                     "SELECT count(*), sum(score), max(score) FROM t"
                 ).fetchall(),
-                "histogram, 1000 candidates": lambda: score_histogram(table, Scored("score", "lac")),
-                "histogram, 4800 candidates": lambda: score_histogram(table, Scored("score")),
+                "histogram, 1000 candidates": lambda: score_histogram(table, ScoreColumn("score", "lac")),
+                "histogram, 4800 candidates": lambda: score_histogram(table, ScoreColumn("score")),
             }
             report(measured, rounds)
         postgres_sets(server.url(OWNER), rows // 25, rounds)
@@ -201,7 +201,7 @@ def postgres(rows: int, rounds: int) -> None:
 def postgres_sets(url: str, rows: int, rounds: int) -> None:
     """Write sets next to the rows: of LAC by the server, of APS by this process, against reading the lists once."""
     import confide
-    from confide.tables import Classified, open_table, predict_table
+    from confide.tables import ClassColumns, open_table, predict_table
 
     with open_table(url, "pg_catalog.pg_class", write=True) as table:
         connection = table.backend.con
@@ -216,7 +216,7 @@ def postgres_sets(url: str, rows: int, rounds: int) -> None:
 
         def write(score: str) -> None:
             calibration = confide.calibrate([0.9] * 5000, 0.1, 10.0, score=score, candidates=candidates)
-            predict_table(table, Classified("p", classes=tuple(range(10))), calibration, out_table="sets")
+            predict_table(table, ClassColumns("p", classes=tuple(range(10))), calibration, out_table="sets")
             connection.execute("DROP TABLE sets")
 
         once = "SELECT count(*), sum((SELECT sum(x) FROM unnest(p) AS x)) FROM lists"

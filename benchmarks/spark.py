@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.small import small
-from confide.tables import Classified, Scored, score_histogram
+from confide.tables import ClassColumns, ScoreColumn, score_histogram
 from confide.tables.spark import open_session
 from tests.tables.spark_cluster import standalone_cluster
 
@@ -78,9 +78,9 @@ def measure(folder: Path, master: str) -> dict[str, float]:
             "Spark's own count, sum and max": lambda: (
                 session.read.parquet(str(folder / "scores")).selectExpr(*figures).collect()
             ),
-            "scores, in Java": lambda: score_histogram(scores, Scored("score", "lac")),
-            "LAC of lists, in Java": lambda: score_histogram(lists, Classified("p", "y", classes)),
-            "APS of lists, in Python": lambda: score_histogram(lists, Classified("p", "y", classes, "aps")),
+            "scores, in Java": lambda: score_histogram(scores, ScoreColumn("score", "lac")),
+            "LAC of lists, in Java": lambda: score_histogram(lists, ClassColumns("p", "y", classes)),
+            "APS of lists, in Python": lambda: score_histogram(lists, ClassColumns("p", "y", classes, "aps")),
         }
         found = {}
         for name, call in calls.items():

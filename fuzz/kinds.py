@@ -171,7 +171,7 @@ def _counting_plan_holds(read: Any) -> None:
 
 def _labels_hold(read: Any) -> None:
     assert 0 < read.epsilon <= 30
-    assert 1 / read.width < read.truth < 1 or read.epsilon < 1e-5
+    assert 1 / read.width < read.probability_unchanged < 1 or read.epsilon < 1e-5
 
 
 def _report_holds(read: Any) -> None:

@@ -20,7 +20,7 @@ from confide.ledger.events import ChargedEvent, FollowedEvent, KeyedEvent, Limit
 from confide.planning import ClassShift
 from confide.releases import Release
 from confide.sets import coverage_from_counts
-from confide.tables import Classified, People, Regressed, Scored
+from confide.tables import ClassColumns, ContributionBound, ScoreColumn, TargetColumns
 from confide.warehouse import CountingPlan
 from confide.watching import Watch
 from fuzz.source import with_checksum
@@ -194,13 +194,15 @@ def statements() -> tuple[Any, ...]:
 def plans() -> tuple[CountingPlan, ...]:
     """Valid plans of every kind."""
     few = {"candidates": Candidates.unit(12)}
-    classes = Classified("p_*", "y", ("a", "b"))
+    classes = ClassColumns("p_*", "y", ("a", "b"))
     return (
-        CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, **few),
-        CountingPlan.of(classes, 0.1, 1.0, by="g", groups=["n", 7], people=People("who", 2, ("visit",)), **few),
+        CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, **few),
+        CountingPlan.of(
+            classes, 0.1, 1.0, by="g", groups=["n", 7], people=ContributionBound("who", 2, ("visit",)), **few
+        ),
         CountingPlan.of(classes, 0.1, 1.0, by_class=True, skip_incomplete=True, **few),
-        CountingPlan.of(Regressed(("f", "g"), "t", "cqr_sides"), 0.1, None, rho=0.5, **few),
-        CountingPlan.of(Regressed("f", "t"), [0.1, 0.2], 1.0, neighbors="replace_one", n=90, delta=0.1, **few),
+        CountingPlan.of(TargetColumns(("f", "g"), "t", "cqr_sides"), 0.1, None, rho=0.5, **few),
+        CountingPlan.of(TargetColumns("f", "t"), [0.1, 0.2], 1.0, neighbors="replace_one", n=90, delta=0.1, **few),
     )
 
 

@@ -83,4 +83,4 @@ def suited(candidates, score, alpha, epsilon=None, n=None, **options) -> confide
 def weighted_counts(scores, candidates, score, population, labels, weights) -> confide.ScoreHistogram:
     """The counts of weighted records, as a mechanism sees them."""
     asked = Request(alpha=0.1, epsilon=1.0, score=score, candidates=candidates, population=population)
-    return Scores({None: scores}, labels=labels, weights=weights).see(asked, candidates)[None]
+    return Scores({None: scores}, labels=labels, weights=weights).count(asked, candidates)[None]

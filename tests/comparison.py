@@ -27,7 +27,7 @@ from confide import Candidates, ScoreHistogram
 from confide.releases import LabelStatement
 from confide.scores import interval_score
 from confide.selection import noisy_counts, noisy_integer, select
-from confide.tables import Classified, Losses, People, Regressed, Scored, calibrate_table
+from confide.tables import ClassColumns, ContributionBound, LossColumns, ScoreColumn, TargetColumns, calibrate_table
 
 Asked = tuple[str, Callable[[], Any]]
 PUBLIC = {"neighbors": "replace_one"}
@@ -182,17 +182,17 @@ def tables() -> Iterator[Asked]:
     table, folder = pa.table(columns), Path(tempfile.mkdtemp())
     parquet.write_table(table, folder / "t.parquet")
     csv.write_csv(table, folder / "t.csv")
-    what, once = Classified("p_*", "y"), People("who", 1, ("v",))
+    what, once = ClassColumns("p_*", "y"), ContributionBound("who", 1, ("v",))
     kinds: dict[str, tuple[Any, dict[str, Any]]] = {
         "one": (what, {}), "levels": (what, {"alpha": [0.1, 0.2]}), "groups": (what, {"by": "g", "groups": ["n", "s"]}),
-        "classes": (what, {"by_class": True}), "residuals": (Regressed("f", "lo"), {}),
-        "scores": (Scored("w", "lac"), {}),
-        "sides": (Regressed(("lo", "hi"), "f", "cqr_sides"), {}), "people": (what, {"people": once}),
+        "classes": (what, {"by_class": True}), "residuals": (TargetColumns("f", "lo"), {}),
+        "scores": (ScoreColumn("w", "lac"), {}),
+        "sides": (TargetColumns(("lo", "hi"), "f", "cqr_sides"), {}), "people": (what, {"people": once}),
         "groups of people": (what, {"people": once, "by": "g", "groups": ["n", "s"]}), "by alone": (what, {"by": "g"}),
         "class weights": (what, {"class_weights": {"a": 1, "b": 2, "c": 0.5}}),
         "complete": (what, {"skip_incomplete": True}), "weights": (what, {"weights": "w", "weight_bound": 1}),
         "levels of groups": (what, {"alpha": [0.1, 0.2], "by_class": True}),
-        "losses": (Losses(("lo", "hi"), "l"), {}),
+        "losses": (LossColumns(("lo", "hi"), "l"), {}),
     }  # fmt: skip
     for source in (table, folder / "t.parquet", folder / "t.csv"):
         place = "memory" if source is table else Path(str(source)).suffix

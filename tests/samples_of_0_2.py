@@ -22,7 +22,7 @@ from confide.audit import Finding, Report
 from confide.candidates import Candidates
 from confide.ledger import Cost, Ledger
 from confide.releases import LabelStatement
-from confide.tables import Classified, Scored
+from confide.tables import ClassColumns, ScoreColumn
 from confide.warehouse import CountingPlan
 
 TESTS = Path(__file__).parent
@@ -45,9 +45,11 @@ def documents() -> dict[str, str]:
     y = (p.cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
     plain = confide.calibrate(confide.lac_score(p, y), 0.1, mechanism="none")
     old = confide.evaluate_sets(plain, p, y, groups=ward)
-    scored = CountingPlan.of(Scored("s"), "0.1", 1.0, candidates=Candidates.unit(20), n=400, neighbors="replace_one")
+    scored = CountingPlan.of(
+        ScoreColumn("s"), "0.1", 1.0, candidates=Candidates.unit(20), n=400, neighbors="replace_one"
+    )
     classes = CountingPlan.of(
-        Classified(("a", "b"), "y", ("a", "b")), Fraction(1, 5), 2.0, by="ward", groups=("n", "s")
+        ClassColumns(("a", "b"), "y", ("a", "b")), Fraction(1, 5), 2.0, by="ward", groups=("n", "s")
     )
     found = Finding("mine", "exact loss", 1.0, float("inf"), False, "n=6")
     spread = confide.calibrate(confide.lac_score(p, y), 0.1, 2.0, score="lac")

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.cli import main
-from confide.demo import CALIBRATION, TRAINING, digits, outcome, run
+from confide.demo import CALIBRATION, TRAINING, apply_threshold, digits, run
 from tests.files import read
 from tests.refused import refused
 
@@ -50,9 +50,9 @@ def test_the_story_states_what_is_in_the_files(demo):
     folder, story = demo
     released = confide.Calibration.load(folder / "calibration.json")
     data = digits()
-    private = outcome(data, released.threshold)
+    private = apply_threshold(data, released.threshold)
     scores = np.sort(confide.lac_score(data.probabilities, data.labels))
-    ordinary = outcome(data, float(scores[631 - 1]))  # ceil(701 * 0.9) = 631
+    ordinary = apply_threshold(data, float(scores[631 - 1]))  # ceil(701 * 0.9) = 631
     for each in (private, ordinary):
         found = each.coverage
         for words in (f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})", f"{each.threshold:.4f}"):
@@ -74,7 +74,7 @@ def test_the_report_is_of_the_released_calibration_and_the_new_images(demo):
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
     assert "<h1>Prediction sets for handwritten digits</h1>" in page
     assert (folder / "calibration.json").read_text(encoding="utf-8") in page
-    found = outcome(digits(), confide.Calibration.load(folder / "calibration.json").threshold)
+    found = apply_threshold(digits(), confide.Calibration.load(folder / "calibration.json").threshold)
     assert f"{100 * found.coverage.value:.4f}".rstrip("0")[:4] in page
     assert f"{found.sets.sizes.mean():.2f}" in page
     assert str(folder / "report.html") in story.replace("'", "")

@@ -15,8 +15,8 @@ from confide.cli import main
 from confide.cli.app import app
 from confide.errors import InputError
 from confide.support import column_order
-from confide.tables import Classified, Losses, Regressed, evaluate_table, predict_table, score_histogram
-from confide.tables.open_table import opened
+from confide.tables import ClassColumns, LossColumns, TargetColumns, evaluate_table, predict_table, score_histogram
+from confide.tables.open_table import as_open_table
 from confide.warehouse import CountingPlan
 from tests.refused import refused
 
@@ -176,27 +176,27 @@ TABLE = pa.table(
 
 
 def test_stars_and_classes_are_matched_by_name(tmp_path):
-    turned = Classified("p_*", "dx", TURNED)
-    counts = [score_histogram(TABLE, what).counts for what in (Classified("p_*", "dx"), turned)]
+    turned = ClassColumns("p_*", "dx", TURNED)
+    counts = [score_histogram(TABLE, what).counts for what in (ClassColumns("p_*", "dx"), turned)]
     np.testing.assert_array_equal(*counts)
-    found = [evaluate_table(TABLE, what, RELEASED) for what in (turned, Classified("p_*", "dx", NAMES))]
+    found = [evaluate_table(TABLE, what, RELEASED) for what in (turned, ClassColumns("p_*", "dx", NAMES))]
     assert found[0].coverage == found[1].coverage
     assert set(found[0].classes) == set(found[1].classes)
-    predict_table(TABLE, Classified("p_*", classes=TURNED), RELEASED, tmp_path / "sets.parquet", keep=())
+    predict_table(TABLE, ClassColumns("p_*", classes=TURNED), RELEASED, tmp_path / "sets.parquet", keep=())
     written = pa.parquet.read_table(tmp_path / "sets.parquet")["prediction_set"].to_pylist()
     assert list(map(sorted, written)) == list(map(sorted, confide.predict_set(FRAME, RELEASED).labels()))
     with refused(InputError, "classes"):
-        score_histogram(TABLE, Classified("p_*", "place", TURNED, label_positions=True))
+        score_histogram(TABLE, ClassColumns("p_*", "place", TURNED, label_positions=True))
 
 
 def test_stars_of_true_labels_and_probabilities_are_matched_by_name():
-    with opened(TABLE) as table:
-        (reading,) = Losses(probabilities="p_*", truth="t_*").readers(table)
+    with as_open_table(TABLE) as table:
+        (reading,) = LossColumns(probabilities="p_*", truth="t_*").readers(table)
         assert [name[2:] for name in reading.truth.columns] == list(NAMES)
         assert reading.probabilities.columns == tuple(f"p_{name}" for name in NAMES)
         with refused(InputError, "truth"):
-            Losses(probabilities="p_*", truth="p_*").readers(table)
-        other = Losses(probabilities="p_*", truth=("t_benign", "dx", "place"))
+            LossColumns(probabilities="p_*", truth="p_*").readers(table)
+        other = LossColumns(probabilities="p_*", truth=("t_benign", "dx", "place"))
         with refused(InputError, "column"):
             other.readers(table)
 
@@ -204,17 +204,17 @@ def test_stars_of_true_labels_and_probabilities_are_matched_by_name():
 def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
     turned = ("p_malignant", "p_benign", "p_unclear")
     with refused(InputError, "classes"):
-        Classified(turned, "dx", NAMES)
+        ClassColumns(turned, "dx", NAMES)
     with refused(InputError, "classes"):
-        evaluate_table(TABLE, Classified(turned, "place"), RELEASED)
-    plan = CountingPlan.of(Classified("p_*", "dx", TURNED), 0.1, 1.0)
+        evaluate_table(TABLE, ClassColumns(turned, "place"), RELEASED)
+    plan = CountingPlan.of(ClassColumns("p_*", "dx", TURNED), 0.1, 1.0)
     assert plan.what.probabilities == turned
     pair = pa.table({"p_yes": [0.2], "y": ["no"]})
     with refused(InputError, "classes"):
-        score_histogram(pair, Classified("p_yes", "y", ("yes", "no")))
+        score_histogram(pair, ClassColumns("p_yes", "y", ("yes", "no")))
     with refused(InputError, "classes"):
-        CountingPlan.of(Classified("p_yes", "y", ("yes", "no")), 0.1, 1.0)
-    assert score_histogram(pair, Classified("p_yes", "y", ("no", "yes"))).total == 1
+        CountingPlan.of(ClassColumns("p_yes", "y", ("yes", "no")), 0.1, 1.0)
+    assert score_histogram(pair, ClassColumns("p_yes", "y", ("no", "yes"))).total == 1
 
 
 COMMANDS = {
@@ -372,5 +372,5 @@ def test_two_names_for_one_column_are_refused():
         (("y_q95", "y_q05"), "t", "prediction"),
     ):
         with refused(InputError, argument):
-            Regressed(prediction, target)
-    assert Regressed(("f2", "f1"), "t").predictions == ("f2", "f1")
+            TargetColumns(prediction, target)
+    assert TargetColumns(("f2", "f1"), "t").predictions == ("f2", "f1")

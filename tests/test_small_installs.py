@@ -31,7 +31,7 @@ CORE = """
     import confide
     from confide import federated
     from confide.errors import MissingExtraError
-    from confide.tables import Classified, count_batches, open_table
+    from confide.tables import ClassColumns, count_batches, open_table
 
     folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
     p = rng.dirichlet([6, 2, 1], size=400)
@@ -45,7 +45,7 @@ CORE = """
     sets = confide.predict_set(p, released)
     assert confide.evaluate(released, probabilities=p, labels=y)
     assert confide.plan(0.1, 1.0, 1000).expected_coverage < 1
-    what = Classified("p_*", "y")
+    what = ClassColumns("p_*", "y")
     (folder / "records.csv").write_text("p_a,p_b,y\\n0.5,0.5,a\\n")
     refused = {
         "pyarrow": [sets.to_arrow, lambda: count_batches([np.zeros(2)])],

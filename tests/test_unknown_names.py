@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide import federated
-from confide.tables import Scored
+from confide.tables import ScoreColumn
 from tests.refused import refused
 
 SILOS = [federated.SiloKeys.generate(f"clinic {i}").public() for i in range(5)]
@@ -34,6 +34,13 @@ def test_a_watch_refuses_it_before_anything_is_read(tmp_path):
     state = tmp_path / "watch.json"
     with refused(confide.InputTypeError, "batches"):
         confide.watch(
-            pyarrow.table({"s": [0.1]}), Scored("s"), released, state=state, look="a", epsilon=1.0, batch=1, batches=2
+            pyarrow.table({"s": [0.1]}),
+            ScoreColumn("s"),
+            released,
+            state=state,
+            look="a",
+            epsilon=1.0,
+            batch=1,
+            batches=2,
         )
     assert not state.exists()

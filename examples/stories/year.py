@@ -31,7 +31,7 @@ import pyarrow as pa
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import confide
-from confide.tables import Scored, recalibrate_table
+from confide.tables import ScoreColumn, recalibrate_table
 from confide.watching import watch
 
 ROOT = next(folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "experiments").is_dir())
@@ -121,7 +121,7 @@ def table(batch_names):
 def renew(batch_names):
     """Repeat the request on newer records: warm start, a new charge, and the file names its predecessor."""
     new = recalibrate_table(
-        released, table(batch_names), Scored("score"), n_typical=450, ledger=ledger, dataset="hours",
+        released, table(batch_names), ScoreColumn("score"), n_typical=450, ledger=ledger, dataset="hours",
         about={"date": batch_names[-1]},
     )  # fmt: skip
     print(f"renewed:  {new.threshold:.3f}, on {', '.join(batch_names)}")
@@ -148,7 +148,7 @@ for number, name in enumerate(names):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)  # a renewal has few records for this tolerance
         watched = watch(
-            table([name]), Scored("score"), released, state=state, look=name, **first,
+            table([name]), ScoreColumn("score"), released, state=state, look=name, **first,
             ledger=ledger, dataset="hours",
         )  # fmt: skip
     covered, missed = watched.looks[-1].counts

@@ -15,13 +15,13 @@ from confide.arrays import (
     ROUNDED,
     ExperimentalUniforms,
     as_uniforms,
+    checked_rows,
     other_sums,
     refuse_generator,
-    rows_looked_at,
     sums_of_rounded,
 )
 from confide.errors import InputError, InputTypeError
-from confide.releases import UNNAMED, Calibration, names_for, warn_of
+from confide.releases import UNNAMED, Calibration, names_for, warn_about
 from confide.scores import ScoreKind, class_score, magic, score_kind, set_mask, smallest_probability
 from confide.support import needs_extra
 
@@ -66,7 +66,7 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     xp = _namespace(probabilities)
     _check(xp, probabilities)
     names_for(calibration, None, probabilities.shape[1])
-    warn_of(calibration)
+    warn_about(calibration)
     if probabilities.shape[0] == 0:
         return xp.zeros(probabilities.shape, dtype=xp.bool, device=_device(probabilities))
     refuse_outside(xp, probabilities)
@@ -210,7 +210,7 @@ def refuse_outside(xp: Any, p: Any) -> None:
 def rows_unlike_one(p: Any) -> Any:
     """The first rows whose sums differ from one by more than rounding: `confide.arrays.far_from_one`."""
     xp = _namespace(p)
-    some = _wide(xp, p[: rows_looked_at(p.shape[1]), :])
+    some = _wide(xp, p[: checked_rows(p.shape[1]), :])
     large = xp.sum(xp.astype(some >= ROUNDED, some.dtype), axis=1)
     total, (least, most) = xp.sum(some, axis=1), sums_of_rounded(p.shape[1], large)
     return (total < least) | (total > most)

@@ -22,8 +22,8 @@ from confide.releases import Calibration
 from confide.reports import report
 from confide.scores import lac_score, set_mask
 from confide.sets import CoverageEstimate, PredictionSets
-from confide.support import Kind, Place, kind_of, needs_extra, new_file, refuse_existing
-from confide.tables import Classified, evaluate_table, predict_table, refuse_existing_predictions
+from confide.support import FileKind, FileLocation, check_new, kind_of, needs_extra, new_file
+from confide.tables import ClassColumns, evaluate_table, predict_table, refuse_existing_predictions
 
 TRAINING, CALIBRATION = 60, 700
 ALPHA, EPSILON = 0.1, 1.0
@@ -89,7 +89,7 @@ class Digits:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ThresholdResult:
     """Sets of one threshold for the unseen images, and which of them contain the true digit."""
 
     threshold: float
@@ -130,10 +130,10 @@ def digits() -> Digits:
     return Digits(known, labels[calibration], new, labels[unseen])
 
 
-def outcome(data: Digits, threshold: float) -> Outcome:
+def apply_threshold(data: Digits, threshold: float) -> ThresholdResult:
     """Compute the sets of a threshold for the unseen images."""
     sets = PredictionSets(set_mask(data.new_probabilities, "lac", threshold))
-    return Outcome(threshold, sets, sets.contains(data.new_labels))
+    return ThresholdResult(threshold, sets, sets.contains(data.new_labels))
 
 
 NOT_PRIVATE = f"""\
@@ -146,8 +146,8 @@ def describe(
     data: Digits,
     released: Calibration,
     costs: Plan,
-    private: Outcome,
-    ordinary: Outcome,
+    private: ThresholdResult,
+    ordinary: ThresholdResult,
     files: Sequence[Path],
 ) -> str:
     """Build the text to print, in lines of at most 96 characters if the paths are short; `files` as in `run`."""
@@ -188,7 +188,7 @@ def _release(released: Calibration) -> str:
    Released   {what}"""
 
 
-def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
+def _result(private: ThresholdResult, ordinary: ThresholdResult, costs: Plan) -> str:
     extra = private.sets.sizes.mean() - ordinary.sets.sizes.mean()
     aim = costs.nonprivate_rank / (CALIBRATION + 1)
     return f"""\
@@ -200,7 +200,7 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
    can have somewhat lower coverage. `confide calibrate --delta` makes a promise about it."""
 
 
-def _comparison(private: Outcome, ordinary: Outcome) -> str:
+def _comparison(private: ThresholdResult, ordinary: ThresholdResult) -> str:
     coverages = private.coverage, ordinary.coverage
     rows = [
         ("", "private", "not private (split conformal)"),
@@ -212,11 +212,11 @@ def _comparison(private: Outcome, ordinary: Outcome) -> str:
     return "\n".join(f"   {name:<26}{one:<26}{other}".rstrip() for name, one, other in rows)
 
 
-def _share(outcome: Outcome, size: int) -> str:
+def _share(outcome: ThresholdResult, size: int) -> str:
     return f"{100 * np.mean(outcome.sets.sizes == size):.1f} %"
 
 
-def _examples(data: Digits, private: Outcome) -> str:
+def _examples(data: Digits, private: ThresholdResult) -> str:
     """Up to two sets each of one, two and three digits that contain the true digit, and one set that misses it."""
     chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
     chosen += list(np.flatnonzero(~private.covered)[:1])
@@ -262,10 +262,10 @@ def run(folder: Path, *, force: bool = False) -> str:
     """
     files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
     calibration, sets, images, page = files
-    refuse_existing(calibration, overwrite=force, kind=Kind.RELEASE)
+    check_new(calibration, overwrite=force, kind=FileKind.RELEASE)
     refuse_existing_predictions(sets, overwrite=force)
-    refuse_existing(images, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images)
-    refuse_existing(page, overwrite=force, kind=Kind.PAGE)
+    check_new(images, overwrite=force, kind=FileKind.TABLE, what_is=_kind_of_images)
+    check_new(page, overwrite=force, kind=FileKind.PAGE)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -277,10 +277,10 @@ def run(folder: Path, *, force: bool = False) -> str:
     ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
     _write_images(images, data, force=force)
     released.save(calibration, overwrite=force)
-    predict_table(images, Classified("p_*"), released, sets, overwrite=force)
-    evaluation = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
+    predict_table(images, ClassColumns("p_*"), released, sets, overwrite=force)
+    evaluation = evaluate_table(images, ClassColumns("p_*", "digit"), released, examples=EXAMPLES)
     report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
-    private, nonprivate = outcome(data, released.threshold), outcome(data, ordinary)
+    private, nonprivate = apply_threshold(data, released.threshold), apply_threshold(data, ordinary)
     return describe(data, released, costs, private, nonprivate, files)
 
 
@@ -290,13 +290,17 @@ def _write_images(path: Path, data: Digits, *, force: bool) -> None:
 
     columns: dict[str, Any] = {"image": np.arange(len(data.new_labels)), "digit": data.new_labels}
     columns |= data.columns(new=True)
-    with new_file(path, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images) as part:
+    with new_file(path, overwrite=force, kind=FileKind.TABLE, what_is=_kind_of_images) as part:
         pq.write_table(pa.table(columns), part)
 
 
-def _kind_of_images(path: Place) -> Kind:
+def _kind_of_images(path: FileLocation) -> FileKind:
     """The kind of a file; a table counts as a table of images if its first columns are `image` and `digit`."""
     import pyarrow.parquet as pq
 
     found = kind_of(path)
-    return found if found is not Kind.TABLE or pq.read_schema(str(path)).names[:2] == ["image", "digit"] else Kind.OTHER
+    return (
+        found
+        if found is not FileKind.TABLE or pq.read_schema(str(path)).names[:2] == ["image", "digit"]
+        else FileKind.OTHER
+    )

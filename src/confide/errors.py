@@ -94,9 +94,9 @@ class EarlierReleaseWarning(UserWarning):
         The times at which the releases were charged, UTC, ISO 8601, one for each threshold.
     """
 
-    def __init__(self, message: str, made: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, charged_at: tuple[str, ...] = ()) -> None:
         super().__init__(message)
-        self.made = made
+        self.charged_at = charged_at
 
 
 class OtherDataWarning(UserWarning):

@@ -95,7 +95,7 @@ def test_most_scores_are_counted_by_machine_code(dtype, candidates):
     rng = np.random.default_rng(0)
     for scores in (rng.random(2**15), np.abs(rng.normal(size=2**15)), rng.standard_cauchy(2**15)):
         block = scores.astype(dtype)
-        cells = CompiledCells.suiting(np.sort(scores), candidates.edges)
+        cells = CompiledCells.for_sample(np.sort(scores), candidates.edges)
         if cells is None:
             continue  # a Cauchy distribution over one cell: counted by sorting
         assert cells.add(block, -np.inf, np.inf) == len(block)
@@ -103,7 +103,7 @@ def test_most_scores_are_counted_by_machine_code(dtype, candidates):
         assert cells.counts.cumsum()[:-1].tolist() == at_or_below.tolist()
         assert cells.add(np.append(dtype(np.nan), block), -np.inf, np.inf) == 0
         assert cells.counts.sum() == len(block)
-    assert CompiledCells.suiting(np.sort(rng.random(2**15)), candidates.edges) is not None
+    assert CompiledCells.for_sample(np.sort(rng.random(2**15)), candidates.edges) is not None
 
 
 def test_scores_without_useful_cells():
@@ -117,7 +117,7 @@ def test_scores_without_useful_cells():
         [],
     ):
         for kind in (Cells, CompiledCells):
-            assert kind.suiting(np.sort(sample), edges) is None
+            assert kind.for_sample(np.sort(sample), edges) is None
 
 
 def test_cells_follow_the_scores():
@@ -131,13 +131,13 @@ def test_cells_follow_the_scores():
         counted, far = cells._count(scores, 0.0, 1.0, *laid, cells._room, np.zeros_like(cells.counts))
         return far / counted
 
-    cells = CompiledCells.suiting(np.sort(early), edges)
+    cells = CompiledCells.for_sample(np.sort(early), edges)
     assert share_far(cells, early) < 0.1
     assert share_far(cells, late) > 0.9
     cells.add(early, 0.0, 1.0)
     cells.add(late, 0.0, 1.0)
     assert share_far(cells, late) < 0.1
-    assert share_far(cells.sibling(), late) < 0.1
+    assert share_far(cells.empty_copy(), late) < 0.1
     cells.add(early[:1000], 0.0, 1.0)  # too few for another change
     assert share_far(cells, late) < 0.1
     bins = np.searchsorted(edges, np.concatenate([early, late, early[:1000]]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.arrays.probabilities import LOOKED_AT, far_from_one
+from confide.arrays.probabilities import CHECKED_ROWS, far_from_one
 from tests.builders import slow
 from tests.refused import numbers, refused
 
@@ -46,9 +46,9 @@ def test_the_bounds_are_those_of_rounding():
 
 
 def test_only_the_first_rows_are_checked():
-    p = np.full((LOOKED_AT + 10, 2), 0.5)
-    p[LOOKED_AT:] = 0.9
-    assert len(far_from_one(p)) == LOOKED_AT
+    p = np.full((CHECKED_ROWS + 10, 2), 0.5)
+    p[CHECKED_ROWS:] = 0.9
+    assert len(far_from_one(p)) == CHECKED_ROWS
     assert not far_from_one(p).any()
     assert not far_from_one(np.array([[np.nan, 0.5]])).any()  # another check reports this
 

@@ -36,7 +36,7 @@ def fronts(candidates):
     yield "masks", confide.calibrate_masks(images, 0.2, 2.0, **own).calibration.recipe
     yield "renewal", confide.recalibrate(released, SCORES, candidates=candidates).recipe
     table = {"s": SCORES}
-    what = confide.tables.Scored("s", "lac")
+    what = confide.tables.ScoreColumn("s", "lac")
     yield "tables", confide.tables.calibrate_table(_arrow(table), what, 0.2, 2.0, **own).recipe
 
 
@@ -54,14 +54,14 @@ def test_a_number_gives_equally_spaced_candidates(candidates):
 
 def test_a_number_gives_default_candidates_of_other_scores():
     for score, kind in (("absolute_residual", "residual"), ("aps", "mass"), ("cqr", "signed"), (None, "any")):
-        planned = score_kind(score).asked(50)
+        planned = score_kind(score).choose_candidates(50)
         assert planned.recipe["of"] == kind
         assert planned.size <= 60
         assert suited(50, score, 0.1, 1.0) == planned
     assert confide.plan(0.1, 1.0, score="gamma", candidates=50, unit=2.0).request.candidates.recipe["unit"] == 2.0
     released = confide.calibrate(SCORES, 0.2, 2.0, score="gamma", candidates=50, unit=2.0, **PUBLIC)
-    assert candidates_of(released) == score_kind("gamma").asked(50, 2.0)
-    assert score_kind("aps").asked(1) == confide.Candidates.unit(1)
+    assert candidates_of(released) == score_kind("gamma").choose_candidates(50, 2.0)
+    assert score_kind("aps").choose_candidates(1) == confide.Candidates.unit(1)
 
 
 def test_a_federation_and_the_command_line_accept_a_number():

@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide.calibration import Request
 from confide.errors import InputError
-from confide.planning import ALONE, COMBINATIONS, TOGETHER, ClassShift, Terms, refuse_combinations, refuse_halves
+from confide.planning import ALONE, COMBINATIONS, TOGETHER, ClassShift, Terms, check_combinations, check_together
 from tests.refused import refused
 
 ROOT = Path(__file__).parents[2]
@@ -125,8 +125,8 @@ def test_terms_and_requests_reject_the_same_combinations():
         with refused(InputError, "shift"):
             make(delta=0.1, shift=2.0)
     with refused(InputError, "by"):
-        refuse_halves(by=None, groups=["a"])
-    refuse_halves(by="ward", groups=["a"])
+        check_together(by=None, groups=["a"])
+    check_together(by="ward", groups=["a"])
 
 
 def test_the_documentation_prints_the_table():
@@ -142,7 +142,7 @@ def test_the_documentation_prints_the_table():
 def test_the_rejected_argument_may_be_a_default():
     """An error names a default that conflicts with a given argument as if it were given."""
     with refused(InputError, "neighbors"):
-        refuse_combinations({"mechanism": "pcoqs", "rho": 0.1})
+        check_combinations({"mechanism": "pcoqs", "rho": 0.1})
 
 
 @pytest.mark.parametrize("make", [np.array, list, tuple])

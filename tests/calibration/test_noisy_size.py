@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.calibration import Request, release
-from confide.calibration.release import Counted, Scores
+from confide.calibration.release import GivenCounts, Scores
 from confide.calibration.request import every_candidate
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
@@ -18,7 +18,7 @@ from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, Inpu
 from confide.ledger import Limit
 from confide.mechanisms import NoisySize, Slopes
 from confide.planning import COUNTED_SIZES
-from confide.tables import Scored, calibrate_table
+from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
 from tests.files import signed
 
@@ -61,7 +61,7 @@ def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy", **account)
     table = pa.table({"s": SCORES})
     with pytest.warns(EarlierReleaseWarning):
-        again = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n_typical="noisy", **account)
+        again = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, n_typical="noisy", **account)
     assert again == first
     with pytest.raises(OtherDataError):
         confide.calibrate(SCORES[1:], 0.1, 1.0, score="lac", n_typical="noisy", **account)
@@ -74,11 +74,11 @@ def test_engine_counts_twice_over_few_candidates():
     seen = []
 
     class Engine(Scores):
-        looking_tells = True
+        reading_is_visible = True
 
-        def see(self, request, candidates):
+        def count(self, request, candidates):
             seen.append(candidates.size)
-            return super().see(request, candidates)
+            return super().count(request, candidates)
 
     released = release(Engine({None: SCORES}), noisy_request())
     assert seen == [481, released.candidates]
@@ -87,7 +87,7 @@ def test_engine_counts_twice_over_few_candidates():
 def test_counts_over_all_candidates_are_a_source():
     request = noisy_request()
     counts = ScoreHistogram.from_scores(SCORES, request.counted_over())
-    assert release(Counted({None: counts}), request).size is not None
+    assert release(GivenCounts({None: counts}), request).size is not None
 
 
 @pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"]))

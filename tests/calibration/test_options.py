@@ -44,7 +44,7 @@ SIMILAR = {
     "calibrate_false_negatives": lambda **o: confide.calibrate_false_negatives(P, TRUTH, 0.2, **o),
     "calibrate_losses": lambda **o: confide.calibrate_losses(LOSSES, EDGES, 0.2, loss="own", **o),
     "calibrate_masks": lambda **o: confide.calibrate_masks(IMAGES, 0.2, **o),
-    "calibrate_table": lambda **o: tables.calibrate_table(_table(), tables.Scored("s"), 0.2, **o),
+    "calibrate_table": lambda **o: tables.calibrate_table(_table(), tables.ScoreColumn("s"), 0.2, **o),
 }
 OPTIONS = {
     "score": "my score",
@@ -141,9 +141,9 @@ def test_formerly_ignored_arguments_raise_with_their_name():
     with refused(InputError, "ledger"):
         confide.calibrate_groups(SCORES, HALF, [0, 1], 0.2, 1.0, partition="half")
     with refused(InputError, "classes"):
-        tables.calibrate_table({"p_0": P[:, 0]}, tables.Classified("p_*", "y"), 0.2, 1.0, classes=["a"])
+        tables.calibrate_table({"p_0": P[:, 0]}, tables.ClassColumns("p_*", "y"), 0.2, 1.0, classes=["a"])
 
 
 def test_an_array_as_a_column_raises_without_its_values():
     with refused(confide.InputTypeError, "column"):
-        tables.calibrate_table(_table(), tables.Scored("s"), 0.2, 1.0, weights=SCORES, weight_bound=1.0)
+        tables.calibrate_table(_table(), tables.ScoreColumn("s"), 0.2, 1.0, weights=SCORES, weight_bound=1.0)

@@ -18,8 +18,8 @@ from confide.calibration.release import _nested
 from confide.candidates import Candidates, Spread
 from confide.planning import Terms, make_plan
 from confide.planning.expected import answer_among
-from confide.releases import Release, is_warm, load_release, miss_if_reused, parts_of, predecessors_of
-from confide.tables import Scored, recalibrate_table
+from confide.releases import Release, is_warm, load_release, miss_bound_for_reused_records, parts_of, predecessors_of
+from confide.tables import ScoreColumn, recalibrate_table
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law
 from tests.exact_tests import assert_covers
@@ -169,10 +169,10 @@ def test_weights_for_a_known_shift():
     with refused(confide.InputError, "labels"):
         confide.recalibrate(first, month(2))
     table = pa.table({"s": month(2), "class": labels, "w": np.ones(N)})
-    again = recalibrate_table(first, table, Scored("s"), by="class")
+    again = recalibrate_table(first, table, ScoreColumn("s"), by="class")
     assert again.population == first.population
     with refused(confide.InputError, "weights"):
-        recalibrate_table(first, table, Scored("s"), by="class", weights="w")
+        recalibrate_table(first, table, ScoreColumn("s"), by="class", weights="w")
     asked = prepare_thresholds(Request(renews=first, cold=True)).thresholds[None].terms
     assert asked == Terms.of(0.1, asked.candidates, epsilon=2.0, population=first.population)
 
@@ -383,18 +383,18 @@ def test_reused_records_weaken_the_guarantee(reused):
 def test_the_guarantee_for_reused_records():
     first, _ = first_of("public n")
     warm, cold = renewed(first), renewed(first, cold=True)
-    assert miss_if_reused(cold) == 1 - cold.coverage
+    assert miss_bound_for_reused_records(cold) == 1 - cold.coverage
     a, grown = 1 - warm.coverage, math.exp(0.7)
-    assert miss_if_reused(warm) == pytest.approx(min(grown * a, 1 - (1 - a) / grown))
+    assert miss_bound_for_reused_records(warm) == pytest.approx(min(grown * a, 1 - (1 - a) / grown))
     third = confide.recalibrate(warm, month(3))
-    assert miss_if_reused(third) == pytest.approx(1 - (1 - a) / math.exp(1.4))
+    assert miss_bound_for_reused_records(third) == pytest.approx(1 - (1 - a) / math.exp(1.4))
 
 
 @pytest.mark.slow
 def test_the_guarantee_for_reused_records_with_secret_n_and_training_conditional():
     secret = renewed(first_of("one threshold")[0])
-    assert miss_if_reused(secret) == pytest.approx(min(math.exp(2.0) * 0.1, 1 - 0.9 / math.exp(2.0)))
-    assert miss_if_reused(renewed(first_of("a training-conditional promise")[0])) is None
+    assert miss_bound_for_reused_records(secret) == pytest.approx(min(math.exp(2.0) * 0.1, 1 - 0.9 / math.exp(2.0)))
+    assert miss_bound_for_reused_records(renewed(first_of("a training-conditional promise")[0])) is None
 
 
 def test_the_earlier_records_matter_only_by_the_threshold():

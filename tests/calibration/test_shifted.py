@@ -280,12 +280,12 @@ def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
 def test_a_plan_states_the_cost_of_weights():
     plain, weighted = (plan(0.1, 1.0, 2000, candidates=60, class_weights=one) for one in (None, SHIFT))
     assert plain.expected_coverage < weighted.expected_coverage < 0.92
-    assert weighted.counted == 1250  # half of them weigh a quarter
+    assert weighted.effective_n == 1250  # half of them weigh a quarter
     assert "that of about 1250 of the largest weight" in str(weighted)
     assert "more records of the largest weight covered than requested" in str(weighted)
     assert weighted.guarantee.population == str(SHIFT)
     bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4, pilot=np.linspace(0, 1, 5001))
     assert bounded.on_pilot.chance_of_all < 0.05
     assert bounded.on_pilot.plain_threshold == pytest.approx(451 / 500, abs=5e-4)  # of 500 records, not of 2000
-    assert bounded.counted == 500
+    assert bounded.effective_n == 500
     assert bounded.guarantee.population == str(RecordWeights.bounded(4))

@@ -9,7 +9,7 @@ import confide
 from confide.cli.output import print_json, print_text, print_warning
 from confide.cli.run import main
 from confide.federated.envelope import digest
-from confide.support import aligned, harmless, one_line
+from confide.support import aligned, escape_line, escape_text
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
@@ -20,12 +20,12 @@ STEERS = set("\x1b\x07\x9b\u202e\r\x7f\u2028")
 def test_control_characters_are_escaped_and_nothing_else_changes():
     for code in range(0x3000):
         letter = chr(code)
-        shown = harmless(letter)
+        shown = escape_text(letter)
         if letter.isprintable() or letter in "\t\n":
             assert shown == letter
         assert shown == letter or shown.isprintable()
-        assert len(one_line(letter).splitlines()) == 1 or letter == ""
-    assert harmless("naïve 猫 🐈\u200d⬛ نص") == "naïve 猫 🐈\u200d⬛ نص"
+        assert len(escape_line(letter).splitlines()) == 1 or letter == ""
+    assert escape_text("naïve 猫 🐈\u200d⬛ نص") == "naïve 猫 🐈\u200d⬛ نص"
 
 
 def test_every_way_to_the_screen(capsys):

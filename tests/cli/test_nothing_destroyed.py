@@ -17,8 +17,8 @@ from confide.federated.envelope import sign_message
 from confide.ledger import Ledger
 from confide.reports.page import page_of
 from confide.sets import CoverageEstimate
-from confide.support import Kind, OutputExistsError, kind_of
-from confide.tables import Classified, predict_table
+from confide.support import FileKind, OutputExistsError, kind_of
+from confide.tables import ClassColumns, predict_table
 from confide.tables.predict import kind_of_table
 from tests.files import class_table, write
 from tests.refused import refused
@@ -47,37 +47,46 @@ def _database(path: Path) -> None:
 
 
 MADE = {
-    "release": (Kind.RELEASE, "r.json", SAMPLES / "releases/samples/levels.json"),
-    "federated": (Kind.RELEASE, "f.json", SAMPLES / "releases/samples/federated.json"),
-    "evaluation": (Kind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.1/sets.json"),
-    "page": (Kind.PAGE, "p.html", lambda path: page_of("base.html", "Triage", {}, {}).save(path)),
-    "audit": (Kind.AUDIT, "a.json", Report((), 1e-4, {}).to_json()),
-    "export": (Kind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
-    "plan": (Kind.PLAN, "plan.json", SAMPLES / "federated/samples/fedcp-qq/plan.json"),
-    "answer": (Kind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
-    "report": (Kind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
-    "silo": (Kind.SILO, "silo.json", KEYS.public().to_json()),
-    "policy": (Kind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),
-    "keys": (Kind.KEYS, "north.key", KEYS.save),
-    "ledger": (Kind.LEDGER, "budget.db", _ledger),
-    "sets": (Kind.PREDICTIONS, "sets.csv", lambda path: write(path, SETS)),
-    "packed sets": (Kind.PREDICTIONS, "sets.parquet", lambda path: write(path, SETS)),
+    "release": (FileKind.RELEASE, "r.json", SAMPLES / "releases/samples/levels.json"),
+    "federated": (FileKind.RELEASE, "f.json", SAMPLES / "releases/samples/federated.json"),
+    "evaluation": (FileKind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.1/sets.json"),
+    "page": (FileKind.PAGE, "p.html", lambda path: page_of("base.html", "Triage", {}, {}).save(path)),
+    "audit": (FileKind.AUDIT, "a.json", Report((), 1e-4, {}).to_json()),
+    "export": (FileKind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
+    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/fedcp-qq/plan.json"),
+    "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
+    "report": (FileKind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
+    "silo": (FileKind.SILO, "silo.json", KEYS.public().to_json()),
+    "policy": (FileKind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),
+    "keys": (FileKind.KEYS, "north.key", KEYS.save),
+    "ledger": (FileKind.LEDGER, "budget.db", _ledger),
+    "sets": (FileKind.PREDICTIONS, "sets.csv", lambda path: write(path, SETS)),
+    "packed sets": (FileKind.PREDICTIONS, "sets.parquet", lambda path: write(path, SETS)),
     "intervals": (
-        Kind.PREDICTIONS,
+        FileKind.PREDICTIONS,
         "i.arrow",
         lambda path: write(path, {"lower_0.1": [0.5], "upper_0.1": [1.5]}),
     ),
-    "records": (Kind.TABLE, "records.csv", lambda path: write(path, RECORDS)),
-    "quantiles": (Kind.TABLE, "q.csv", lambda path: write(path, {"lower": [0.5], "upper": [0.6], "y": [0.5]})),
-    "other pair": (Kind.TABLE, "o.parquet", lambda path: write(path, {"lower_0.1": [0.5], "upper_0.2": [1.5]})),
-    "case": (Kind.TABLE, "c.parquet", lambda path: write(path, {"lowercase": ["a"], "uppercase": ["A"]})),
-    "database": (Kind.OTHER, "other.db", _database),
-    "notes": (Kind.OTHER, "notes.txt", "of another user"),
-    "page of others": (Kind.OTHER, "o.html", "<!doctype html><title>confide</title>"),
-    "strange": (Kind.OTHER, "s.csv.gz", "\0\0\0"),
+    "records": (FileKind.TABLE, "records.csv", lambda path: write(path, RECORDS)),
+    "quantiles": (FileKind.TABLE, "q.csv", lambda path: write(path, {"lower": [0.5], "upper": [0.6], "y": [0.5]})),
+    "other pair": (FileKind.TABLE, "o.parquet", lambda path: write(path, {"lower_0.1": [0.5], "upper_0.2": [1.5]})),
+    "case": (FileKind.TABLE, "c.parquet", lambda path: write(path, {"lowercase": ["a"], "uppercase": ["A"]})),
+    "database": (FileKind.OTHER, "other.db", _database),
+    "notes": (FileKind.OTHER, "notes.txt", "of another user"),
+    "page of others": (FileKind.OTHER, "o.html", "<!doctype html><title>confide</title>"),
+    "strange": (FileKind.OTHER, "s.csv.gz", "\0\0\0"),
 }
-WRITTEN = [Kind.RELEASE, Kind.EVALUATION, Kind.PAGE, Kind.AUDIT, Kind.EXPORT, Kind.PLAN, Kind.ANSWER, Kind.REPORT]
-WRITTEN += [Kind.SILO, Kind.POLICY]
+WRITTEN = [
+    FileKind.RELEASE,
+    FileKind.EVALUATION,
+    FileKind.PAGE,
+    FileKind.AUDIT,
+    FileKind.EXPORT,
+    FileKind.PLAN,
+    FileKind.ANSWER,
+    FileKind.REPORT,
+]
+WRITTEN += [FileKind.SILO, FileKind.POLICY]
 
 
 def make(folder: Path, name: str) -> Path:
@@ -98,7 +107,7 @@ def test_every_output_over_every_file(folder, name):
     path, kind = make(folder, name), MADE[name][0]
     before = path.read_bytes()
     assert kind_of_table(path) == kind
-    for written in (*WRITTEN, Kind.PREDICTIONS):
+    for written in (*WRITTEN, FileKind.PREDICTIONS):
         with refused(OutputExistsError, "output"):
             check_output(path, written, force=False)
         if written is kind:
@@ -106,7 +115,11 @@ def test_every_output_over_every_file(folder, name):
             continue
         with refused(confide.InputError, "output") as caught:
             check_output(path, written, force=True)
-        found = kind if written is Kind.PREDICTIONS or kind not in (Kind.PREDICTIONS, Kind.TABLE) else kind_of(path)
+        found = (
+            kind
+            if written is FileKind.PREDICTIONS or kind not in (FileKind.PREDICTIONS, FileKind.TABLE)
+            else kind_of(path)
+        )
         assert f"is {found}, and {written} " in caught.value.requirement
     assert path.read_bytes() == before
 
@@ -116,7 +129,7 @@ def test_empty_files_and_devices_may_be_written(folder):
     for written in WRITTEN:
         check_output(folder / "empty", written, force=True)
     with refused(confide.InputError, "output"):
-        check_output(Path("/dev/null"), Kind.RELEASE, force=True)
+        check_output(Path("/dev/null"), FileKind.RELEASE, force=True)
 
 
 @pytest.fixture
@@ -227,5 +240,5 @@ def test_python_spares_files_of_another_kind(there):
     os.link("sets/one.parquet", "linked.parquet")
     for out in ("sets/one.parquet", "linked.parquet"):
         with refused(confide.InputError, "output"):
-            predict_table("sets", Classified("p_*"), released, out, keep=["x"], overwrite=True)
-    assert predict_table(table, Classified("p_*"), released, "s.parquet", keep=["x"], overwrite=True)["rows"] == 1
+            predict_table("sets", ClassColumns("p_*"), released, out, keep=["x"], overwrite=True)
+    assert predict_table(table, ClassColumns("p_*"), released, "s.parquet", keep=["x"], overwrite=True)["rows"] == 1

@@ -8,7 +8,7 @@ import pytest
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.planning import Pilot
-from confide.tables import Losses, Regressed, Scored, read_pilot
+from confide.tables import LossColumns, ScoreColumn, TargetColumns, read_pilot
 from tests.builders import slow
 from tests.refused import refused
 
@@ -90,9 +90,9 @@ def test_unreadable_pilots_raise_errors(confide_run, records):
     sides = ("--prediction", "lower,upper", "--target", "y", "--score", "cqr_sides")
     assert confide_run(*LEVELS, "--pilot", "records.csv", *sides).refused == (REFUSED, "--pilot")
     with refused(confide.InputError, "pilot"):
-        read_pilot(records, Losses("f"))
+        read_pilot(records, LossColumns("f"))
     records.loc[[3, 5], "f"] = np.nan
     with refused(confide.InputError, "table"):
-        read_pilot(records, Regressed("f", "y"))
+        read_pilot(records, TargetColumns("f", "y"))
     with refused(confide.InputError, "source"):
-        read_pilot(records[:0], Scored("f"))
+        read_pilot(records[:0], ScoreColumn("f"))

@@ -10,7 +10,7 @@ import confide
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.evaluation import PrivateEvaluation, private_release
 from confide.ledger import Ledger
-from confide.tables import Classified
+from confide.tables import ClassColumns
 from tests.files import write
 from tests.refused import refused
 
@@ -122,7 +122,7 @@ def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, 
         confide.report(
             released,
             evaluation=confide.evaluate(
-                released, table=TABLE.slice(0, n), what=Classified("p_*", "label"), epsilon=1.0,
+                released, table=TABLE.slice(0, n), what=ClassColumns("p_*", "label"), epsilon=1.0,
                 by="ward", group_names=["north", "south"],
             ),
         ).html

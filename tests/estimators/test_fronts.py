@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import confide
 from confide.estimators import SecondReleaseWarning
 from confide.estimators.split import calibrating
-from confide.releases import links, parts_of
+from confide.releases import parts_of, verify_lineage
 from tests.builders import slow
 from tests.calibrations import calibration_at
 from tests.exact_tests import assert_covers, assert_threshold_below
@@ -113,7 +113,7 @@ def test_a_renewed_estimator_is_a_chain(asked):
     with warnings.catch_warnings():
         warnings.simplefilter("error", SecondReleaseWarning)
         second = model.renew(X[700:], y[700:]).calibration_
-    assert links(second, [first]).holds
+    assert verify_lineage(second, [first]).holds
     assert (type(second), model.n_releases_) == (type(first), 2)
     for part in parts_of(second).values():
         assert part.recipe.get("around", part.predecessors[0].threshold) == part.predecessors[0].threshold

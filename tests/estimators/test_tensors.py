@@ -109,12 +109,12 @@ def test_parts_of_a_batch_are_moved(data):
         calibrate(model, [((logits, {"mask": y, "name": "a"}), y)], device="meta")
     calibrate(model, [([logits, {"mask": y}], y)], device="cpu")
     assert seen == ["cpu", "cpu"]
-    from confide.torch.outputs import _moved
+    from confide.torch.outputs import _move
 
-    first, named, text = _moved([logits, {"mask": (y,)}, "a"], "meta")
+    first, named, text = _move([logits, {"mask": (y,)}, "a"], "meta")
     assert (first.is_meta, named["mask"][0].is_meta, text) == (True, True, "a")
     pair = namedtuple("Pair", "a b")(logits, y)
-    assert _moved(pair, "meta") is pair
+    assert _move(pair, "meta") is pair
 
 
 def test_models_without_weights_raise():

@@ -137,7 +137,7 @@ def test_intervals_and_scores_of_any_release_group_by_group():
     ends, groups = worst_parts(found)
     assert (ends.kind, groups.kind, groups.part.name) == ("end", "group", "2")
     assert groups.sentence == "1 of 2 groups is covered less than 0.9 beyond chance (95 %, all groups at once): 2."
-    assert found.shortfall.broken, "and then no other division of the records would help"
+    assert found.shortfall.is_broken, "and then no other division of the records would help"
     released = calibration_at(1.5, "absolute_residual")
     by_score = evaluate_scores(released, np.abs(y), groups=site)
     by_interval = evaluate_intervals(released, np.zeros(2000), y, groups=site)

@@ -13,12 +13,12 @@ from confide.errors import InputError
 from confide.federated import Conditions
 from confide.mechanisms import LabelPrivacy, PrivacyStatement
 from confide.releases import Document, Release
-from confide.support import Kind, kind_of
+from confide.support import FileKind, kind_of
 from confide.watching import Watch
 from tests.refused import refused
 
 TESTS = Path(__file__).parent.parent
-READ = (Kind.RELEASE, Kind.PRIVATE_EVALUATION, Kind.WATCH)
+READ = (FileKind.RELEASE, FileKind.PRIVATE_EVALUATION, FileKind.WATCH)
 FOLDERS = ("releases/samples", "evaluation/samples", "watching/samples", "federated/samples")
 FILES = sorted(path for folder in FOLDERS for path in (TESTS / folder).rglob("*.json") if kind_of(path) in READ)
 """Every file that is kept of a kind that `verify` reads."""

@@ -13,11 +13,11 @@ from confide.cli.run import main
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.envelope import sign_message
 from confide.releases import Document, Release
-from confide.support import Kind, kind_of
+from confide.support import FileKind, kind_of
 from tests.federated.test_conditions import FILES, TESTS
 from tests.refused import refused
 
-RELEASES = [path for path in FILES if kind_of(path) is Kind.RELEASE]
+RELEASES = [path for path in FILES if kind_of(path) is FileKind.RELEASE]
 FEDERATED = ("confide.federated.calibration", "confide.federated.several")
 OFFICE = federated.SiloKeys("office", b"\1" * 32, b"\2" * 32)
 
@@ -56,7 +56,7 @@ def test_every_kept_release_is_signed_and_read_as_it_was(path, tmp_path):
         return
     signed = federated.sign(release, OFFICE)
     (tmp_path / "signed.json").write_text(signed, encoding="utf-8")
-    assert kind_of(tmp_path / "signed.json") is Kind.SIGNED
+    assert kind_of(tmp_path / "signed.json") is FileKind.SIGNED
     found, signer = federated.read_signed(signed)
     assert signer == OFFICE.public().signing
     assert type(found) is type(release)

@@ -15,8 +15,8 @@ from confide.cli.exit_codes import REFUSED as REFUSED_CODE
 from confide.errors import InputTypeError
 from confide.evaluation import PrivateRequest
 from confide.tables import (
-    People,
-    Scored,
+    ContributionBound,
+    ScoreColumn,
     calibrate_table,
     evaluate_table_privately,
     recalibrate_table,
@@ -28,7 +28,7 @@ from tests.exact import added, histograms, mechanism_law, worst_log_ratio
 from tests.files import write
 from tests.refused import refused
 
-PEOPLE = People("person", 1, ("visit",))
+PEOPLE = ContributionBound("person", 1, ("visit",))
 CANDIDATES = Candidates.unit(3)
 NORTH, SOUTH = Dataset("patients", ("region", "north")), Dataset("patients", ("region", "south"))
 REFUSED = "was charged for other cells of the partition 'region', and the records of a person are bounded in this table"
@@ -46,7 +46,7 @@ def records(people, bins):
 
 def released(table, dataset, ledger, **options):
     return calibrate_table(
-        table, Scored("s", "lac"), 0.5, 1.0, candidates=CANDIDATES, people=PEOPLE, ledger=ledger, dataset=dataset,
+        table, ScoreColumn("s", "lac"), 0.5, 1.0, candidates=CANDIDATES, people=PEOPLE, ledger=ledger, dataset=dataset,
         **options,
     )  # fmt: skip
 
@@ -57,7 +57,7 @@ def ledger(tmp_path):
 
 
 def counts(table):
-    return tuple(score_histogram(table, Scored("s", "lac"), CANDIDATES, people=PEOPLE).counts.tolist())
+    return tuple(score_histogram(table, ScoreColumn("s", "lac"), CANDIDATES, people=PEOPLE).counts.tolist())
 
 
 def test_what_is_stated_is_no_less_than_what_a_person_in_two_cells_loses(ledger):
@@ -100,7 +100,7 @@ def test_a_table_that_is_divided_is_bounded_as_a_whole(ledger):
     groups = {"by": "region", "groups": ["north", "south"], "partition": "region"}
     first = released(table, "patients", ledger, **groups)
     whole = {"people": PEOPLE, "by": "region", "partition": "region", "ledger": ledger, "dataset": "patients"}
-    recalibrate_table(first, table, Scored("s", "lac"), **whole)
+    recalibrate_table(first, table, ScoreColumn("s", "lac"), **whole)
     assert ledger.account("patients").spent().epsilon == 2.0
     north = table.filter(pa.compute.equal(table["region"], "north"))
     with refused(InputError, "dataset"):  # bounded in other records than before
@@ -111,12 +111,12 @@ def test_a_table_that_is_divided_is_bounded_as_a_whole(ledger):
 def evaluated(table, dataset, ledger):
     release = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     asking = PrivateRequest(1.0, ledger=ledger, dataset=dataset)
-    return evaluate_table_privately(table, Scored("s", "lac"), release, asking, people=PEOPLE)
+    return evaluate_table_privately(table, ScoreColumn("s", "lac"), release, asking, people=PEOPLE)
 
 
 def renewed(table, dataset, ledger):
     release = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    return recalibrate_table(release, table, Scored("s", "lac"), people=PEOPLE, ledger=ledger, dataset=dataset)
+    return recalibrate_table(release, table, ScoreColumn("s", "lac"), people=PEOPLE, ledger=ledger, dataset=dataset)
 
 
 def in_batches(table, dataset, ledger):
@@ -124,8 +124,8 @@ def in_batches(table, dataset, ledger):
 
 
 def from_sql(table, dataset, ledger):
-    plan = CountingPlan.of(Scored("s", "lac"), 0.5, 1.0, candidates=CANDIDATES, people=PEOPLE)
-    counted = score_histogram(table, Scored("s", "lac"), plan.candidates, people=PEOPLE)
+    plan = CountingPlan.of(ScoreColumn("s", "lac"), 0.5, 1.0, candidates=CANDIDATES, people=PEOPLE)
+    counted = score_histogram(table, ScoreColumn("s", "lac"), plan.candidates, people=PEOPLE)
     return plan.calibrate({"lac": counted}, ledger=ledger, dataset=dataset)
 
 

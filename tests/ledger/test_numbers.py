@@ -17,7 +17,7 @@ from confide.evaluation import PrivateEvaluation
 from confide.federated import SiloLedger, coverage_in_silo
 from confide.ledger import Ledger
 from confide.releases import Calibration
-from confide.tables import Scored
+from confide.tables import ScoreColumn
 from confide.watching import Watch
 from tests.builders import slow
 from tests.files import write
@@ -39,7 +39,9 @@ pytestmark = [
 def looked(folder, **asked):
     """A first look with a new state file: a repeated request must be answered from the ledger."""
     state = folder / f"watch-{len(list(folder.iterdir()))}.json"
-    return confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="a", **{"epsilon": 1.0, "batch": 300} | asked)
+    return confide.watch(
+        TABLE, ScoreColumn("s"), RELEASE, state=state, look="a", **{"epsilon": 1.0, "batch": 300} | asked
+    )
 
 
 PAID = {
@@ -174,8 +176,8 @@ def test_a_watch_is_repeated_with_other_types(tmp_path):
     """The second look may repeat the choices of the first with numbers of another type; other numbers are refused."""
     state = tmp_path / "watch.json"
     fixed = {"epsilon": 0.1, "batch": 300, "tolerance": 0.03}
-    confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="a", **fixed)
+    confide.watch(TABLE, ScoreColumn("s"), RELEASE, state=state, look="a", **fixed)
     again = {"epsilon": Decimal("0.1"), "batch": np.int64(300), "tolerance": Fraction(3, 100)}
-    assert len(confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="b", **again).looks) == 2
+    assert len(confide.watch(TABLE, ScoreColumn("s"), RELEASE, state=state, look="b", **again).looks) == 2
     with refused(InputError, "epsilon"):
-        confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="c", epsilon=Decimal("0.2"))
+        confide.watch(TABLE, ScoreColumn("s"), RELEASE, state=state, look="c", epsilon=Decimal("0.2"))

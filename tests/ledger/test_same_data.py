@@ -11,7 +11,7 @@ from confide import EarlierReleaseWarning, InputError, Ledger, OtherDataError
 from confide.ledger import Dataset, fingerprint
 from confide.ledger.events import KeyedEvent
 from confide.mechanisms import slopes
-from confide.tables import Scored, calibrate_table
+from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
 from tests.refused import refused
 from tests.tables.engines import SQLite
@@ -51,7 +51,7 @@ KINDS = {
     "groups": groups,
     "sides": sides,
     "losses": losses,
-    "table": lambda s, **o: calibrate_table(pa.table({"s": s}), Scored("s"), 0.1, 1.0, **o),
+    "table": lambda s, **o: calibrate_table(pa.table({"s": s}), ScoreColumn("s"), 0.1, 1.0, **o),
 }
 
 
@@ -137,11 +137,11 @@ def test_arrays_files_and_databases_are_recognised_equally(ledger, tmp_path):
     first = confide.calibrate(month(1), 0.1, 1.0, **paid)
     for source in (tmp_path / "s.parquet", same):
         with pytest.warns(EarlierReleaseWarning):
-            assert calibrate_table(source, Scored("s"), 0.1, 1.0, **paid) == first
+            assert calibrate_table(source, ScoreColumn("s"), 0.1, 1.0, **paid) == first
     with refused(OtherDataError, "dataset"):
-        calibrate_table(other, Scored("s"), 0.1, 1.0, **paid)
+        calibrate_table(other, ScoreColumn("s"), 0.1, 1.0, **paid)
     assert charges(ledger) == 1
-    calibrate_table(other, Scored("s"), 0.1, 1.0, again=True, **paid)
+    calibrate_table(other, ScoreColumn("s"), 0.1, 1.0, again=True, **paid)
     assert charges(ledger) == 2
 
 
@@ -155,7 +155,7 @@ def test_groups_that_are_new_are_not_charged_if_others_are_refused(ledger):
     with pytest.warns(EarlierReleaseWarning) as said:
         three = confide.calibrate_groups(month(1), place, [0, 1, 2], 0.1, 1.0, **paid)
     (earlier,) = [one.message for one in said if one.category is EarlierReleaseWarning]
-    assert len(earlier.made) == 2
+    assert len(earlier.charged_at) == 2
     assert charges(ledger) == 3
     assert [three[name] for name in (0, 1)] == [two[name] for name in (0, 1)]
 

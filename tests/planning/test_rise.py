@@ -9,7 +9,7 @@ import pytest
 
 import confide
 from confide.mechanisms.slopes import Slopes
-from confide.planning.choice import RISES, desert_crossed, flat_for, rivals_for, total_rise
+from confide.planning.choice import RISES, competitor_ratio_for, flat_for, gap_crossed, total_rise
 from confide.selection.selector import selection_law
 from tests.builders import slow
 
@@ -17,7 +17,7 @@ from tests.builders import slow
 @pytest.mark.parametrize(("m", "rise"), [(13, 3.0), (61, 6.0), (481, 16.0), (1000, 20.0), (30, 1.0)])
 def test_prior_weights_rise_as_slowly_as_competitors_allow(m, rise):
     """The stated log weights, against the recursion w_j = max(1, (w_1 + ... + w_(j-1))/G) for their G."""
-    rivals = rivals_for(m, rise)
+    rivals = competitor_ratio_for(m, rise)
     weights = [1.0]
     while len(weights) < m:
         weights.append(max(1.0, sum(weights) / rivals))
@@ -39,9 +39,9 @@ def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
     mechanism, m = plan.mechanism, plan.request.m
     shift = float(mechanism.target(2000)) - 0.9 * 2001
     slope = mechanism.slope_right
-    limit = desert_crossed(mechanism.total_rise, mechanism.rivals(m), shift, slope, share)
+    limit = gap_crossed(mechanism.total_rise, mechanism.rivals(m), shift, slope, share)
     if share == 0.5:
-        assert plan.desert == limit
+        assert plan.gap == limit
     begin = round((1 - share) * m) - 5
 
     def beyond(ranks):

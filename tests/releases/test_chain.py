@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.errors import FormatError
-from confide.releases import MOST_PREDECESSORS, Predecessor, Release, links, predecessors_of
+from confide.releases import MOST_PREDECESSORS, Predecessor, Release, predecessors_of, verify_lineage
 from fuzz.source import Source, change, one_line
 from tests.refused import refused
 from tests.releases.test_samples import signed
@@ -139,18 +139,18 @@ def _signed(content):
 
 
 def test_links_hold(chain):
-    found = links(chain[2], chain[:2])
+    found = verify_lineage(chain[2], chain[:2])
     assert (found.holds, len(found.found)) == (True, 2)
-    assert links(chain[2], [chain[1]]).found[-1] == "not compared: release 1 of the chain"
-    assert links(chain[0], []).holds
+    assert verify_lineage(chain[2], [chain[1]]).found[-1] == "not compared: release 1 of the chain"
+    assert verify_lineage(chain[0], []).holds
 
 
 def test_another_release_is_not_a_predecessor(chain):
     other = confide.calibrate(scores(), 0.1, 1.0, score="lac", **PUBLIC)
-    assert links(chain[2], [other]).wrong == (
+    assert verify_lineage(chain[2], [other]).wrong == (
         f"the release with SHA-256 {other.checksum[:16]}... is no predecessor of this one",
     )
-    assert not links(chain[0], [chain[1]]).holds
+    assert not verify_lineage(chain[0], [chain[1]]).holds
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,16 @@ def test_another_release_is_not_a_predecessor(chain):
 )
 def test_wrong_statements_about_a_predecessor(chain, fields, words):
     output = Release.from_json(altered(chain[2], **fields))
-    assert links(output, chain[:1]).wrong == (f"release 1 of the chain has another {words} than this release says",)
+    assert verify_lineage(output, chain[:1]).wrong == (
+        f"release 1 of the chain has another {words} than this release says",
+    )
 
 
 def test_a_release_of_another_kind_or_level_is_not_the_predecessor(chain, nested):
     of_levels = Release.from_json(altered(chain[2], sha256=nested[0].checksum))
-    assert "kind or other parts" in links(of_levels, [nested[0]]).wrong[0]
+    assert "kind or other parts" in verify_lineage(of_levels, [nested[0]]).wrong[0]
     other = confide.calibrate(scores(), 0.2, 1.0, score="lac", **PUBLIC)
     of_level = Release.from_json(altered(chain[2], sha256=other.checksum))
-    assert "another level" in links(of_level, [other]).wrong[0]
+    assert "another level" in verify_lineage(of_level, [other]).wrong[0]
     line = Release.from_json(altered(chain[1], sha256=chain[2].checksum, date="x"))
-    assert links(line, [chain[2]]).wrong
+    assert verify_lineage(line, [chain[2]]).wrong

@@ -94,7 +94,7 @@ def test_a_private_evaluation_does_not_warn_of_widths(recwarn):
 
 def test_tables_warn(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
-    table, what = pa.table({"f": PREDICTIONS}), tables.Regressed("f")
+    table, what = pa.table({"f": PREDICTIONS}), tables.TargetColumns("f")
     with WARNED:
         tables.predict_table(table, what, _wide(1.5e10), tmp_path / "wide.csv")
     with WARNED:
@@ -110,7 +110,7 @@ def test_databases_warn(tmp_path):
         database.execute("CREATE TABLE records AS SELECT 100.0 + 6 * range AS f FROM range(50)")
     source = tables.open_table(f"duckdb://{tmp_path / 'data.db'}", table="records", write=True)
     with WARNED, source as table:
-        tables.predict_table(table, tables.Regressed("f"), _wide(1.5e10), out_table="wide")
+        tables.predict_table(table, tables.TargetColumns("f"), _wide(1.5e10), out_table="wide")
 
 
 def test_tensors_warn():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.releases import everything, remarks
+from confide.releases import meaning_of_infinity, remarks
 from tests.builders import slow
 from tests.calibrations import released
 
@@ -148,7 +148,7 @@ def test_groups_and_levels_are_named():
 
 
 def test_warnings_about_regression_do_not_mention_labels():
-    assert everything("cqr_low") == "every interval is the whole line"
+    assert meaning_of_infinity("cqr_low") == "every interval is the whole line"
     for score in ("absolute_residual", "normalised_residual", "gamma", "cqr"):
         made = replace(released("geometric"), threshold=math.inf, score=score)
         said = " ".join([str(made), *remarks(made), made._repr_html_()])

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide import releases, tables
-from confide.releases import remarks, warn_of
+from confide.releases import remarks, warn_about
 from tests.calibrations import calibration_at, released
 
 INFINITE, USEFUL = calibration_at(math.inf), calibration_at(0.5)
@@ -89,7 +89,7 @@ def test_a_useful_threshold_causes_no_warning():
 
 def test_tables_warn_too(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
-    table, what = pa.table({"p_0": P[:, 0], "p_1": P[:, 1], "label": Y}), tables.Classified("p_*", "label")
+    table, what = pa.table({"p_0": P[:, 0], "p_1": P[:, 1], "label": Y}), tables.ClassColumns("p_*", "label")
     with pytest.warns(confide.CoverageWarning, match=LABELS):
         tables.predict_table(table, what, INFINITE, tmp_path / "sets.csv")
     with pytest.warns(confide.CoverageWarning, match=LABELS):
@@ -119,7 +119,7 @@ def test_a_release_is_examined_once_and_does_not_change(monkeypatch):
         looked.append(release)
         return remarks(release)
 
-    monkeypatch.setattr(sys.modules[warn_of.__module__], "remarks", counted)
+    monkeypatch.setattr(sys.modules[warn_about.__module__], "remarks", counted)
     one = calibration_at(math.inf)
     before = hash(one), one.to_json(), repr(one)
     for _ in range(3):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.releases import Release, Words, about_of, classes_of, load_release, names_for, parts_of
+from confide.releases import Metadata, Release, about_of, classes_of, load_release, names_for, parts_of
 from tests.refused import refused
 from tests.releases.test_kinds import SAMPLES, signed
 
@@ -177,7 +177,7 @@ def test_another_order_is_matched_by_name():
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_names_or_columns_that_are_numbers():
-    counted = Words(3).of(released())
+    counted = Metadata(3).of(released())
     assert names_for(released(), (0, 1, 2), 3) == NAMES
     assert names_for(counted, ("a", "b", "c"), 3) == ("a", "b", "c")
     assert names_for(confide.calibrate([0.5] * 300, 0.1, 1.0, score="lac"), None, 2) is None

@@ -60,7 +60,7 @@ def test_page_shows_numbers_of_plans(options, monkeypatch):
         else:
             assert float(shown["Target rank"].split(",")[0]) == round(asked.target_rank, 2)
             assert ("above n" in shown["Target rank"]) == (asked.target_rank > made.records[n])
-            assert f"within {round(asked.desert):,} ranks" in shown["Gaps in the scores"]
+            assert f"within {round(asked.gap):,} ranks" in shown["Gaps in the scores"]
 
 
 def test_tables_of_cost_equal_plans():

@@ -23,7 +23,7 @@ from confide.evaluation import (
     fingerprint,
     read_evaluation,
 )
-from confide.releases import Release, everything, load_release
+from confide.releases import Release, load_release, meaning_of_infinity
 from confide.reports.measurements import evaluation_sections
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
@@ -64,7 +64,7 @@ def test_every_kind_of_calibration_has_page(name):
     assert hashlib.sha256(cal.to_json().encode()).hexdigest() in text
     words = words_of(text)
     assert html.unescape(str(cal.privacy)) in words
-    excludes = everything(cal.score).capitalize()
+    excludes = meaning_of_infinity(cal.score).capitalize()
     assert (f"{excludes}. With these records" in words) == math.isinf(cal.threshold)
     assert f"{cal.candidates:,}" in words
     assert "None" not in words

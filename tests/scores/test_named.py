@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.scores import NamedScores, named_by
+from confide.scores import NamedScores, name_of_scores
 from tests.refused import refused
 
 P = np.random.default_rng(0).dirichlet(np.ones(3), 400)
@@ -79,7 +79,7 @@ def test_contradictory_names_raise():
 
 def test_the_same_score_in_other_digits_is_accepted():
     scores = confide.raps_score(P, Y, 0.01, 2)
-    assert named_by(scores, "raps(penalty=0.010,k_reg=2)", None)[0] == "raps(penalty=0.010,k_reg=2)"
+    assert name_of_scores(scores, "raps(penalty=0.010,k_reg=2)", None)[0] == "raps(penalty=0.010,k_reg=2)"
 
 
 @pytest.mark.parametrize("calibrate", ["groups", "classes", "levels"])
@@ -105,5 +105,5 @@ def test_releases_of_several_thresholds_record_the_score_too(calibrate):
 
 
 def test_bare_numbers_have_no_name():
-    assert named_by([0.5], None, None) == (None, None)
+    assert name_of_scores([0.5], None, None) == (None, None)
     assert NamedScores.of(np.zeros(1), None).score is None

@@ -49,10 +49,10 @@ def test_a_correct_release_is_called_broken_at_most_at_the_stated_rate(name, n, 
     """For the worst law of the number of covered records, summed exactly; and not far below that rate."""
     released = made(n, **PUBLIC[name])
     if released.mechanism is None:
-        assert count_shortfall(released, 0, tested).broken, "+inf covers everything"
+        assert count_shortfall(released, 0, tested).is_broken, "+inf covers everything"
         return
     delta = float(released.guarantee.delta or 0)
-    most = most_broken(lambda hits: (s := count_shortfall(released, hits, tested)) is not None and s.broken, tested)
+    most = most_broken(lambda hits: (s := count_shortfall(released, hits, tested)) is not None and s.is_broken, tested)
     assert 0 <= most < 0.9 * tested
     p_value = coverage_p_value(released, n, most, tested)
     assert p_value <= CHANCE + delta
@@ -98,7 +98,7 @@ def test_the_number_in_a_finding_is_the_smallest():
 )  # fmt: skip
 def test_shortfalls_measured_on_other_months_and_clinics_are_detected(epsilon, share, tested):
     found = count_shortfall(made(epsilon=epsilon), round(share * tested), tested)
-    assert found.broken
+    assert found.is_broken
     assert f"{100 * found.coverage:.4g} % of {tested:,} records where 90 % is promised" in found.sentence
     assert f"unless fewer than {found.from_records} records calibrated" in found.sentence
     assert found.fields()["chance"] == CHANCE
@@ -107,7 +107,7 @@ def test_shortfalls_measured_on_other_months_and_clinics_are_detected(epsilon, s
 
 def test_a_training_conditional_guarantee_allows_unlucky_calibrations():
     found = count_shortfall(made(delta=0.05), round(0.88 * 8765), 8765)
-    assert (found.luck, found.broken, found.fields()["chance"]) == ("rare", True, CHANCE + 0.05)
+    assert (found.luck, found.is_broken, found.fields()["chance"]) == ("rare", True, CHANCE + 0.05)
     assert "where 90 % is promised with probability 0.95" in found.sentence
     assert "one of the 5 % that the promise excludes" in found.sentence
 
@@ -122,7 +122,7 @@ def test_two_ends_divide_the_miscoverage_and_groups_add_up():
     groups = confide.calibrate_groups(np.linspace(0, 1, 2000), names * 500, names, 0.1, 1.0)
     assert _failure(groups, 250)(0.8) == pytest.approx(4 * groups["a"].coverage_failure(250)(0.8))
     found = count_shortfall(groups, 600, 1000)
-    assert found.broken
+    assert found.is_broken
     assert found.sentence.count("records calibrated in one group.") == 1
 
 
@@ -139,7 +139,7 @@ def test_luck_for_a_shifted_population_is_unknown():
     released = made(class_weights={"a": 1, "b": 2}, labels=["a", "b"] * 1000)
     assert not has_law(released)
     found = count_shortfall(released, 500, 1000)
-    assert (found.luck, found.broken) == ("unknown", False)
+    assert (found.luck, found.is_broken) == ("unknown", False)
     assert "It is unknown how far an unlucky calibration may fall short of this promise." in found.sentence
     assert count_shortfall(released, 8850, 10_000) is None, "within the luck of any calibration"
 
@@ -148,7 +148,7 @@ def test_luck_for_a_shifted_population_is_unknown():
 def test_federated_releases_have_a_separate_law(method):
     released = load_release(FEDERATED / method / "released.json")
     assert has_law(released)
-    assert count_shortfall(released, 300, 3000).broken
+    assert count_shortfall(released, 300, 3000).is_broken
     assert count_shortfall(released, 3000, 3000) is None
 
 
@@ -208,4 +208,4 @@ def test_masks_that_miss_more_than_guaranteed_report_it_first():
     assert confide.evaluate_masks(images[1000:], released).shortfall is None
     found = confide.evaluate_masks([(p / 50, truth) for p, truth in images[1000:]], released)
     assert str(found).startswith("Loss 'missed_area' surely larger than promised: ")
-    assert found.shortfall.broken
+    assert found.shortfall.is_broken

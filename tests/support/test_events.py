@@ -10,8 +10,8 @@ import pytest
 import confide
 from confide import federated
 from confide.cli import main
-from confide.support import tell
-from confide.tables import Classified, Scored, calibrate_table, evaluate_table_privately
+from confide.support import log_event
+from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table_privately
 from tests.builders import slow
 from tests.planted_values import PLANTED, assert_no_private_value
 
@@ -81,7 +81,7 @@ def test_arrays_with_a_ledger(heard, records, tmp_path):
 @pytest.mark.slow
 def test_tables_evaluations_and_looks(heard, records, tmp_path):
     path, _ = records
-    what = Classified("p_*", "y")
+    what = ClassColumns("p_*", "y")
     released = calibrate_table(path, what, **ONE)
     evaluate_table_privately(path, what, released, confide.evaluation.PrivateRequest(1.0))
     confide.watch(path, what, released, epsilon=1.0, batch=4000, state=tmp_path / "watch.json", look="may")
@@ -93,7 +93,7 @@ def test_tables_evaluations_and_looks(heard, records, tmp_path):
 
 
 def test_a_public_number_of_rows_is_logged(heard, records):
-    released = calibrate_table({"s": records[1][:500]}, Scored("s", "lac"), **ONE, neighbors="replace_one")
+    released = calibrate_table({"s": records[1][:500]}, ScoreColumn("s", "lac"), **ONE, neighbors="replace_one")
     assert "counted" in assert_private(heard, released.threshold)
     assert "rows=500" in lines(heard)
 
@@ -117,12 +117,12 @@ def test_silos(heard, records, tmp_path):
 
 def test_without_listeners_nothing_is_imported(monkeypatch):
     monkeypatch.delitem(sys.modules, "logging")
-    tell("ledger", "charged", dataset="a")
+    log_event("ledger", "charged", dataset="a")
     assert "logging" not in sys.modules
 
 
 def test_the_logger_is_silent_by_default(capsys):
-    tell("ledger", "charged", dataset="a")
+    log_event("ledger", "charged", dataset="a")
     assert any(isinstance(one, logging.NullHandler) for one in logging.getLogger("confide").handlers)
     assert capsys.readouterr() == ("", "")
 

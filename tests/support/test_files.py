@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide.support.files import Kind, OutputExistsError, new_file, read_text, write_text
+from confide.support.files import FileKind, OutputExistsError, new_file, read_text, write_text
 from tests.refused import refused
 
 RELEASE = '{"kind": "confide.calibration"}'
@@ -37,7 +37,7 @@ def test_nothing_remains_if_the_work_fails(tmp_path, error, overwrite):
         path.write_text(RELEASE)
 
     def work():
-        with new_file(path, overwrite=overwrite, kind=Kind.RELEASE) as part:
+        with new_file(path, overwrite=overwrite, kind=FileKind.RELEASE) as part:
             part.write_text("half")
             raise error
 
@@ -99,7 +99,7 @@ def test_a_file_that_appears_during_the_work_is_checked_again(tmp_path):
     path.write_text(RELEASE)
 
     def work():
-        with new_file(path, overwrite=True, kind=Kind.RELEASE) as part:
+        with new_file(path, overwrite=True, kind=FileKind.RELEASE) as part:
             part.write_text(RELEASE)
             path.write_text("theirs")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import confide
 from confide.arrays.checked import as_positions
-from confide.support.names import as_integer, canonical, check_names, order_of, places, positions
+from confide.support.names import as_integer, canonical_name, check_names, order_of, places, positions
 from tests.builders import slow
 from tests.refused import refused
 
@@ -21,17 +21,17 @@ NAMES = (
 
 @given(NAMES, NAMES)
 def test_equivalent_names_are_the_same(one, other):
-    same = canonical(one) == canonical(other)
+    same = canonical_name(one) == canonical_name(other)
     assert (places([one])[other] == 0) == (places([other])[one] == 0) == same
     if same and as_integer(one) is not None:
         assert as_integer(one) == as_integer(other)
 
 
-@given(st.lists(NAMES, min_size=1, max_size=6, unique_by=canonical), st.randoms(use_true_random=False))
+@given(st.lists(NAMES, min_size=1, max_size=6, unique_by=canonical_name), st.randoms(use_true_random=False))
 def test_lists_of_names(names, random):
     assert check_names("names", names) == tuple(names)
     mixed = [as_integer(name) if as_integer(name) is not None else name for name in names]
-    texts = [canonical(name) for name in names]
+    texts = [canonical_name(name) for name in names]
     assert order_of(mixed, texts) == order_of(texts, mixed) == list(range(len(names)))
     shuffled = random.sample(texts, len(texts))
     assert [texts[i] for i in order_of(shuffled, names)] == shuffled

@@ -23,7 +23,7 @@ from confide.support import (
     write_text,
 )
 from confide.support.object_stores import filesystem_of, parse_address, store_words
-from confide.tables import Scored, calibrate_table, open_table, predict_table, score_histogram
+from confide.tables import ScoreColumn, calibrate_table, open_table, predict_table, score_histogram
 from confide.tables.files import _as_regex, _SharedFile
 from tests.calibrations import calibration_at
 from tests.refused import refused
@@ -246,7 +246,7 @@ def test_no_partial_object_remains(bucket, monkeypatch):
 
 def test_sets_and_folders(bucket):
     pq.write_table(pa.table({f"p_{k}": P[:, k] for k in range(5)} | {"i": np.arange(len(P))}), bucket / "in.parquet")
-    released, what = RELEASED, confide.tables.Classified("p_*")
+    released, what = RELEASED, confide.tables.ClassColumns("p_*")
     predict_table("s3://b/in.parquet", what, released, "s3://b/sets.parquet")
     with open_table("s3://b/sets.parquet") as written:
         assert written.counted_rows() == len(P)
@@ -259,7 +259,7 @@ def test_sets_and_folders(bucket):
     with refused(InputError, "output"):
         predict_table("s3://b/in.parquet", what, released, "s3://b/folder.csv", overwrite=True)
     before = (bucket / "sets.parquet").read_bytes()
-    wrong = confide.tables.Classified(("p_0", "p_1", "p_2", "p_3", "i"), classes=range(5))
+    wrong = confide.tables.ClassColumns(("p_0", "p_1", "p_2", "p_3", "i"), classes=range(5))
     with refused(InputError, "table"):
         predict_table("s3://b/in.parquet", wrong, released, "s3://b/sets.parquet", overwrite=True)
     assert (bucket / "sets.parquet").read_bytes() == before
@@ -268,7 +268,7 @@ def test_sets_and_folders(bucket):
 def test_empty_lines_of_one_column_are_missing_values(bucket):
     (bucket / "s.csv").write_text("s\n0.5\n\n0.25\n")
     with refused(InputError, "table"):
-        score_histogram("s3://b/s.csv", Scored("s"))
+        score_histogram("s3://b/s.csv", ScoreColumn("s"))
 
 
 @pytest.mark.slow
@@ -284,7 +284,7 @@ def test_at_most_one_row_group_is_in_memory(bucket):
         most = max(most, pa.total_allocated_bytes() - held)
 
     with open_table("s3://b/s.parquet") as table:
-        calibrate_table(table, Scored("s"), 0.1, 1.0, n=None, progress=watching)
+        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, n=None, progress=watching)
     assert most < 12 * 2**20
 
 

@@ -58,13 +58,13 @@ def environment() -> Iterator[str]:
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src").rglob("*.py"))]
     variables = {name for one in texts for name in re.findall(r"CONFIDE_[A-Z]+", one)}
     yield from section("environment variables", variables)
-    yield from section("loggers: events", {line for one in texts if "tell(" in one for line in events(one)})
+    yield from section("loggers: events", {line for one in texts if "log_event(" in one for line in events(one)})
 
 
 def events(source: str) -> Iterator[str]:
-    """Calls of `tell(package, event, level, fact=...)`."""
+    """Calls of `log_event(package, event, level, fact=...)`."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "tell":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "log_event":
             words = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
             if len(words) == 2:
                 facts = sorted(one.arg for one in node.keywords if one.arg)

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 import confide
 from confide import Candidates, InputError, InputTypeError, ScoreHistogram
 from confide.scores import score_kind
-from confide.tables import Classified, Losses, Regressed, count_batches, merge_counts, score_batches
+from confide.tables import ClassColumns, LossColumns, TargetColumns, count_batches, merge_counts, score_batches
 from tests.planted_values import planted_scores
 from tests.refused import bad_rows, refused
 
@@ -100,12 +100,12 @@ def test_classification_scores_of_columns(records, score):
     coded = named.set_column(named.column_names.index("y"), "y", named["y"].dictionary_encode())
     apart = pa.table({f"p_{k}": records["p"][:, k] for k in range(K)} | {"y": records["y"]})
     cases = [
-        (whole.to_batches(max_chunksize=300), Classified("p", "y", tuple(range(K)), score=score)),
-        (named.to_batches(max_chunksize=300), Classified("p", "y", names, score=score)),
-        (coded.to_batches(max_chunksize=300), Classified("p", "y", names, score=score)),
-        ([whole, whole.slice(0, 0)], Classified("p", "y", tuple(range(K)), score=score)),
-        ([apart], Classified(tuple(f"p_{k}" for k in range(K)), "y", score=score)),
-        ([records], Classified("p", "y", tuple(range(K)), score=score)),
+        (whole.to_batches(max_chunksize=300), ClassColumns("p", "y", tuple(range(K)), score=score)),
+        (named.to_batches(max_chunksize=300), ClassColumns("p", "y", names, score=score)),
+        (coded.to_batches(max_chunksize=300), ClassColumns("p", "y", names, score=score)),
+        ([whole, whole.slice(0, 0)], ClassColumns("p", "y", tuple(range(K)), score=score)),
+        ([apart], ClassColumns(tuple(f"p_{k}" for k in range(K)), "y", score=score)),
+        ([records], ClassColumns("p", "y", tuple(range(K)), score=score)),
     ]
     for batches, scores in cases:
         found = score_batches(batches, pickle.loads(pickle.dumps(scores)))  # noqa: S301
@@ -118,11 +118,11 @@ def test_randomised_scores_lie_between_their_bounds(records):
     for i in range(0, N, 100):  # one record at a time, between 0 and its highest score
         one = {"p": records["p"][i : i + 1], "y": records["y"][i : i + 1]}
         edges = Candidates.of([-5e-324, highest[i]])
-        drawn = score_batches([one], Classified("p", "y", tuple(range(K)), score="aps_randomised"), candidates=edges)
+        drawn = score_batches([one], ClassColumns("p", "y", tuple(range(K)), score="aps_randomised"), candidates=edges)
         assert drawn.counts.tolist() == [0, 1, 0]
     fine = Candidates.unit(1000)
     drawn, whole = (
-        score_batches([records], Classified("p", "y", tuple(range(K)), score=score), candidates=fine)
+        score_batches([records], ClassColumns("p", "y", tuple(range(K)), score=score), candidates=fine)
         for score in ("aps_randomised", "aps")
     )
     assert (drawn.counts @ np.arange(fine.size)) < 0.95 * (whole.counts @ np.arange(fine.size))
@@ -131,9 +131,9 @@ def test_randomised_scores_lie_between_their_bounds(records):
 @pytest.mark.parametrize(
     ("scores", "columns"),
     [
-        (Regressed("f", "t"), ["f"]),
-        (Regressed(("low", "high"), "t", "cqr"), ["low", "high"]),
-        (Regressed(("low", "high"), "t", "cqr_low"), ["low", "high"]),
+        (TargetColumns("f", "t"), ["f"]),
+        (TargetColumns(("low", "high"), "t", "cqr"), ["low", "high"]),
+        (TargetColumns(("low", "high"), "t", "cqr_low"), ["low", "high"]),
     ],
 )
 def test_regression_scores_of_columns(records, scores, columns):
@@ -164,7 +164,7 @@ def with_values(array, positions, values):
     return pa.array(changed)
 
 
-CLASSES, INTERVALS = Classified("p", "y", tuple(range(K)), score="aps"), Regressed("f", "t")
+CLASSES, INTERVALS = ClassColumns("p", "y", tuple(range(K)), score="aps"), TargetColumns("f", "t")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_lac_reads_every_probability_of_a_batch(records):
     p, y = records["p"].copy(), records["y"]
     p[5, (y[5] + 1) % K] = np.nan
     with refused(InputError, "table") as caught:
-        score_batches([{"p": p, "y": y}], Classified("p", "y", tuple(range(K))))
+        score_batches([{"p": p, "y": y}], ClassColumns("p", "y", tuple(range(K))))
     assert bad_rows(caught) == [(1, 5)]
 
 
@@ -208,10 +208,10 @@ def test_losses_of_columns(records):
     one_hot = np.eye(K)[y]
     own, fine = 1.0 - p[np.arange(N), y].astype(np.float64), Candidates.unit(200)
     batches = [{"p": p[:900], "y": one_hot[:900]}, {"p": p[900:], "y": one_hot[900:]}]
-    found = score_batches(batches, Losses(probabilities="p", truth="y"), candidates=fine)
+    found = score_batches(batches, LossColumns(probabilities="p", truth="y"), candidates=fine)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
     losses = 3.0 * (fine.edges < own[:, None])
-    found = score_batches([{"l": losses}], Losses("l", "cost", 3.0, candidates=fine), candidates=fine)
+    found = score_batches([{"l": losses}], LossColumns("l", "cost", 3.0, candidates=fine), candidates=fine)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
 
 
@@ -247,7 +247,7 @@ def classes(**columns):
         (lambda: classes(p=pa.array([0.1]), y=[0]), InputError, "column"),
         (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column"),
         (lambda: score_batches([{"f": np.ones((2, 2)), "t": [0, 1]}], INTERVALS), InputError, "column"),
-        (lambda: score_batches([{"p": [], "y": []}], Classified("p", "y")), InputError, "column"),
+        (lambda: score_batches([{"p": [], "y": []}], ClassColumns("p", "y")), InputError, "column"),
         (
             lambda: merge_counts([count_batches([[0.9]], score="lac")], candidates=Candidates.unit(10)),
             InputError,
@@ -285,7 +285,7 @@ def test_memory_of_one_batch():
 
 def test_a_release_from_batches_is_a_release_from_scores(records):
     histogram = score_batches(
-        arrow(records).to_batches(max_chunksize=300), Classified("p", "y", tuple(range(K)), score="aps")
+        arrow(records).to_batches(max_chunksize=300), ClassColumns("p", "y", tuple(range(K)), score="aps")
     )
     released = confide.calibrate_histogram(histogram, 0.1, 1000.0, score="aps")
     exact = np.quantile(confide.aps_score(records["p"], records["y"]), 0.9, method="higher")

@@ -9,7 +9,7 @@ import pytest
 
 import confide
 from confide import InputError
-from confide.tables import Classified, Losses, calibrate_table, evaluate_table, predict_table, score_histogram
+from confide.tables import ClassColumns, LossColumns, calibrate_table, evaluate_table, predict_table, score_histogram
 from tests.builders import slow
 from tests.files import NAMES, classified
 from tests.refused import bad_rows, refused
@@ -25,7 +25,7 @@ def table(columns=ROWS, **more):
 
 
 def release(source, label="name", **options):
-    what = Classified(
+    what = ClassColumns(
         "p_*", label, **{key: options.pop(key) for key in ("label_positions", "classes") if key in options}
     )
     return calibrate_table(source, what, 0.1, 1.0, **options)
@@ -35,7 +35,7 @@ def release(source, label="name", **options):
 def test_integer_labels_with_named_classes_raise_an_error(engine, label):
     """Labels from 1 to K-1, without the last class, were once shifted by one silently."""
     source = engine.table(table().filter(pa.array(Y < 2)))
-    what = Classified("p_*", label)
+    what = ClassColumns("p_*", label)
     released = confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0)
     for act in (
         lambda: score_histogram(source, what),
@@ -51,25 +51,25 @@ def test_integer_labels_with_named_classes_raise_an_error(engine, label):
 def test_label_positions(engine):
     source = engine.table(table())
     counts = [
-        score_histogram(source, Classified("p_*", "name")).counts,
-        score_histogram(source, Classified("p_*", "code", label_positions=True)).counts,
-        score_histogram(source, Classified("p_*", "one", classes=(1, 2, 3))).counts,
+        score_histogram(source, ClassColumns("p_*", "name")).counts,
+        score_histogram(source, ClassColumns("p_*", "code", label_positions=True)).counts,
+        score_histogram(source, ClassColumns("p_*", "one", classes=(1, 2, 3))).counts,
     ]
     for other in counts[1:]:
         np.testing.assert_array_equal(other, counts[0])
     with refused(InputError, "table") as caught:
-        score_histogram(source, Classified("p_*", "one", label_positions=True))
+        score_histogram(source, ClassColumns("p_*", "one", label_positions=True))
     assert [count for count, _ in bad_rows(caught)] == [np.count_nonzero(Y == 2)]
     with refused(InputError, "column"):
-        score_histogram(source, Classified("p_*", "name", label_positions=True))
+        score_histogram(source, ClassColumns("p_*", "name", label_positions=True))
 
 
 def test_integer_column_names_are_matched_by_name():
     data = table({f"p_{k + 1}": P[:, k] for k in range(3)})
-    expected = score_histogram(table(), Classified("p_*", "name")).counts
-    np.testing.assert_array_equal(score_histogram(data, Classified("p_*", "one")).counts, expected)
+    expected = score_histogram(table(), ClassColumns("p_*", "name")).counts
+    np.testing.assert_array_equal(score_histogram(data, ClassColumns("p_*", "one")).counts, expected)
     with refused(InputError, "table") as caught:
-        score_histogram(data, Classified("p_*", "code"))
+        score_histogram(data, ClassColumns("p_*", "code"))
     assert bad_rows(caught) == [(np.count_nonzero(Y == 0), np.flatnonzero(Y == 0)[0])]
 
 
@@ -81,7 +81,7 @@ def test_a_release_contains_the_classes_of_the_table(tmp_path):
     several = release(table(), by="name", groups=NAMES)
     assert {part.classes for part in several.parts.values()} == {NAMES}
     assert {part.classes for part in release(table(), by_class=True).parts.values()} == {None}
-    what = Losses(probabilities="p_*", truth="t_*")
+    what = LossColumns(probabilities="p_*", truth="t_*")
     labels = {f"t_{name}": P[:, k] > 0.5 for k, name in enumerate(NAMES)}
     assert calibrate_table(table(**labels), what, 0.2, 1.0).calibration.classes == NAMES
 
@@ -92,8 +92,8 @@ def test_columns_of_other_classes_raise_an_error(tmp_path, columns, by_class):
     released = release(table(), by_class=by_class)
     data = pa.table({name: [value] * 4 for name, value in columns.items()} | {"name": ["cat"] * 4})
     for act in (
-        partial(predict_table, data, Classified("p_*"), released, tmp_path / "a.parquet"),
-        partial(evaluate_table, data, Classified("p_*", "name"), released),
+        partial(predict_table, data, ClassColumns("p_*"), released, tmp_path / "a.parquet"),
+        partial(evaluate_table, data, ClassColumns("p_*", "name"), released),
     ):
         with refused(InputError, "classes"):
             act()
@@ -104,14 +104,14 @@ def test_another_order_of_columns_gives_the_same_sets(tmp_path):
     released, sets = release(table()), []
     for order in (NAMES, NAMES[::-1]):
         out = tmp_path / f"{order[0]}.parquet"
-        predict_table(table({f"p_{name}": ROWS[f"p_{name}"] for name in order}), Classified("p_*"), released, out)
+        predict_table(table({f"p_{name}": ROWS[f"p_{name}"] for name in order}), ClassColumns("p_*"), released, out)
         sets.append([set(one) for one in pq.read_table(out)["prediction_set"].to_pylist()])
     assert sets[0] == sets[1]
 
 
 def test_a_list_gets_the_class_names_of_the_release(tmp_path):
     data = pa.table({"p": P.tolist()})
-    predict_table(data, Classified("p"), release(table()), tmp_path / "a.parquet")
+    predict_table(data, ClassColumns("p"), release(table()), tmp_path / "a.parquet")
     sets = pq.read_table(tmp_path / "a.parquet")["prediction_set"].to_pylist()
     assert {name for one in sets for name in one} == set(NAMES)
 
@@ -123,11 +123,11 @@ def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
     wrong = {name: np.full(50, 0.9) for name in ROWS}
     source = engine.table(pa.table({**wrong, "name": ["cat"] * 50}))
     released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score=score)
-    what = Classified("p_*", "name", score=score)
+    what = ClassColumns("p_*", "name", score=score)
     for act in (
         partial(calibrate_table, source, what, 0.1, 1.0),
         partial(evaluate_table, source, what, released),
-        partial(predict_table, source, Classified("p_*"), released, tmp_path / "a.parquet"),
+        partial(predict_table, source, ClassColumns("p_*"), released, tmp_path / "a.parquet"),
     ):
         with refused(InputError, "table"):
             act()
@@ -136,7 +136,7 @@ def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
 
 def test_row_sums_of_lists_with_one_entry_read():
     data = pa.table({"p": [[0.9, 0.9, 0.9]] * 20, "y": [0] * 20})
-    what = Classified("p", "y", classes=NAMES, label_positions=True)
+    what = ClassColumns("p", "y", classes=NAMES, label_positions=True)
     for source in (data, iter(data.to_batches()), pa.RecordBatchReader.from_batches(data.schema, data.to_batches())):
         with refused(InputError, "table"):
             score_histogram(source, what)
@@ -147,26 +147,26 @@ def test_row_sums_of_lists_with_one_entry_read():
 
 def test_several_true_labels_need_not_sum_to_one(tmp_path):
     data = pa.table({"p_a": [0.9] * 500, "p_b": [0.8] * 500, "t_a": [1] * 500, "t_b": [1] * 500})
-    released = calibrate_table(data, Losses(probabilities="p_*", truth="t_*"), 0.2, 1.0)
-    assert predict_table(data, Losses(probabilities="p_*"), released, tmp_path / "a.parquet")["rows"] == 500
+    released = calibrate_table(data, LossColumns(probabilities="p_*", truth="t_*"), 0.2, 1.0)
+    assert predict_table(data, LossColumns(probabilities="p_*"), released, tmp_path / "a.parquet")["rows"] == 500
     with refused(InputError, "classes"):
         predict_table(
             data.rename_columns(["p_x", "p_y", "t_a", "t_b"]),
-            Losses(probabilities="p_*"),
+            LossColumns(probabilities="p_*"),
             released,
             tmp_path / "b.parquet",
         )
 
 
 def test_releases_without_a_name_predict_nothing(tmp_path):
-    from confide.tables import Regressed
+    from confide.tables import TargetColumns
 
     bare = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0)
     for act in (
-        partial(predict_table, table(), Classified("p_*"), bare, tmp_path / "a.parquet"),
-        partial(predict_table, table(), Regressed("p_cat"), bare, tmp_path / "a.parquet"),
-        partial(evaluate_table, table(), Classified("p_*", "name"), bare),
-        partial(evaluate_table, table(), Regressed("p_cat", "p_dog"), bare),
+        partial(predict_table, table(), ClassColumns("p_*"), bare, tmp_path / "a.parquet"),
+        partial(predict_table, table(), TargetColumns("p_cat"), bare, tmp_path / "a.parquet"),
+        partial(evaluate_table, table(), ClassColumns("p_*", "name"), bare),
+        partial(evaluate_table, table(), TargetColumns("p_cat", "p_dog"), bare),
     ):
         with refused(InputError, "calibration"):
             act()

@@ -345,11 +345,11 @@ def test_failures_are_one_line_without_password(postgres, source, finding, tmp_p
 
 
 def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
-    from confide.tables import Regressed, score_histogram
+    from confide.tables import TargetColumns, score_histogram
 
     table = reader.table(pa.table({"f": [1e308], "y": [-1.7e308]}))
     with refused(EngineError, "engine") as caught:
-        score_histogram(table, Regressed("f", "y"))
+        score_histogram(table, TargetColumns("f", "y"))
     assert "e308" not in str(caught.value)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import confide
 from confide import Candidates, InputError, ScoreHistogram
-from confide.tables import Classified, Regressed, Scored, calibrate_table, group_histograms, score_histogram
-from confide.tables.open_table import opened
+from confide.tables import ClassColumns, ScoreColumn, TargetColumns, calibrate_table, group_histograms, score_histogram
+from confide.tables.open_table import as_open_table
 from tests.builders import slow
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
@@ -39,7 +39,7 @@ def adversaries(edges):
 
 def counts(engine, values, candidates, score=None):
     table = engine.table(pa.table({"s": pa.array(values)}))
-    return score_histogram(table, Scored("s", score), candidates).counts
+    return score_histogram(table, ScoreColumn("s", score), candidates).counts
 
 
 @pytest.mark.parametrize("family", slow(FAMILIES, everyday=["extreme"]))
@@ -54,7 +54,7 @@ def test_each_adversary_in_a_separate_group(engine):
     candidates = FAMILIES["extreme"]
     values = adversaries(candidates.edges)[-60:]
     table = engine.table(pa.table({"s": values, "g": pa.array(range(len(values)), pa.int64())}))
-    found = group_histograms(table, Scored("s"), "g", range(len(values)), candidates)
+    found = group_histograms(table, ScoreColumn("s"), "g", range(len(values)), candidates)
     for place, value in enumerate(values):
         assert (found[place].counts == ScoreHistogram.from_scores([value], candidates).counts).all()
 
@@ -78,7 +78,7 @@ def test_decimals_are_read_once(engine):
     values = pa.array([Decimal(text) for text in texts], pa.decimal128(38, 30))
     table = engine.table(pa.table({"s": values}))
     expected = ScoreHistogram.from_scores(np.array([float(text) for text in texts]), candidates)
-    assert (score_histogram(table, Scored("s"), candidates).counts == expected.counts).all()
+    assert (score_histogram(table, ScoreColumn("s"), candidates).counts == expected.counts).all()
 
 
 def test_large_integers(engine):
@@ -107,10 +107,10 @@ def test_lac(engine, dtype, shape):
     label = pa.array([names[k] for k in y]) if shape == "list of names" else pa.array(y)
     if shape == "columns":
         table = engine.table(pa.table({**{f"p{k}": p[:, k] for k in range(4)}, "y": label}))
-        source = Classified(("p0", "p1", "p2", "p3"), "y")
+        source = ClassColumns(("p0", "p1", "p2", "p3"), "y")
     else:
         table = engine.table(pa.table({"p": pa.array(p.tolist(), pa.list_(pa.from_numpy_dtype(dtype))), "y": label}))
-        source = Classified("p", "y", names if shape == "list of names" else tuple(range(4)))
+        source = ClassColumns("p", "y", names if shape == "list of names" else tuple(range(4)))
     expected = ScoreHistogram.from_scores(confide.lac_score(p, y), candidates, "lac")
     assert (score_histogram(table, source, candidates).counts == expected.counts).all()
 
@@ -132,7 +132,7 @@ def test_regression(engine, score, dtype):
     scores = confide.interval_score(predicted, y, score)
     candidates = Candidates.of(np.unique(scores[::5]))
     table = engine.table(pa.table({"lo": f[:, 0], "hi": f[:, 1], "y": y}))
-    source = Regressed(("lo", "hi") if score.startswith("cqr") else "lo", "y", score)
+    source = TargetColumns(("lo", "hi") if score.startswith("cqr") else "lo", "y", score)
     expected = ScoreHistogram.from_scores(scores, candidates, score)
     assert (score_histogram(table, source, candidates).counts == expected.counts).all()
 
@@ -142,7 +142,7 @@ def test_missing_and_outside_scores_are_counted_in_the_error(engine):
     table = engine.table(pa.table({"s": pa.array(values, pa.float64())}))
     for score, wrong in (("lac", 7), (None, 4)):
         with refused(InputError, "table") as caught:
-            score_histogram(table, Scored("s", score), FAMILIES["unit"])
+            score_histogram(table, ScoreColumn("s", score), FAMILIES["unit"])
         assert [count for count, _ in bad_rows(caught)] == [wrong]
 
 
@@ -156,10 +156,10 @@ def test_unusable_rows_are_counted_by_reason(listing):
     )
     table = listing.table(data)
     with refused(InputError, "table") as caught:
-        score_histogram(table, Classified("p", "y", ("a", "b")), FAMILIES["unit"])
+        score_histogram(table, ClassColumns("p", "y", ("a", "b")), FAMILIES["unit"])
     assert [count for count, _ in bad_rows(caught)] == [2, 2, 2]  # entries, lengths, labels
     with refused(InputError, "table") as caught:
-        group_histograms(table, Scored("g"), "g", [1, 2], FAMILIES["unit"])
+        group_histograms(table, ScoreColumn("g"), "g", [1, 2], FAMILIES["unit"])
     assert [count for count, _ in bad_rows(caught)] == [1]
 
 
@@ -168,15 +168,15 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
     scores = np.linspace(0, 1, 3000)
     scores[[1234, 2000]] = 7.0
     source = engine.table(pa.table({"s": scores, "g": ["a"] * 2500 + ["b"] * 500}))
-    with opened(source) as table:
+    with as_open_table(source) as table:
         start = table.rows.first if table.ordered else None
         with refused(InputError, "table") as caught:
-            score_histogram(table, Scored("s", "lac"))
+            score_histogram(table, ScoreColumn("s", "lac"))
     assert bad_rows(caught) == [(2, None if start is None else 1234 + start)]
     scores[[1234, 2000]] = 0.5
     source = engine.table(pa.table({"s": scores, "g": ["a"] * 2500 + ["b"] * 500}))
     with refused(InputError, "table") as caught:
-        group_histograms(source, Scored("s", "lac"), "g", ["a"])
+        group_histograms(source, ScoreColumn("s", "lac"), "g", ["a"])
     assert bad_rows(caught) == [(500, None if start is None else 2500 + start)]
 
 
@@ -184,11 +184,11 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_an_empty_table_gives_a_release(engine):
     table = engine.table(pa.table({"s": pa.array([], pa.float64()), "g": pa.array([], pa.string())}))
-    assert not score_histogram(table, Scored("s"), FAMILIES["unit"]).counts.any()
-    assert calibrate_table(table, Scored("s"), 0.1, 1.0).guarantee.n is None
-    assert len(calibrate_table(table, Scored("s"), 0.1, 1.0, by="g", groups=["a", "b"]).parts) == 2
+    assert not score_histogram(table, ScoreColumn("s"), FAMILIES["unit"]).counts.any()
+    assert calibrate_table(table, ScoreColumn("s"), 0.1, 1.0).guarantee.n is None
+    assert len(calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, by="g", groups=["a", "b"]).parts) == 2
     with pytest.raises(InputError):
-        calibrate_table(table, Scored("s"), 0.1, 1.0, neighbors="replace_one")
+        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, neighbors="replace_one")
 
 
 def test_groups_are_counted_in_the_same_pass(engine):
@@ -196,7 +196,7 @@ def test_groups_are_counted_in_the_same_pass(engine):
     s, g = rng.random(5000), rng.choice(["north", "south", "o'hara"], 5000)
     table = engine.table(pa.table({"s": s, "g": g}))
     names = ["o'hara", "south", "north", "empty"]
-    found = group_histograms(table, Scored("s"), "g", names, FAMILIES["logit"])
+    found = group_histograms(table, ScoreColumn("s"), "g", names, FAMILIES["logit"])
     assert list(found) == names
     for name in names[:3]:
         expected = ScoreHistogram.from_scores(s[g == name], FAMILIES["logit"]).counts
@@ -208,6 +208,6 @@ def test_many_groups(engine):
     rng = np.random.default_rng(5)
     s, g = rng.random(20_000), rng.integers(0, 60, 20_000)
     table = engine.table(pa.table({"s": s, "g": g}))
-    found = group_histograms(table, Scored("s"), "g", range(60), FAMILIES["unit"])
+    found = group_histograms(table, ScoreColumn("s"), "g", range(60), FAMILIES["unit"])
     for name, histogram in found.items():
         assert (histogram.counts == ScoreHistogram.from_scores(s[g == name], FAMILIES["unit"]).counts).all()

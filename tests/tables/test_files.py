@@ -18,8 +18,8 @@ import confide
 from confide import Candidates, FormatError, InputError, InputTypeError, ScoreHistogram
 from confide.support import OutputExistsError
 from confide.tables import (
-    Classified,
-    Scored,
+    ClassColumns,
+    ScoreColumn,
     calibrate_table,
     evaluate_table,
     group_histograms,
@@ -62,7 +62,7 @@ def odd_files(*suffixes: str) -> list:
 
 
 def counts(source) -> list[int]:
-    return score_histogram(source, Scored("s"), UNIT).counts.tolist()
+    return score_histogram(source, ScoreColumn("s"), UNIT).counts.tolist()
 
 
 def expected(scores) -> list[int]:
@@ -121,7 +121,7 @@ def test_a_partitioned_folder_has_the_columns_of_its_names(tmp_path, suffix):
     for ward, part in (("north", SCORES[:60]), ("o'hara", SCORES[60:])):
         (tmp_path / "t" / f"ward={ward}").mkdir(parents=True)
         put(tmp_path / "t" / f"ward={ward}" / f"0.{suffix}", part)
-    found = group_histograms(tmp_path / "t", Scored("s"), "ward", ["north", "o'hara"], UNIT)
+    found = group_histograms(tmp_path / "t", ScoreColumn("s"), "ward", ["north", "o'hara"], UNIT)
     assert found["north"].counts.tolist() == expected(SCORES[:60])
     assert found["o'hara"].counts.tolist() == expected(SCORES[60:])
 
@@ -145,16 +145,16 @@ def test_existing_outputs_are_not_replaced(tmp_path, calibration, out):
         (tmp_path / "sets").mkdir()
         put(tmp_path / "sets" / "kept.parquet", SCORES)
     else:
-        predict_table(class_table(5), Classified("p_*"), calibration, path, keep=("id",))
+        predict_table(class_table(5), ClassColumns("p_*"), calibration, path, keep=("id",))
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     with refused(OutputExistsError, "output"):
-        predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",))
+        predict_table(class_table(50), ClassColumns("p_*"), calibration, path, keep=("id",))
     if is_folder(path):  # folders are never replaced
         with refused(OutputExistsError, "output"):
-            predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",), overwrite=True)
+            predict_table(class_table(50), ClassColumns("p_*"), calibration, path, keep=("id",), overwrite=True)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
     if not is_folder(path):
-        done = predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",), overwrite=True)
+        done = predict_table(class_table(50), ClassColumns("p_*"), calibration, path, keep=("id",), overwrite=True)
         assert done["rows"] == 50
 
 
@@ -164,7 +164,7 @@ def test_csv_contains_no_formulas_and_parquet_is_unchanged(tmp_path, calibration
     rests = ["-", "-1.5e-3", "+49 170 (0)", "-inf", "+NaN", "2020-01-01", "a=1", "'=1", ""]
     table = class_table(len(runs) + len(rests)).append_column("=note", pa.array([*runs, *rests]))
     for name in ("a.csv", "a.csv.gz", "a.parquet"):
-        predict_table(table, Classified("p_*"), calibration, tmp_path / name, keep=("id", "=note"))
+        predict_table(table, ClassColumns("p_*"), calibration, tmp_path / name, keep=("id", "=note"))
     kept = pq.read_table(tmp_path / "a.parquet")["=note"].to_pylist()
     assert kept == [*runs, *rests]
     for name, opened in (("a.csv", open), ("a.csv.gz", gzip.open)):
@@ -174,15 +174,15 @@ def test_csv_contains_no_formulas_and_parquet_is_unchanged(tmp_path, calibration
 
 
 def test_compressed_csv_is_written_and_read_back(tmp_path, calibration):
-    predict_table(class_table(50), Classified("p_*"), calibration, tmp_path / "a.csv.gz", keep=("id", "text"))
-    predict_table(class_table(50), Classified("p_*"), calibration, tmp_path / "a.csv", keep=("id", "text"))
+    predict_table(class_table(50), ClassColumns("p_*"), calibration, tmp_path / "a.csv.gz", keep=("id", "text"))
+    predict_table(class_table(50), ClassColumns("p_*"), calibration, tmp_path / "a.csv", keep=("id", "text"))
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
-    assert score_histogram(tmp_path / "a.csv.gz", Scored("set_size"), UNIT).total == 50
+    assert score_histogram(tmp_path / "a.csv.gz", ScoreColumn("set_size"), UNIT).total == 50
 
 
 def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
     monkeypatch.setattr("confide.tables.predict._ROWS_PER_FILE", 2000)
-    what, output = Classified("p_*"), []
+    what, output = ClassColumns("p_*"), []
     figures = predict_table(
         class_table(5000), what, calibration, tmp_path / "sets", keep=("id",), progress=output.append
     )
@@ -203,15 +203,15 @@ def test_a_folder_by_value_is_written_and_read_back(tmp_path, calibration):
     wards = np.array(["north", "a/b", "c=d", "ü %"])[np.arange(400) % 4]
     data = class_table(400).append_column("ward", pa.array(wards)).append_column("n", pa.array(np.arange(400) % 3))
     out = tmp_path / "sets"
-    predict_table(data, Classified("p_*"), calibration, out, keep=("id", "ward", "n"), partition_by=("ward", "n"))
+    predict_table(data, ClassColumns("p_*"), calibration, out, keep=("id", "ward", "n"), partition_by=("ward", "n"))
     assert not list(out.glob("*.parquet"))
     assert len(list(out.glob("*/*/*.parquet"))) == 12
-    predict_table(data, Classified("p_*"), calibration, tmp_path / "one.parquet", keep=("id", "ward", "n"))
+    predict_table(data, ClassColumns("p_*"), calibration, tmp_path / "one.parquet", keep=("id", "ward", "n"))
     one, found = read(tmp_path / "one.parquet"), pq.read_table(out).sort_by("id")
     assert found["ward"].cast("string").to_pylist() == one["ward"].to_pylist()
     assert found["n"].to_pylist() == one["n"].to_pylist()
     assert found["prediction_set"].to_pylist() == one["prediction_set"].to_pylist()
-    by_ward = group_histograms(out, Scored("set_size"), "ward", ["north", "a/b", "c=d", "ü %"], UNIT)
+    by_ward = group_histograms(out, ScoreColumn("set_size"), "ward", ["north", "a/b", "c=d", "ü %"], UNIT)
     assert [histogram.total for histogram in by_ward.values()] == [100] * 4
 
 
@@ -219,7 +219,7 @@ def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
     bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "p_c": [0.0, 0.0], "g": ["a", "b"]})
     for options in ({}, {"partition_by": ("g",)}):
         with refused(InputError, "table") as caught:
-            predict_table(bad, Classified("p_*"), calibration, tmp_path / "sets", **options)
+            predict_table(bad, ClassColumns("p_*"), calibration, tmp_path / "sets", **options)
         assert bad_rows(caught) == [(1, 1)]
     assert list(tmp_path.iterdir()) == []
 
@@ -238,7 +238,7 @@ def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
 def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, options, argument):
     monkeypatch.chdir(tmp_path)
     with refused(InputError, argument):
-        predict_table(class_table(10), Classified("p_*"), calibration, **options)
+        predict_table(class_table(10), ClassColumns("p_*"), calibration, **options)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -257,19 +257,19 @@ def test_a_stream_is_read_once(tmp_path):
                 counts(table)
     for source in one_shot:  # it is exhausted
         with refused(InputError, "source"):
-            calibrate_table(source, Scored("s"), 0.1, 1.0, neighbors="replace_one")
+            calibrate_table(source, ScoreColumn("s"), 0.1, 1.0, neighbors="replace_one")
 
 
 def test_standard_input_without_rows_is_an_empty_table(monkeypatch):
     standard_input(monkeypatch, b"s,t\n")
-    assert not score_histogram("-", Scored("s"), UNIT).counts.any()
+    assert not score_histogram("-", ScoreColumn("s"), UNIT).counts.any()
 
 
 def test_a_list_column_of_a_stream_is_checked_and_read_in_one_pass():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 500)
     y = np.random.default_rng(1).integers(0, 3, 500)
     table = pa.table({"p": pa.array(p.tolist()), "y": y})
-    found = score_histogram(iter(table.to_batches(max_chunksize=70)), Classified("p", "y"), UNIT)
+    found = score_histogram(iter(table.to_batches(max_chunksize=70)), ClassColumns("p", "y"), UNIT)
     assert found.counts.tolist() == expected(confide.lac_score(p, y))
 
 
@@ -329,12 +329,12 @@ def csv_text(table) -> bytes:
 def test_standard_input(monkeypatch, tmp_path, calibration, written, named):
     data = class_table(5000, dtype=np.float64, lists=False)
     standard_input(monkeypatch, written(data))
-    what = Classified("p_*", "name")
+    what = ClassColumns("p_*", "name")
     found = score_histogram(named, what, UNIT)
     assert found.counts.tolist() == score_histogram(data, what, UNIT).counts.tolist()
     standard_input(monkeypatch, written(data))
-    predict_table(named, Classified("p_*"), calibration, tmp_path / "a.csv")
-    predict_table(data, Classified("p_*"), calibration, tmp_path / "b.csv")
+    predict_table(named, ClassColumns("p_*"), calibration, tmp_path / "a.csv")
+    predict_table(data, ClassColumns("p_*"), calibration, tmp_path / "b.csv")
     assert read(tmp_path / "a.csv").equals(read(tmp_path / "b.csv"))
     standard_input(monkeypatch, written(data))
     with open_table(named) as table:
@@ -410,7 +410,7 @@ def test_a_pipe_into_the_command_line(tmp_path, written):
 
 
 def test_people_of_every_file_are_the_same(tmp_path):
-    from confide.tables import People
+    from confide.tables import ContributionBound
 
     rng = np.random.default_rng(0)
     data = pa.table({"who": rng.integers(0, 300, 2000), "visit": rng.permutation(2000), "s": rng.random(2000)})
@@ -419,17 +419,17 @@ def test_people_of_every_file_are_the_same(tmp_path):
     for i in range(4):
         write(tmp_path / "folder" / f"{i}.csv", data.slice(500 * i, 500))
     for sample in (None, "2024"):
-        people = People("who", 2, ("visit",), sample)
+        people = ContributionBound("who", 2, ("visit",), sample)
         found = [
-            score_histogram(source, Scored("s"), UNIT, people=people) for source in (*sources, tmp_path / "folder")
+            score_histogram(source, ScoreColumn("s"), UNIT, people=people) for source in (*sources, tmp_path / "folder")
         ]
         assert len({tuple(one.counts.tolist()) for one in found}) == 1
-        released = calibrate_table(tmp_path / "a.csv", Scored("s", "lac"), 0.1, 1.0, people=people)
+        released = calibrate_table(tmp_path / "a.csv", ScoreColumn("s", "lac"), 0.1, 1.0, people=people)
         assert released.privacy.records_per_person == 2
 
 
 def test_an_evaluation_of_a_stream(calibration):
     data = class_table(3000)
     p = np.column_stack([data[f"p_{name}"].to_numpy() for name in ("cat", "dog", "emu")])
-    found = evaluate_table(iter(data.to_batches(max_chunksize=500)), Classified("p_*", "name"), calibration)
+    found = evaluate_table(iter(data.to_batches(max_chunksize=500)), ClassColumns("p_*", "name"), calibration)
     assert found == confide.evaluation.evaluate_sets(calibration, p, data["name"].to_pylist(), ("cat", "dog", "emu"))

@@ -13,11 +13,11 @@ import confide
 from confide import Candidates
 from confide.mechanisms.slopes import slopes_for
 from confide.tables import (
-    Classified,
-    Losses,
-    People,
-    Regressed,
-    Scored,
+    ClassColumns,
+    ContributionBound,
+    LossColumns,
+    ScoreColumn,
+    TargetColumns,
     calibrate_table,
     evaluate_table,
     group_histograms,
@@ -25,7 +25,7 @@ from confide.tables import (
     predict_table,
     score_histogram,
 )
-from confide.tables.open_table import opened
+from confide.tables.open_table import as_open_table
 from tests.exact import mechanism_law
 from tests.files import classified, write
 from tests.refused import bad_rows, refused
@@ -53,7 +53,7 @@ def holey() -> tuple[pa.Table, np.ndarray]:
 
 
 TABLE, HOLES = holey()
-CLASSES = Classified("p_*", "label")
+CLASSES = ClassColumns("p_*", "label")
 HAVING = ~(HOLES["p_ant"] | HOLES["p_bee"] | HOLES["label"])
 
 
@@ -69,16 +69,16 @@ def counts_of(rows: np.ndarray) -> list[int]:
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_the_complete_records_count_on_every_source(engine):
     """In SQL, in Arrow batches, in Ibis: the same records, and the same number of other records."""
-    with opened(engine.table(TABLE)) as table:
+    with as_open_table(engine.table(TABLE)) as table:
         found = score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True)
         assert found.counts.tolist() == counts_of(HAVING)
         assert table.left_out() == N - HAVING.sum() > 0
     found = group_histograms(engine.table(TABLE), CLASSES, "ward", ["north", "south"], CANDIDATES, skip_incomplete=True)
     assert sum(one.counts for one in found.values()).tolist() == counts_of(HAVING & without("ward"))
-    found = score_histogram(engine.table(TABLE), Regressed("f", "y"), CANDIDATES, skip_incomplete=True)
+    found = score_histogram(engine.table(TABLE), TargetColumns("f", "y"), CANDIDATES, skip_incomplete=True)
     assert found.total == without("f", "y").sum()
     if engine.ranks:
-        once = People("who", 1, ("id",))
+        once = ContributionBound("who", 1, ("id",))
         found = score_histogram(engine.table(TABLE), CLASSES, CANDIDATES, people=once, skip_incomplete=True)
         first: dict[int, int] = {}
         for row in np.flatnonzero(HAVING & without("who")):
@@ -91,8 +91,8 @@ def test_lists(listing):
         pytest.skip("Ibis has no word there for the entries of a list")
     lists = [[0.5, 0.5], None, [0.25, None], [0.75, 0.25], [float("nan"), 0.5], [1.0, 0.0]]
     table = pa.table({"p": pa.array(lists, pa.list_(pa.float64())), "label": ["0", "1", "0", "1", "0", "1"]})
-    with opened(listing.table(table)) as one:
-        found = score_histogram(one, Classified("p", "label"), Candidates.unit(5), skip_incomplete=True)
+    with as_open_table(listing.table(table)) as one:
+        found = score_histogram(one, ClassColumns("p", "label"), Candidates.unit(5), skip_incomplete=True)
         assert found.total == 3
         assert one.left_out() == 3
 
@@ -130,12 +130,12 @@ def test_standard_input(tmp_path, monkeypatch, form):
 
 
 def test_evaluation_and_sets(engine, tmp_path, calibration):
-    with opened(engine.table(TABLE)) as table:
+    with as_open_table(engine.table(TABLE)) as table:
         found = evaluate_table(table, CLASSES, calibration, skip_incomplete=True)
         assert found.coverage.n == HAVING.sum()
         assert table.left_out() == N - HAVING.sum()
     done = predict_table(
-        engine.table(TABLE), Classified("p_*"), calibration, tmp_path / "s.parquet", keep=["id"], skip_incomplete=True
+        engine.table(TABLE), ClassColumns("p_*"), calibration, tmp_path / "s.parquet", keep=["id"], skip_incomplete=True
     )
     assert done["rows"] == without("p_ant", "p_bee").sum()
     written = pa.parquet.read_table(tmp_path / "s.parquet")
@@ -145,9 +145,9 @@ def test_evaluation_and_sets(engine, tmp_path, calibration):
 def test_losses_and_true_labels():
     table = pa.table({"l_0": [0.5, None, 0.5], "l_1": [0.25, 0.25, float("nan")], "t_0": [True, None, False],
                       "t_1": [True, True, True], "p_0": [0.5, 0.5, 0.5], "p_1": [0.5, 0.5, 0.5]})  # fmt: skip
-    losses = Losses("l_*", candidates=Candidates.unit(3))
+    losses = LossColumns("l_*", candidates=Candidates.unit(3))
     assert score_histogram(table, losses, Candidates.unit(3), skip_incomplete=True).total == 1
-    labels = Losses(probabilities="p_*", truth="t_*")
+    labels = LossColumns(probabilities="p_*", truth="t_*")
     assert score_histogram(table, labels, CANDIDATES, skip_incomplete=True).total == 2
 
 
@@ -162,7 +162,7 @@ def test_leaving_out_keeps_neighbours():
     def counts(rows):
         # one complete record stays, so that no table is without complete records, which would be an error
         table = pa.table({"s": pa.array([0.2, *rows], pa.float64())})
-        return score_histogram(table, Scored("s"), few, skip_incomplete=True).counts
+        return score_histogram(table, ScoreColumn("s"), few, skip_incomplete=True).counts
 
     for size in range(3):
         for rows in itertools.product(values, repeat=size):
@@ -189,5 +189,5 @@ def test_all_missing_values_are_reported_at_once(tmp_path):
         assert bad_rows(caught) == [(len(rows), rows[0] + shift) for rows in missing]
         assert "skip_incomplete" in caught.value.remedy
     with refused(confide.InputError, "table") as caught:
-        calibrate_table(TABLE, Regressed("f", "y"), 0.1, 1.0)
+        calibrate_table(TABLE, TargetColumns("f", "y"), 0.1, 1.0)
     assert (HOLES["y"].sum(), np.flatnonzero(HOLES["y"])[0]) in bad_rows(caught)

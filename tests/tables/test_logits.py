@@ -7,7 +7,7 @@ import pytest
 import confide
 from confide import InputError
 from confide.tables import (
-    Classified,
+    ClassColumns,
     calibrate_table,
     evaluate_table,
     open_table,
@@ -53,8 +53,8 @@ def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
     scores = np.asarray(confide.class_score(p, LABELS, score))
     cuts = confide.Candidates.of(np.unique(scores[scores <= 1])[::3])
     source = engine.table(table() if engine.lists else table().drop_columns(["z"]))
-    lists = [Classified("z", "label", NAMES, score, logits=True)] if engine.lists else []
-    for what in (*lists, Classified("z_*", "label", score=score, logits=True)):
+    lists = [ClassColumns("z", "label", NAMES, score, logits=True)] if engine.lists else []
+    for what in (*lists, ClassColumns("z_*", "label", score=score, logits=True)):
         assert (
             score_histogram(source, what, cuts).counts == confide.ScoreHistogram.from_scores(scores, cuts).counts
         ).all()
@@ -79,7 +79,7 @@ def test_sets_written_into_the_database_of_a_table(tmp_path):
         connection.execute("CREATE TABLE records AS SELECT * FROM held")
     released = calibration_at(0.6)
     with open_table(f"duckdb://{address}", "records", write=True) as opened:
-        what = Classified("z_*", logits=True)
+        what = ClassColumns("z_*", logits=True)
         assert not predictors_of(opened, what, released)[0].in_sql
         predict_table(opened, what, released, out_table="sets", keep=["i"])
     with duckdb.connect(str(address)) as connection:
@@ -91,14 +91,14 @@ def test_one_logit_of_two_classes():
     z = np.concatenate([[0.0, 800.0, -800.0, 1e-300], 4 * RNG.standard_normal(300)])
     positive = RNG.random(len(z)) < 0.5
     held = pa.table({"z": z, "label": np.array(["no", "yes"])[positive.astype(int)]})
-    what = Classified("z", "label", ("no", "yes"), logits=True)
+    what = ClassColumns("z", "label", ("no", "yes"), logits=True)
     scores = confide.lac_score(softmax(np.column_stack([np.zeros(len(z)), z])), positive.astype(int))
     expected = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
     assert (score_histogram(held, what, CANDIDATES).counts == expected).all()
 
 
 def test_evaluations_and_pilots_take_logits():
-    what = Classified("z_*", "label", logits=True)
+    what = ClassColumns("z_*", "label", logits=True)
     released = confide.calibrate(
         confide.lac_score(softmax(Z), np.array(NAMES)[LABELS], NAMES), 0.2, mechanism="none", neighbors="replace_one"
     )
@@ -114,7 +114,7 @@ def test_invalid_logits_raise_an_error(broken, value):
     z[broken] = value
     held = table().set_column(0, "z_ant", pa.array(z))
     with refused(InputError, "table") as caught:
-        score_histogram(held, Classified("z_*", "label", logits=True), CANDIDATES)
+        score_histogram(held, ClassColumns("z_*", "label", logits=True), CANDIDATES)
     assert bad_rows(caught) == [(len(broken), broken[0])]
 
 
@@ -123,7 +123,7 @@ def test_probabilities_are_noticed(pair):
     p = softmax(Z[4:])
     columns = {"z": p[:, 0]} if pair else {f"z_{name}": p[:, k] for k, name in enumerate(NAMES)}
     held = pa.table({**columns, "label": np.array(NAMES[:2] if pair else NAMES)[LABELS[4:] % (2 if pair else 3)]})
-    what = Classified("z", "label", NAMES[:2], logits=True) if pair else Classified("z_*", "label", logits=True)
+    what = ClassColumns("z", "label", NAMES[:2], logits=True) if pair else ClassColumns("z_*", "label", logits=True)
     with refused(InputError, "table"):
         score_histogram(held, what, CANDIDATES)
     few = held.slice(0, 2)  # too few rows to decide

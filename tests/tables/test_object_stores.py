@@ -19,7 +19,7 @@ from confide import FormatError, InputError
 from confide.cli.run import main
 from confide.releases import Calibration, load_release
 from confide.support import OutputExistsError, as_place, object_stores
-from confide.tables import Classified, Scored, calibrate_table, evaluate_table, open_table, predict_table
+from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table, open_table, predict_table
 from tests.refused import refused
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened
@@ -40,7 +40,7 @@ from tests.tables.test_weights import test_sums_are_those_of_arrays, test_unusab
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
 CLEARED = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3")
 DATA = pa.table({"id": np.arange(N), "ward": WARD, "label": Y, **{f"p_{k}": P[:, k] for k in range(K)}})
-WHAT = Classified("p_*", "label")
+WHAT = ClassColumns("p_*", "label")
 COLUMNS = ["--probabilities", "p_*"]
 names = count()
 
@@ -139,22 +139,22 @@ def test_predictions_are_those_of_files(store, tmp_path, scheme, ending):
     source, released = put(packed(DATA, "parquet"), f"{fresh(scheme)}/in.parquet"), calibrated("aps")
     out, here = f"{fresh(scheme)}/sets.{ending}", tmp_path / f"sets.{ending}"
     pq.write_table(DATA, tmp_path / "in.parquet")
-    figures = predict_table(source, Classified("p_*"), released, out)
-    assert figures == predict_table(tmp_path / "in.parquet", Classified("p_*"), released, here)
+    figures = predict_table(source, ClassColumns("p_*"), released, out)
+    assert figures == predict_table(tmp_path / "in.parquet", ClassColumns("p_*"), released, here)
     with as_place(out).open() as stream:
         written = stream.read()
     assert written == here.read_bytes() if ending != "csv.gz" else gzip.decompress(written)
     with refused(OutputExistsError, "output"):
-        predict_table(source, Classified("p_*"), released, out)
-    predict_table(source, Classified("p_*"), released, out, overwrite=True)
+        predict_table(source, ClassColumns("p_*"), released, out)
+    predict_table(source, ClassColumns("p_*"), released, out, overwrite=True)
     with refused(InputError, "output"):
-        predict_table(source, Classified("p_*"), released, source, overwrite=True)
+        predict_table(source, ClassColumns("p_*"), released, source, overwrite=True)
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
 def test_folders_by_value_are_written_and_read(records, scheme):
     folder, released = fresh(scheme), calibrated("lac")
-    predict_table(records, Classified("p_*"), released, folder, partition_by=("ward",), keep=("id", "ward"))
+    predict_table(records, ClassColumns("p_*"), released, folder, partition_by=("ward",), keep=("id", "ward"))
     expected = confide.predict_set(P, released)
     for source in (folder, f"{folder}/ward=*/*.parquet", f"{folder}/**/part-0.parquet", f"{folder}/ward=[ns]*/*"):
         with open_table(source) as opened:
@@ -164,7 +164,7 @@ def test_folders_by_value_are_written_and_read(records, scheme):
         assert found["value set_size"].to_pylist() == expected.sizes.tolist()
         assert found["value ward"].to_pylist() == WARD.tolist()
     with refused(OutputExistsError, "output"):
-        predict_table(records, Classified("p_*"), released, folder)
+        predict_table(records, ClassColumns("p_*"), released, folder)
 
 
 def reads(*columns):
@@ -203,7 +203,7 @@ def test_only_the_columns_in_question_are_fetched(store, monkeypatch, ending):
     source = put(packed(wide, ending), f"{fresh()}/x.{ending}")
     original = object_stores.filesystem_of
     monkeypatch.setattr(object_stores, "filesystem_of", lambda address: Watched(original(address), lengths))
-    calibrate_table(source, Scored("s"), 0.1, 1.0)
+    calibrate_table(source, ScoreColumn("s"), 0.1, 1.0)
     assert 8 * 20000 <= sum(lengths) < 3 * 8 * 20000
 
 
@@ -248,7 +248,7 @@ def test_a_failed_output_leaves_no_objects(store, scheme):
     source, out = put(packed(wrong, "parquet"), f"{fresh(scheme)}/x.parquet"), fresh(scheme)
     for target in (f"{out}.parquet", out):
         with refused(InputError, "table"):
-            predict_table(source, Classified("p_*"), calibrated("lac"), target)
+            predict_table(source, ClassColumns("p_*"), calibrated("lac"), target)
         assert not as_place(target).exists()
 
 
@@ -268,7 +268,7 @@ def test_errors_of_stores_have_a_remedy(store, servers, monkeypatch, records):
     assert "without keys or options" in message(f"s3://me:{secret}@{BUCKET}/x.parquet")
     assert "without keys or options" in message(f"s3://{BUCKET}/x.parquet?secret_key={secret}")
     with pytest.raises(InputError):
-        predict_table(records, Classified("p_*"), calibrated("lac"), "s3://missing-bucket/sets.parquet")
+        predict_table(records, ClassColumns("p_*"), calibrated("lac"), "s3://missing-bucket/sets.parquet")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["other"][0])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     assert "no permission to do that, or there are no credentials; they are taken from AWS_PROFILE" in message()
@@ -318,7 +318,7 @@ def test_a_profile_in_amazons_credentials_file(store, servers, tmp_path, monkeyp
 @pytest.mark.parametrize("content", [b"", b"PAR1 987654.321" * 30, b"PAR1"], ids=["empty", "garbage", "truncated"])
 def test_errors_of_damaged_objects_contain_no_content(store, content):
     with refused(FormatError, "path") as caught:
-        calibrate_table(put(content, f"{fresh()}/x.parquet"), Scored("s"), 0.1, 1.0)
+        calibrate_table(put(content, f"{fresh()}/x.parquet"), ScoreColumn("s"), 0.1, 1.0)
     assert "987654" not in str(caught.value)
 
 

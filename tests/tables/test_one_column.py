@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide import InputError
-from confide.tables import Classified, Losses, calibrate_table, evaluate_table, predict_table, score_histogram
+from confide.tables import ClassColumns, LossColumns, calibrate_table, evaluate_table, predict_table, score_histogram
 from tests.files import write
 from tests.refused import bad_rows, refused
 
@@ -31,8 +31,8 @@ def test_scores_are_those_of_two_columns(engine):
     single = YES.astype(np.float32)
     source = engine.table(table(single=single, k=pa.array(LABELS.astype(np.int64))))
     for what, p in (
-        (Classified("p", "label", PAIR), YES),
-        (Classified("single", "k", PAIR, label_positions=True), single),
+        (ClassColumns("p", "label", PAIR), YES),
+        (ClassColumns("single", "k", PAIR, label_positions=True), single),
     ):
         scores = confide.lac_score(both(p), LABELS.astype(int))
         candidates = confide.Candidates.of(np.unique(np.asarray(scores))[::3])
@@ -41,13 +41,13 @@ def test_scores_are_those_of_two_columns(engine):
 
 
 def test_releases_and_evaluations_contain_both_classes(tmp_path):
-    what = Classified("p", "label", PAIR, "aps")
+    what = ClassColumns("p", "label", PAIR, "aps")
     released = calibrate_table(table(), what, 0.2, 4.0)
     assert released.classes == PAIR
     found = evaluate_table(table(), what, released)
     expected = confide.evaluate_sets(released, both(YES), np.array(PAIR)[LABELS.astype(int)], PAIR)
     assert found == expected
-    turned = Classified("p", "label", PAIR[::-1])
+    turned = ClassColumns("p", "label", PAIR[::-1])
     for act in (
         lambda: evaluate_table(table(), turned, released),
         lambda: predict_table(table(), turned, released, tmp_path / "s.csv"),
@@ -55,7 +55,7 @@ def test_releases_and_evaluations_contain_both_classes(tmp_path):
         with refused(InputError, "classes"):
             act()
     both_columns = pa.table({"p_yes": YES, "p_no": 1 - YES, "label": table()["label"]})
-    either = evaluate_table(both_columns, Classified("p_*", "label"), released).classes
+    either = evaluate_table(both_columns, ClassColumns("p_*", "label"), released).classes
     assert set(either) == set(found.classes), "two columns may stand in either order"
 
 
@@ -64,7 +64,7 @@ def test_invalid_probabilities_raise_an_error(tmp_path, suffix):
     p = np.array([0.5, 1.5, np.nan, -0.1])
     path = write(tmp_path / f"a.{suffix}", table(p, np.array([True] * 4)))
     with refused(InputError, "table") as caught:
-        score_histogram(path, Classified("p", "label", PAIR), confide.Candidates.unit())
+        score_histogram(path, ClassColumns("p", "label", PAIR), confide.Candidates.unit())
     assert bad_rows(caught) == [(3, 3 if suffix == "csv" else 1)]
 
 
@@ -72,18 +72,18 @@ def test_unsupported_uses_of_one_column(tmp_path):
     unit = confide.Candidates.unit()
     for names in (None, ("no",), ("no", "yes", "perhaps")):
         with refused(InputError, "column"):
-            score_histogram(table(), Classified("p", "label", names), unit)
+            score_histogram(table(), ClassColumns("p", "label", names), unit)
     with refused(InputError, "probabilities"):
-        score_histogram(table(), Losses(probabilities="p", truth="i", classes=PAIR), unit)
+        score_histogram(table(), LossColumns(probabilities="p", truth="i", classes=PAIR), unit)
     with refused(InputError, "column"):
-        score_histogram(table(), Classified("label", "p", PAIR), unit)
+        score_histogram(table(), ClassColumns("label", "p", PAIR), unit)
 
 
 def test_a_decimal_comma_in_the_one_column(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("p;label\n" + '"0,25";yes\n' * 30, encoding="utf-8")
     with refused(InputError, "column"):
-        score_histogram(path, Classified("p", "label", PAIR), confide.Candidates.unit())
+        score_histogram(path, ClassColumns("p", "label", PAIR), confide.Candidates.unit())
     with confide.tables.open_table(path, decimal=",") as opened:
-        counts = score_histogram(opened, Classified("p", "label", PAIR), confide.Candidates.of([0.75, 0.8])).counts
+        counts = score_histogram(opened, ClassColumns("p", "label", PAIR), confide.Candidates.of([0.75, 0.8])).counts
     assert counts.tolist() == [30, 0, 0]

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide import Candidates, InputError, ScoreHistogram
-from confide.tables import People, Scored, calibrate_table, group_histograms, score_histogram
+from confide.tables import ContributionBound, ScoreColumn, calibrate_table, group_histograms, score_histogram
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, worst_log_ratio
 from tests.refused import bad_rows, refused
@@ -42,14 +42,14 @@ def kept(person, visit, most, sample=None):
 @pytest.mark.parametrize(("most", "sample"), [(3, "2024"), *slow([(1, None)])])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
     person, visit, scores, groups = people_table()
-    people = People("person", most, ("visit",), sample)
+    people = ContributionBound("person", most, ("visit",), sample)
     rows = kept(person, visit, most, sample)
     for order in (np.arange(len(person)), np.random.default_rng(1).permutation(len(person))):
         data = {"person": person[order], "visit": visit[order], "s": scores[order], "g": groups[order]}
         table = ranking.table(pa.table(data))
-        found = score_histogram(table, Scored("s"), CANDIDATES, people=people)
+        found = score_histogram(table, ScoreColumn("s"), CANDIDATES, people=people)
         assert (found.counts == ScoreHistogram.from_scores(scores[rows], CANDIDATES).counts).all()
-        found = group_histograms(table, Scored("s"), "g", ["a", "b"], CANDIDATES, people=people)
+        found = group_histograms(table, ScoreColumn("s"), "g", ["a", "b"], CANDIDATES, people=people)
         for name, histogram in found.items():
             mine = scores[rows][groups[rows] == name]
             assert (histogram.counts == ScoreHistogram.from_scores(mine, CANDIDATES).counts).all()
@@ -60,7 +60,9 @@ def test_another_text_gives_another_sample(ranking):
     person, visit, scores, _ = people_table()
     table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores}))
     found = [
-        score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 1, ("visit",), text)).counts
+        score_histogram(
+            table, ScoreColumn("s"), CANDIDATES, people=ContributionBound("person", 1, ("visit",), text)
+        ).counts
         for text in ("a", "b")
     ]
     assert (found[0] != found[1]).any()
@@ -87,22 +89,24 @@ def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
         for i in rows:
             seen[person[i]] += 1
             mine += [i] * (seen[person[i]] <= 2)
-        found = score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 2, order, sample))
+        found = score_histogram(
+            table, ScoreColumn("s"), CANDIDATES, people=ContributionBound("person", 2, order, sample)
+        )
         assert (found.counts == ScoreHistogram.from_scores(scores[mine], CANDIDATES).counts).all()
 
 
 def test_the_columns_of_people_are_looked_up_first(engine):
     table = engine.table(pa.table({"person": [1], "s": [0.5]}))
-    for people in (People("who", 1, ("person",)), People("person", 1, ("visit",))):
+    for people in (ContributionBound("who", 1, ("person",)), ContributionBound("person", 1, ("visit",))):
         with refused(InputError, "column"):
-            score_histogram(table, Scored("s"), CANDIDATES, people=people)
+            score_histogram(table, ScoreColumn("s"), CANDIDATES, people=people)
 
 
 def test_nameless_and_tied_records_raise_an_error(ranking):
     data = {"person": pa.array([1, 1, 1, None, 2, 2], pa.int64()), "visit": [1, 2, 2, 1, 1, 2], "s": [0.5] * 6}
     table = ranking.table(pa.table(data))
     with refused(InputError, "table") as caught:
-        score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 2, ("visit",)))
+        score_histogram(table, ScoreColumn("s"), CANDIDATES, people=ContributionBound("person", 2, ("visit",)))
     assert bad_rows(caught) == [(1, None), (1, None)]
 
 
@@ -110,16 +114,16 @@ def test_nameless_and_tied_records_raise_an_error(ranking):
 def test_epsilon_is_stated_per_person(ranking):
     person, visit, scores, groups = people_table()
     table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores, "g": groups}))
-    options = {"candidates": CANDIDATES, "people": People("person", 3, ("visit",))}
-    released = calibrate_table(table, Scored("s", "lac"), 0.5, 1.5, **options)
+    options = {"candidates": CANDIDATES, "people": ContributionBound("person", 3, ("visit",))}
+    released = calibrate_table(table, ScoreColumn("s", "lac"), 0.5, 1.5, **options)
     assert released.privacy.records_per_person == 3
     assert released.privacy.epsilon <= 1.5
     assert released.privacy.loss(records=3) == released.privacy.epsilon
     assert str(released.privacy) == "1.5-differential privacy for adding or removing up to 3 records of a person"
-    each = calibrate_table(table, Scored("s", "lac"), 0.5, 1.5, by="g", groups=["a", "b"], **options)
+    each = calibrate_table(table, ScoreColumn("s", "lac"), 0.5, 1.5, by="g", groups=["a", "b"], **options)
     assert each.privacy.epsilon <= 1.5
     with refused(InputError, "records_per_person"):
-        calibrate_table(table, Scored("s", "lac"), 0.1, 1.5, records_per_person=2, **options)
+        calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.5, records_per_person=2, **options)
 
 
 def up_to(k, change):
@@ -163,12 +167,12 @@ def test_privacy_loss_of_a_person_for_every_table():
     """End to end: one person's records in every possible combination, bounded by the engine, compared with none."""
     edges, most = Candidates.of([0.25, 0.5, 0.75]), 2
     others = [(1, 0, 0.1), (1, 1, 0.6), (2, 0, 0.4), (3, 0, 0.9)]
-    people = People("person", most, ("visit",))
+    people = ContributionBound("person", most, ("visit",))
 
     def counted(rows):
         person, visit, s = zip(*rows, strict=True)
         table = pa.table({"person": person, "visit": visit, "s": s})
-        return tuple(score_histogram(table, Scored("s"), edges, people=people).counts.tolist())
+        return tuple(score_histogram(table, ScoreColumn("s"), edges, people=people).counts.tolist())
 
     mechanism = confide.plan(0.3, 1.0, candidates=edges.size, n_typical=10, records_per_person=most).mechanism
     without = counted(others)

@@ -9,9 +9,9 @@ import pytest
 import confide
 from confide import BudgetError, Candidates, CoverageWarning, EarlierReleaseWarning, InputError
 from confide.ledger import Ledger
-from confide.tables import Classified, EngineError, Scored, calibrate_table
+from confide.tables import ClassColumns, EngineError, ScoreColumn, calibrate_table
 from confide.tables.databases import IbisTable
-from confide.tables.failures import of_engine
+from confide.tables.failures import engine_errors_in_fixed_words
 from tests.refused import bad_rows, numbers, refused
 from tests.tables.engines import SQLite, everyday_on
 
@@ -33,7 +33,7 @@ CANDIDATES = Candidates.unit(100)
 )
 def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options):
     table = engine.table(pa.table({"s": SCORES}))
-    ours = calibrate_table(table, Scored("s", "lac"), 0.1, candidates=CANDIDATES, **options)
+    ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, candidates=CANDIDATES, **options)
     same = confide.calibrate(SCORES, 0.1, candidates=CANDIDATES, score="lac", **options)
     assert ours.privacy == same.privacy
     assert ours.guarantee == same.guarantee
@@ -47,7 +47,7 @@ def test_groups_state_what_calibrate_groups_states(engine):
     table = engine.table(pa.table({"s": SCORES, "g": groups}))
     for neighbors in ("add_remove", "replace_one"):
         options = {"candidates": CANDIDATES, "neighbors": neighbors}
-        ours = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"], **options)
+        ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"], **options)
         same = confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.1, 1.0, score="lac", **options)
         assert ours.privacy == same.privacy
         assert [part.mechanism for part in ours.parts.values()] == [part.mechanism for part in same.parts.values()]
@@ -59,7 +59,7 @@ def test_an_empty_group_is_warned_about():
     for _ in range(12):  # each time with probability 0.82
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            released = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"])
+            released = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"])
         said = [str(one.message) for one in caught if one.category is CoverageWarning]
         assert released.infinite == ("b",) * len(said)
         assert all("inf for 1 of 2 groups: 'b'" in text for text in said)
@@ -90,7 +90,7 @@ def watched(monkeypatch, tmp_path, remote):
     seen = []
 
     def fail(*arguments):
-        with of_engine():
+        with engine_errors_in_fixed_words():
             seen.append(ledger.accounts()["patients"].spent().epsilon)
             raise QueriedError(f"row 7 holds {SCORES[7]}")
 
@@ -103,7 +103,7 @@ def test_the_ledger_is_charged_before_the_engine_is_queried(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 3.0)
     with refused(EngineError, "engine") as caught:
-        calibrate_table(table, Scored("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
+        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
     assert str(SCORES[7]) not in str(caught.value)
     assert caught.value.__suppress_context__
     assert seen == [ledger.accounts()["patients"].spent().epsilon]
@@ -114,7 +114,7 @@ def test_all_groups_are_charged_before_the_engine_is_queried(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 3.0)
     with refused(EngineError, "engine"):
-        calibrate_table(table, Scored("s"), 0.1, 1.0, **GROUPED, ledger=ledger, dataset="patients")
+        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, **GROUPED, ledger=ledger, dataset="patients")
     assert seen == [ledger.accounts()["patients"].spent().epsilon]
 
 
@@ -122,11 +122,11 @@ def test_a_rejected_charge_prevents_the_query(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 0.5)
     with refused(BudgetError, "dataset"):
-        calibrate_table(table, Scored("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
+        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
     with refused(BudgetError, "dataset"):
-        calibrate_table(table, Scored("s"), 0.1, 1.0, **GROUPED, ledger=ledger, dataset="patients")
+        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, **GROUPED, ledger=ledger, dataset="patients")
     with refused(InputError, "n"):
-        calibrate_table(table, Scored("s"), 0.1, 0.1, neighbors="replace_one", ledger=ledger, dataset="patients")
+        calibrate_table(table, ScoreColumn("s"), 0.1, 0.1, neighbors="replace_one", ledger=ledger, dataset="patients")
     assert seen == []
 
 
@@ -134,10 +134,10 @@ def test_a_column_that_does_not_exist_costs_nothing(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 3.0)
     paying = {"ledger": ledger, "dataset": "patients"}
-    for source in (Scored("score"), Classified("p", "y", (0, 1), "aps")):
+    for source in (ScoreColumn("score"), ClassColumns("p", "y", (0, 1), "aps")):
         with refused(InputError, "column"):
             calibrate_table(table, source, 0.1, 1.0, **paying)
-    for source, group in ((Scored("score"), "g"), (Scored("s"), "ward")):
+    for source, group in ((ScoreColumn("score"), "g"), (ScoreColumn("s"), "ward")):
         with refused(InputError, "column"):
             calibrate_table(table, source, 0.1, 1.0, by=group, groups=["a"], partition="ward", **paying)
     assert ledger.account("patients").entries == ()
@@ -147,13 +147,13 @@ def test_a_column_that_does_not_exist_costs_nothing(watched):
 def test_a_public_number_of_rows_is_checked(engine):
     table = engine.table(pa.table({"s": SCORES}))
     options = {"neighbors": "replace_one", "candidates": CANDIDATES}
-    released = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=3000, **options)
+    released = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, n=3000, **options)
     assert released.n == 3000
     with refused(InputError, "n") as caught:
-        calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=2999, **options)
+        calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, n=2999, **options)
     assert numbers(caught) == [3000, 2999]
     with refused(InputError, "n"):
-        calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=3000)
+        calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, n=3000)
 
 
 def test_a_repeated_request_is_counted_and_not_charged(tmp_path, remote):
@@ -161,9 +161,9 @@ def test_a_repeated_request_is_counted_and_not_charged(tmp_path, remote):
     ledger.set_limit("patients", 3.0)
     paid = {"ledger": ledger, "dataset": "patients"}
     requests = [
-        {"what": Scored("s", "lac"), "alpha": 0.1},
-        {"what": Scored("s", "lac"), "alpha": [0.1, 0.2]},
-        {"what": Scored("s", "lac"), "alpha": 0.1} | GROUPED,
+        {"what": ScoreColumn("s", "lac"), "alpha": 0.1},
+        {"what": ScoreColumn("s", "lac"), "alpha": [0.1, 0.2]},
+        {"what": ScoreColumn("s", "lac"), "alpha": 0.1} | GROUPED,
     ]
     first = [calibrate_table(remote, epsilon=1.0, **request, **paid) for request in requests]
     with pytest.warns(EarlierReleaseWarning):
@@ -180,10 +180,10 @@ def test_unusable_rows_of_a_local_table_are_not_charged(tmp_path):
     public = {"neighbors": "replace_one", "n": 2, "dataset": "public"}
     for request in (paid, paid | GROUPED, paid | public):
         with refused(InputError, "table") as caught:
-            calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **request)
+            calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, **request)
         assert bad_rows(caught) == [(1, 1)]
     assert ledger.account("patients").entries == ledger.account("public").entries == ()
     with refused(InputError, "neighbors"):  # for every table
-        calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, neighbors="replace_one", **paid)
+        calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, neighbors="replace_one", **paid)
     with refused(BudgetError, "dataset"):
-        calibrate_table(table, Scored("s", "lac"), 0.1, 4.0, **paid)
+        calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 4.0, **paid)

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from confide.tables import Scored, open_table, score_histogram
-from confide.tables.open_table import opened
-from confide.tables.table import silent
+from confide.tables import ScoreColumn, open_table, score_histogram
+from confide.tables.open_table import as_open_table
+from confide.tables.table import no_progress
 from tests.tables import postgres_server
 
 
@@ -29,7 +29,7 @@ class Watching:
 def test_rows_are_reported_batch_by_batch(engine):
     watching = Watching()
     source = engine.table(pa.table({"s": np.linspace(0, 1, 5000)}))
-    score_histogram(source, Scored("s", "lac"), progress=watching)
+    score_histogram(source, ScoreColumn("s", "lac"), progress=watching)
     assert watching.rows == 5000
 
 
@@ -38,7 +38,7 @@ COUNTED = {"memory", "pandas", "polars", "folder", "hive", "arrow"}
 
 
 def test_expected_rows(request, engine):
-    with opened(engine.table(pa.table({"s": np.arange(5000.0)}))) as table:
+    with as_open_table(engine.table(pa.table({"s": np.arange(5000.0)}))) as table:
         expected = table.row_count()
     name = request.node.callspec.params["engine"]
     assert expected == (5000 if name in COUNTED else None) or name == "postgres"
@@ -82,7 +82,7 @@ def test_tasks_are_those_of_the_jobs_known_so_far():
 @pytest.mark.xdist_group("spark")
 def test_spark_reports_its_tasks(spark, tmp_path):
     """Progress of a job of eight slow tasks on two cores is reported, and its group is removed afterwards."""
-    from confide.tables.spark.table import watched
+    from confide.tables.spark.table import report_progress
 
     for part in range(8):
         pq.write_table(pa.table({"s": [0.5]}), tmp_path / f"{part}.parquet")
@@ -99,7 +99,7 @@ def test_spark_reports_its_tasks(spark, tmp_path):
     try:
         context.setJobGroup("mine", "of the user")
         frame = spark.read.parquet(str(tmp_path)).mapInArrow(slowly, "s double")
-        with watched(spark, watching):
+        with report_progress(spark, watching):
             assert frame.count() == 8
         assert context.getLocalProperty("spark.jobGroup.id") == "mine"
     finally:
@@ -109,8 +109,8 @@ def test_spark_reports_its_tasks(spark, tmp_path):
     assert shares == sorted(shares)
     assert any(0 < share < 1 for share in shares)
     assert max(total for _, total in watching.shares) >= 8
-    with watched(spark, silent):
+    with report_progress(spark, no_progress):
         assert context.getLocalProperty("spark.jobGroup.id") is None
     counted = Watching()
-    assert score_histogram(spark.read.parquet(str(tmp_path)), Scored("s", "lac"), progress=counted).total == 8
+    assert score_histogram(spark.read.parquet(str(tmp_path)), ScoreColumn("s", "lac"), progress=counted).total == 8
     assert counted.rows == 8

@@ -9,16 +9,16 @@ import pytest
 
 import confide
 from confide import Candidates, InputError, ScoreHistogram
-from confide.tables import Classified, People, calibrate_table, group_histograms, score_histogram
+from confide.tables import ClassColumns, ContributionBound, calibrate_table, group_histograms, score_histogram
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
 
 K, N = 7, 3000
 COLUMNS = tuple(f"p_{k}" for k in range(K))
 SOURCES = [
-    Classified("p", "y", tuple(range(K)), "aps"),
-    Classified(COLUMNS, "y", score="raps(penalty=0.01,k_reg=2)"),
-    Classified("p", "name", tuple("abcdefg"), "margin"),
+    ClassColumns("p", "y", tuple(range(K)), "aps"),
+    ClassColumns(COLUMNS, "y", score="raps(penalty=0.01,k_reg=2)"),
+    ClassColumns("p", "name", tuple("abcdefg"), "margin"),
 ]
 WARDS = ("a", "b", "c'\"\\", "empty")
 
@@ -40,12 +40,12 @@ def data() -> dict[str, Any]:
 
 
 @pytest.fixture
-def sources(engine) -> list[Classified]:
+def sources(engine) -> list[ClassColumns]:
     """The forms that the engine can store: lists, or columns only."""
     if engine.lists:
         return SOURCES
     return [
-        Classified(COLUMNS, *((one.label, one.classes, one.score) if one.classes else ("y", None, one.score)))
+        ClassColumns(COLUMNS, *((one.label, one.classes, one.score) if one.classes else ("y", None, one.score)))
         for one in SOURCES
     ]
 
@@ -72,7 +72,7 @@ def test_counts_groups_and_people(engine, table, data, sources, own):
         fine = Candidates.of(np.unique(scores)[::7])  # every seventh score is an edge: one wrong bit changes a count
         found = score_histogram(table, source, fine)
         np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(scores, fine).counts)
-        people = People("who", 2, ("id",)) if engine.ranks else None
+        people = ContributionBound("who", 2, ("id",)) if engine.ranks else None
         grouped = group_histograms(table, source, "ward", WARDS, fine, people=people)
         for ward in WARDS[:3]:
             members = scores[(first if engine.ranks else True) & (data["ward"] == ward)]

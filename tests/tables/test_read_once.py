@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide.releases import parts_of
-from confide.tables import People, Regressed, Scored, calibrate_table, score_batches
+from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table, score_batches
 from tests.builders import slow
 from tests.calibrations import suited
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a 
 
 N, PUBLIC = 200, {"neighbors": "replace_one"}
 SCORES = np.abs(np.random.default_rng(0).normal(size=N))
-WHAT = Scored("s", "absolute_residual")
+WHAT = ScoreColumn("s", "absolute_residual")
 
 
 def batches(columns):
@@ -40,7 +40,7 @@ def test_candidates_fit_the_records_that_count(source):
     released = calibrate_table(source({"s": gaps}), WHAT, 0.1, 1.0, skip_incomplete=True, **PUBLIC)
     assert released.mechanism == confide.plan(0.1, 1.0, 170, score="absolute_residual", **PUBLIC).mechanism
     owned = {"s": SCORES, "who": np.arange(N) % 50, "at": np.arange(N)}
-    released = calibrate_table(source(owned), WHAT, 0.1, 4.0, people=People("who", 2, ("at",)), **PUBLIC)
+    released = calibrate_table(source(owned), WHAT, 0.1, 4.0, people=ContributionBound("who", 2, ("at",)), **PUBLIC)
     planned = confide.plan(0.1, 4.0, 100, score="absolute_residual", records_per_person=2, **PUBLIC)
     assert released.mechanism == planned.mechanism
 
@@ -52,7 +52,11 @@ def test_levels_and_sides_fit_the_actual_number():
     quantiles = np.column_stack([SCORES - 1, SCORES + 1])
     low, high, y = *quantiles.T, SCORES[::-1]
     sides = calibrate_table(
-        batches({"low": low, "high": high, "y": y}), Regressed(("low", "high"), "y", "cqr_sides"), 0.2, 2.0, **PUBLIC
+        batches({"low": low, "high": high, "y": y}),
+        TargetColumns(("low", "high"), "y", "cqr_sides"),
+        0.2,
+        2.0,
+        **PUBLIC,
     )
     at_once = confide.calibrate_sides(quantiles, y, 0.2, 2.0, **PUBLIC)
     assert [one.recipe for one in parts_of(sides).values()] == [one.recipe for one in parts_of(at_once).values()]

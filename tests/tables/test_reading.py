@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.tables import Classified, Regressed, Scored, open_table, score_histogram
+from confide.tables import ClassColumns, ScoreColumn, TargetColumns, open_table, score_histogram
 from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, write
 
@@ -21,7 +21,7 @@ def expected(p: np.ndarray, y: np.ndarray) -> list[int]:
 
 def counts(path: Path, pattern: str, label: str, classes: list[str] | None = None, positions=False) -> list[int]:
     named = None if classes is None else tuple(classes)
-    what = Classified(pattern, label, named, label_positions=positions)
+    what = ClassColumns(pattern, label, named, label_positions=positions)
     return score_histogram(path, what, UNIT).counts.tolist()
 
 
@@ -93,7 +93,7 @@ def test_the_label_column_may_match_the_pattern(tmp_path):
 def test_scores_of_every_numeric_type(tmp_path, kind):
     scores = pa.array(np.random.default_rng(0).integers(0, 2, 500)).cast(kind)
     path = write(tmp_path / "a.parquet", {"score": scores})
-    found = score_histogram(path, Scored("score"), UNIT)
+    found = score_histogram(path, ScoreColumn("score"), UNIT)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores.cast("double"), UNIT).counts.tolist()
 
 
@@ -103,7 +103,7 @@ def test_regression_in_every_format(tmp_path, suffix):
     f, y = rng.normal(size=2000), rng.normal(size=2000)
     path = write(tmp_path / f"a.{suffix}", {"f": f, "y": y})
     candidates = confide.Candidates.geometric()
-    found = score_histogram(path, Regressed("f", "y"), candidates)
+    found = score_histogram(path, TargetColumns("f", "y"), candidates)
     scores = confide.absolute_residual_score(f, y)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores, candidates).counts.tolist()
 
@@ -119,13 +119,13 @@ def test_regression_in_every_format(tmp_path, suffix):
 def test_dialects_of_csv(tmp_path, text, delimiter):
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode())
-    assert score_histogram(path, Scored("score"), UNIT).total == 2
+    assert score_histogram(path, ScoreColumn("score"), UNIT).total == 2
 
 
 def test_quotes_that_appear_late_in_a_csv(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("score,note\n" + "0.5,a\n" * 30_000 + '0.5,"x, ""y"""\n')
-    assert score_histogram(path, Scored("score"), UNIT).total == 30_001
+    assert score_histogram(path, ScoreColumn("score"), UNIT).total == 30_001
 
 
 def test_names_that_need_quoting(tmp_path):
@@ -141,7 +141,7 @@ def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
     sizes: list[int] = []
     with open_table(path) as table:
         assert table.row_count() == n
-        found = score_histogram(table, Scored("score"), UNIT, progress=sizes.append)
+        found = score_histogram(table, ScoreColumn("score"), UNIT, progress=sizes.append)
     assert found.total == sum(sizes) == n
     assert max(sizes) <= 2**16
 
@@ -152,6 +152,6 @@ def test_batches_shrink_with_the_number_of_columns(tmp_path):
         tmp_path / "a.parquet", {f"p_{i}": np.full(n, 1 / k, np.float32) for i in range(k)} | {"y": np.zeros(n, int)}
     )
     sizes: list[int] = []
-    score_histogram(path, Classified("p_*", "y"), UNIT, progress=sizes.append)
+    score_histogram(path, ClassColumns("p_*", "y"), UNIT, progress=sizes.append)
     assert sum(sizes) == n
     assert max(sizes) == 2048

@@ -12,10 +12,10 @@ import pytest
 
 import confide
 from confide.tables import (
-    Classified,
-    People,
-    Regressed,
-    Scored,
+    ClassColumns,
+    ContributionBound,
+    ScoreColumn,
+    TargetColumns,
     evaluate_table,
     open_table,
     predict_table,
@@ -42,11 +42,11 @@ def refusal(act, argument: str = "table") -> pytest.ExceptionInfo[confide.Confid
 
 
 def count_scores(path: Path, column: str = "score", score: str | None = None) -> confide.ScoreHistogram:
-    return score_histogram(path, Scored(column, score), UNIT)
+    return score_histogram(path, ScoreColumn(column, score), UNIT)
 
 
 def count_classes(path: Path, pattern: str = "p_*", label: str = "label", classes=None, positions=False):
-    what = Classified(
+    what = ClassColumns(
         pattern, label, None if classes is None else tuple(classes), label_positions=positions and pattern != "p"
     )
     return score_histogram(path, what, UNIT)
@@ -207,7 +207,7 @@ def test_labels_outside_the_classes(tmp_path, labels, bad, suffix):
 
 def test_predictions_that_are_not_finite(tmp_path):
     path = write(tmp_path / "a.parquet", {"f": [1.0, np.inf, None], "y": [1.0, 2.0, 3.0]})
-    caught = refusal(lambda: score_histogram(path, Regressed("f", "y"), confide.Candidates.geometric()))
+    caught = refusal(lambda: score_histogram(path, TargetColumns("f", "y"), confide.Candidates.geometric()))
     assert bad_rows(caught) == [(2, 1)]
 
 
@@ -217,7 +217,7 @@ def test_a_csv_column_that_changes_its_type_late(tmp_path, calibration):
     out = tmp_path / "b.parquet"
 
     def act(out, **options):
-        return predict_table(path, Classified("p_*"), calibration, out, **options)
+        return predict_table(path, ClassColumns("p_*"), calibration, out, **options)
 
     assert "line 40002" in str(refusal(lambda: act(out), "path").value)
     assert list(tmp_path.iterdir()) == [path]
@@ -230,7 +230,7 @@ def count_text(tmp_path, text, what=None, **options):
     path = tmp_path / "a.csv"
     path.write_text(text)
     with open_table(path, **options) as table:
-        return score_histogram(table, what or Classified("p_*", "label"), UNIT)
+        return score_histogram(table, what or ClassColumns("p_*", "label"), UNIT)
 
 
 HEADER = "p_a;p_b;label\n"
@@ -248,11 +248,11 @@ def test_a_decimal_comma_is_named_and_can_be_read(tmp_path):
     assert count_text(tmp_path, quoted, decimal=",").total == 30
     texts = refusal(lambda: count_text(tmp_path, text.replace("0,81", "x").replace("0,19", "y")))
     assert "decimal" not in str(texts.value)
-    people = People("label", 2, ("p_b",))
+    people = ContributionBound("label", 2, ("p_b",))
     path = tmp_path / "b.csv"
     path.write_text(HEADER + "0,81;0,19;a\n0,25;0,75;b\n")
     with open_table(path, decimal=",") as table:
-        assert score_histogram(table, Classified("p_*", "label"), UNIT, people=people).total == 2
+        assert score_histogram(table, ClassColumns("p_*", "label"), UNIT, people=people).total == 2
     with refused(confide.InputError, "decimal"), open_table(path, decimal=";"):
         pass
 
@@ -312,7 +312,7 @@ def test_labels_that_are_nearly_classes(tmp_path, names, labels, nearly, suffix,
     columns = {f"p_{name}": [0.5] * 60 for name in names} | {"label": labels * 20}
     path = write(tmp_path / f"a.{suffix}", columns)
     release = replace(calibration, classes=None)
-    for act in (lambda: count_classes(path), lambda: evaluate_table(path, Classified("p_*", "label"), release)):
+    for act in (lambda: count_classes(path), lambda: evaluate_table(path, ClassColumns("p_*", "label"), release)):
         caught = refusal(act)
         assert bad_rows(caught)[0][0] == 40
         assert ("40 would " in str(caught.value)) == nearly

@@ -9,7 +9,7 @@ import confide
 from confide import Candidates, ScoreHistogram
 from confide.cli import main
 from confide.errors import InputError
-from confide.tables import Classified, calibrate_table, evaluate_table, group_histograms, predict_table
+from confide.tables import ClassColumns, calibrate_table, evaluate_table, group_histograms, predict_table
 from confide.warehouse import CountingPlan
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
@@ -26,7 +26,7 @@ Y = (P.cumsum(1) < RNG.random((3000, 1))).sum(1).clip(0, 2)
 LABELS = np.array(["a", "b", "c"])[Y]
 SCORES, UNIT = confide.lac_score(P, Y), Candidates.unit(300)
 NAMES = ("a", "b", "c")
-WHAT = Classified("p_*", "y", NAMES)
+WHAT = ClassColumns("p_*", "y", NAMES)
 PAID = {"alpha": 0.1, "epsilon": 1000.0, "candidates": UNIT}
 BY = {"by": "weekday(date)", "groups": DAYS}
 

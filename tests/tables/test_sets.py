@@ -10,9 +10,9 @@ import pytest
 
 import confide
 from confide import Candidates, InputError
-from confide.tables import Classified, Losses, Regressed, predict_table
+from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
 from confide.tables.databases import IbisTable
-from confide.tables.open_table import open_table, opened
+from confide.tables.open_table import as_open_table, open_table
 from confide.tables.predictors import predictors_of
 from confide.tables.writers import Predictions, in_sql
 from tests.builders import slow
@@ -52,7 +52,7 @@ def rows(tmp_path):
 
 def sql(source, what, release, by=None):
     """The predictions that the engine computes; None for sources that this process reads."""
-    with opened(source) as table:
+    with as_open_table(source) as table:
         if not isinstance(table, IbisTable) or table.backend.name not in ("duckdb", "postgres", "pyspark"):
             return None
         predictions = Predictions(table, ("i",), predictors_of(table, what, release, by))
@@ -67,7 +67,7 @@ def test_one_column_of_two_classes(engine, rows, probabilities):
     source = engine.table(pa.table({"i": np.arange(len(double)), "single": single, "double": double}))
     for threshold, column, yes in ((0.25, "single", single), (0.3, "double", double)):
         release, both = released(threshold), np.column_stack([1 - yes.astype(np.float64), yes])
-        sets, sizes = rows(source, Classified(column, None, ("no", "yes")), release, "prediction_set", "set_size")
+        sets, sizes = rows(source, ClassColumns(column, None, ("no", "yes")), release, "prediction_set", "set_size")
         expected = confide.predict_set(both, release)
         assert sizes == expected.sizes.tolist()
         assert sets == [[name for name, held in zip(("no", "yes"), row, strict=True) if held] for row in expected.mask]
@@ -88,7 +88,7 @@ def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, lis
         columns = ("p0", "p1", "p2", "p3")
     for threshold in (1.0 - float(p[3, 1]), 1.0 - float(p[5, 2]), 0.0, 1.0, 0.7):
         calibration = released(threshold)
-        found, sizes = rows(table, Classified(columns, classes=NAMES), calibration, "prediction_set", "set_size")
+        found, sizes = rows(table, ClassColumns(columns, classes=NAMES), calibration, "prediction_set", "set_size")
         expected = confide.predict_set(p, calibration, NAMES)
         assert found == expected.labels()
         assert sizes == expected.sizes.tolist()
@@ -101,7 +101,7 @@ def test_thresholds_per_group_and_per_class(engine, rows, tmp_path, probabilitie
     y = rng.integers(0, 4, len(probabilities))
     scores = confide.lac_score(probabilities, y)
     data = {"i": pa.array(range(len(g)), pa.int64()), "g": g, **{f"p{k}": probabilities[:, k] for k in range(4)}}
-    table, columns = engine.table(pa.table(data)), Classified(("p0", "p1", "p2", "p3"), classes=NAMES)
+    table, columns = engine.table(pa.table(data)), ClassColumns(("p0", "p1", "p2", "p3"), classes=NAMES)
     each = confide.calibrate_groups(scores, g, ["a", "b"], 0.3, 5.0, score="lac")
     (found,) = rows(table, columns, each, "prediction_set", by="g")
     assert found == confide.predict_set(probabilities, each, NAMES, groups=g).labels()
@@ -122,7 +122,7 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
         data["p"] = pa.array(bad, pa.list_(pa.float64()))
     else:
         data |= {f"p{k}": pa.array([row[k] for row in bad], pa.float64()) for k in range(2)}
-    table, what = engine.table(pa.table(data)), Classified("p" if listed else ("p0", "p1"), classes=("a", "b"))
+    table, what = engine.table(pa.table(data)), ClassColumns("p" if listed else ("p0", "p1"), classes=("a", "b"))
     with refused(InputError, "table") as caught:
         predict_table(table, what, released(0.5), tmp_path / "out.parquet")
     assert sum(count for count, _ in bad_rows(caught)) == 4
@@ -141,14 +141,14 @@ def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabili
     whole = engine.table(full)
     wards = confide.GroupCalibration("group", "add_remove", {"a": lac, "b": lac})
     levels = confide.calibrate_levels(probabilities[:, 0], [0.2, 0.1], epsilon=8.0, score="lac")
-    sets, p = Classified("p_*"), ("p_0", "p_1")
+    sets, p = ClassColumns("p_*"), ("p_0", "p_1")
     for k, (what, release, by, added) in enumerate(
         [
             (sets, lac, None, ["prediction_set", "set_size"]),
             (sets, released(0.5, "aps_randomised"), None, ["prediction_set", "set_size"]),
             (sets, wards, "g", ["prediction_set", "set_size"]),
             (sets, levels, None, ["prediction_set_0.2", "set_size_0.2", "prediction_set_0.1", "set_size_0.1"]),
-            (Regressed(p), released(0.5, "cqr"), None, ["lower", "upper"]),
+            (TargetColumns(p), released(0.5, "cqr"), None, ["lower", "upper"]),
         ]
     ):
         out, other = tmp_path / f"{k}.parquet", tmp_path / f"full{k}.parquet"
@@ -169,10 +169,10 @@ def test_outputs_of_a_table_without_rows(ending, tmp_path):
     )
     out = tmp_path / f"sets{ending}"
     found = predict_table(
-        source, Classified("p_*"), released(0.5), out, partition_by=["ward"] if ending == "by" else ()
+        source, ClassColumns("p_*"), released(0.5), out, partition_by=["ward"] if ending == "by" else ()
     )
     assert found == {"rows": 0}
-    with opened(out) as table:
+    with as_open_table(out) as table:
         assert list(table.columns) == ["i", "ward", "prediction_set", "set_size"]
         assert table.counted_rows() in (0, None)
 
@@ -180,7 +180,7 @@ def test_outputs_of_a_table_without_rows(ending, tmp_path):
 def test_lists_of_no_rows_have_the_classes_of_the_release(tmp_path):
     source = pa.table({"p": pa.array([], pa.list_(pa.float64()))})
     with refused(InputError, "column"):
-        predict_table(source, Classified("p"), replace(released(0.5), classes=None), tmp_path / "a.parquet")
+        predict_table(source, ClassColumns("p"), replace(released(0.5), classes=None), tmp_path / "a.parquet")
     whole = pa.table({"p": pa.array([[0.5, 0.5]])})
     for k, classes in enumerate([("cat", "dog"), 2]):
         out, other, release = (
@@ -188,8 +188,8 @@ def test_lists_of_no_rows_have_the_classes_of_the_release(tmp_path):
             tmp_path / f"f{k}.parquet",
             replace(released(0.5), classes=classes),
         )
-        assert predict_table(source, Classified("p"), release, out) == {"rows": 0}
-        predict_table(whole, Classified("p"), release, other)
+        assert predict_table(source, ClassColumns("p"), release, out) == {"rows": 0}
+        predict_table(whole, ClassColumns("p"), release, other)
         assert pq.read_schema(out) == pq.read_schema(other)
 
 
@@ -200,7 +200,7 @@ def test_duckdb_gets_a_table_without_rows(tmp_path):
     with duckdb.connect(database) as connection:
         connection.execute("CREATE TABLE records (i BIGINT, p_a DOUBLE, p_b DOUBLE)")
     with open_table(f"duckdb://{database}", "records", write=True) as table:
-        assert predict_table(table, Classified("p_*"), released(0.5), out_table="sets") == {"rows": 0}
+        assert predict_table(table, ClassColumns("p_*"), released(0.5), out_table="sets") == {"rows": 0}
     with duckdb.connect(database) as connection:
         described = connection.execute("DESCRIBE sets").fetchall()
     assert [row[:2] for row in described] == [("i", "BIGINT"), ("prediction_set", "VARCHAR[]"), ("set_size", "INTEGER")]
@@ -216,16 +216,16 @@ def test_intervals_are_those_of_predict_interval(engine, rows, dtype):
     table = engine.table(pa.table({"i": index, "lo": f[:, 0], "hi": f[:, 1]}))
     for threshold in (1 / 3, 1e-9, 12345.678):
         calibration = released(threshold, "absolute_residual")
-        lower, upper = rows(table, Regressed("lo"), calibration, "lower", "upper")
+        lower, upper = rows(table, TargetColumns("lo"), calibration, "lower", "upper")
         expected = confide.predict_interval(f[:, 0], calibration)
         assert (lower, upper) == tuple(end.tolist() for end in expected)
     for score in ("cqr", "cqr_low", "cqr_high"):
         calibration = released(-0.1, score)
-        lower, upper = rows(table, Regressed(("lo", "hi"), score=score), calibration, "lower", "upper")
+        lower, upper = rows(table, TargetColumns(("lo", "hi"), score=score), calibration, "lower", "upper")
         expected = confide.predict_interval(f, calibration)
         assert (lower, upper) == tuple(end.tolist() for end in expected)
     sides = confide.calibrate_sides(np.tile(f, (10, 1)), np.tile(f[:, 0] + 0.5, 10), 0.1, 5.0)
-    lower, upper = rows(table, Regressed(("lo", "hi")), sides, "lower", "upper")
+    lower, upper = rows(table, TargetColumns(("lo", "hi")), sides, "lower", "upper")
     assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, sides))
 
 
@@ -237,9 +237,9 @@ def test_an_infinite_threshold_covers_everything(engine, rows):
     with pytest.warns(confide.CoverageWarning):
         lac = confide.calibrate([1.0], 0.1, 1.0, score="lac", neighbors="replace_one")
     with pytest.warns(confide.CoverageWarning):
-        assert rows(table, Regressed("f"), residual, "lower", "upper") == [[-np.inf], [np.inf]]
+        assert rows(table, TargetColumns("f"), residual, "lower", "upper") == [[-np.inf], [np.inf]]
     with pytest.warns(confide.CoverageWarning):
-        assert rows(table, Classified(("p0", "p1")), lac, "prediction_set") == [[[0, 1]]]
+        assert rows(table, ClassColumns(("p0", "p1")), lac, "prediction_set") == [[[0, 1]]]
 
 
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
@@ -248,7 +248,7 @@ def test_several_levels_add_columns_for_each(engine, rows, probabilities):
     levels = confide.calibrate_levels(scores, [0.1, 0.25], 20.0, score="lac")
     data = {"i": pa.array(range(len(scores)), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
     names = ("prediction_set_0.25", "set_size_0.25", "prediction_set_0.1", "set_size_0.1")
-    what = Classified(("p0", "p1", "p2", "p3"), classes=NAMES)
+    what = ClassColumns(("p0", "p1", "p2", "p3"), classes=NAMES)
     found = rows(engine.table(pa.table(data)), what, levels, *names)
     for place, part in enumerate(levels.parts.values()):
         expected = confide.predict_set(probabilities, part, NAMES)
@@ -262,13 +262,13 @@ def test_intervals_of_several_levels_and_groups(engine, rows):
     f, r, g = rng.normal(size=300), np.abs(rng.normal(size=300)), rng.choice(["a", "b"], 300)
     table = engine.table(pa.table({"i": pa.array(range(300), pa.int64()), "f": f, "g": g}))
     levels = confide.calibrate_levels(r, [0.1, 0.25], 20.0, score="absolute_residual")
-    found = rows(table, Regressed("f"), levels, "lower_0.25", "upper_0.25", "lower_0.1", "upper_0.1")
+    found = rows(table, TargetColumns("f"), levels, "lower_0.25", "upper_0.25", "lower_0.1", "upper_0.1")
     for place, part in enumerate(levels.parts.values()):
         assert (found[2 * place], found[2 * place + 1]) == tuple(
             end.tolist() for end in confide.predict_interval(f, part)
         )
     each = confide.calibrate_groups(r, g, ["a", "b"], 0.2, 20.0, score="absolute_residual")
-    lower, upper = rows(table, Regressed("f"), each, "lower", "upper", by="g")
+    lower, upper = rows(table, TargetColumns("f"), each, "lower", "upper", by="g")
     assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, each, groups=g))
 
 
@@ -277,17 +277,17 @@ def test_sets_of_labels_that_bound_the_false_negatives(engine, rows, probabiliti
         probabilities, probabilities > 0.3, 0.2, 20.0, u=confide.ExperimentalUniforms(5)
     )
     data = {"i": pa.array(range(300), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
-    what = Losses(probabilities=("p0", "p1", "p2", "p3"), classes=NAMES)
+    what = LossColumns(probabilities=("p0", "p1", "p2", "p3"), classes=NAMES)
     (found,) = rows(engine.table(pa.table(data)), what, released, "prediction_set")
     assert found == [[NAMES[k] for k in np.flatnonzero(1.0 - p <= released.threshold)] for p in probabilities]
 
 
 def test_columns_of_other_scores_raise_an_error(engine, tmp_path):
     data = pa.table({"i": pa.array([0]), "p0": [0.0], "p1": [1.0], "set_size": [1]})
-    out, what = tmp_path / "out.parquet", Classified(("p0", "p1"))
+    out, what = tmp_path / "out.parquet", ClassColumns(("p0", "p1"))
     with refused(InputError, "release"):
         predict_table(engine.table(data.drop_columns("set_size")), what, released(0.5, "absolute_residual"), out)
     with refused(InputError, "column"):
         predict_table(engine.table(data), what, released(0.5), out)
     with refused(InputError, "release"):
-        predict_table(engine.table(data), Regressed("p0"), released(0.5), out)
+        predict_table(engine.table(data), TargetColumns("p0"), released(0.5), out)

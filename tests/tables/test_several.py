@@ -11,10 +11,10 @@ import confide
 from confide import Candidates, InputError, ScoreHistogram
 from confide.tables import (
     SIDES,
-    Classified,
-    Losses,
-    Regressed,
-    Scored,
+    ClassColumns,
+    LossColumns,
+    ScoreColumn,
+    TargetColumns,
     calibrate_table,
     evaluate_table,
     group_histograms,
@@ -57,7 +57,7 @@ def table(engine):
 
 
 def test_several_levels(table):
-    ours = calibrate_table(table, Scored("s", "lac"), [0.1, "0.3"], **SURE)
+    ours = calibrate_table(table, ScoreColumn("s", "lac"), [0.1, "0.3"], **SURE)
     same = confide.calibrate_levels(OWN, [0.1, "0.3"], score="lac", **SURE)
     assert list(ours.parts) == list(same.parts) == [Fraction(3, 10), Fraction(1, 10)]
     assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
@@ -65,7 +65,7 @@ def test_several_levels(table):
 
 
 def test_a_threshold_for_each_side(table):
-    what, options = Regressed(("lo", "hi"), "target", SIDES), SURE | {"candidates": LINE}
+    what, options = TargetColumns(("lo", "hi"), "target", SIDES), SURE | {"candidates": LINE}
     ours = calibrate_table(table, what, 0.1, **options)
     same = confide.calibrate_sides(F, TARGET, 0.1, **options)
     assert (ours.low.threshold, ours.high.threshold) == (same.low.threshold, same.high.threshold)
@@ -75,11 +75,11 @@ def test_a_threshold_for_each_side(table):
 
 
 def test_thresholds_for_each_group_and_class(table):
-    ours = calibrate_table(table, Scored("s", "lac"), 0.1, by="ward", groups=["north", "south"], **SURE)
+    ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, by="ward", groups=["north", "south"], **SURE)
     same = confide.calibrate_groups(OWN, WARD, ["north", "south"], 0.1, score="lac", **SURE)
     assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
     assert (ours.by, ours.privacy) == (same.by, same.privacy)
-    ours = calibrate_table(table, Classified(COLUMNS, "y"), 0.1, by_class=True, **SURE)
+    ours = calibrate_table(table, ClassColumns(COLUMNS, "y"), 0.1, by_class=True, **SURE)
     same = confide.calibrate_groups(OWN, Y, range(K), 0.1, score="lac", by="class", **SURE)
     assert (ours.by, list(ours.parts)) == ("class", list(same.parts))
     assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
@@ -87,7 +87,7 @@ def test_thresholds_for_each_group_and_class(table):
 
 def test_false_negatives_of_records_with_one_true_label(table):
     """The result is not random, because the selected true label is the only one."""
-    what = Losses(probabilities=COLUMNS, truth=TRUE)
+    what = LossColumns(probabilities=COLUMNS, truth=TRUE)
     assert (score_histogram(table, what, UNIT).counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
     by_ward = group_histograms(table, what, "ward", ["north", "south"], UNIT)
     for ward, found in by_ward.items():
@@ -101,7 +101,7 @@ def test_false_negatives_of_records_with_one_true_label(table):
 def test_false_negatives_of_lists(listing):
     lists = {"p": pa.array(P.tolist()), "t": pa.array(np.eye(K)[Y].astype(int).tolist()), "names": ["a"] * N}
     table = listing.table(pa.table(lists))
-    found = score_histogram(table, Losses(probabilities="p", truth="t"), UNIT)
+    found = score_histogram(table, LossColumns(probabilities="p", truth="t"), UNIT)
     assert (found.counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
 
 
@@ -110,9 +110,9 @@ def test_losses_of_zero_and_one(engine):
     steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
     losses = 5.0 * (steps.edges < OWN[:, None])
     table = engine.table(pa.table({f"l_{j}": losses[:, j] for j in range(4)}))
-    what = Losses(tuple(f"l_{j}" for j in range(4)), "cost", 5.0, candidates=steps)
+    what = LossColumns(tuple(f"l_{j}" for j in range(4)), "cost", 5.0, candidates=steps)
     assert (score_histogram(table, what, steps).counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
-    ours = calibrate_table(table, Losses(what.losses, "cost", 5.0), 2.0, 2000.0, candidates=steps)
+    ours = calibrate_table(table, LossColumns(what.losses, "cost", 5.0), 2.0, 2000.0, candidates=steps)
     same = confide.calibrate_losses(losses, steps, 2.0, 2000.0, loss="cost", bound=5.0)
     assert (ours.loss, ours.bound, ours.threshold, ours.risk) == (same.loss, same.bound, same.threshold, same.risk)
 
@@ -121,7 +121,7 @@ def test_losses_of_lists(listing):
     steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
     losses = 5.0 * (steps.edges < OWN[:, None])
     table = listing.table(pa.table({"l": pa.array(losses.tolist()), "n": np.zeros(N)}))
-    found = score_histogram(table, Losses("l", "cost", 5.0, candidates=steps), steps)
+    found = score_histogram(table, LossColumns("l", "cost", 5.0, candidates=steps), steps)
     assert (found.counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
 
 
@@ -130,7 +130,7 @@ def test_critical_thresholds_are_drawn(engine):
     steps = Candidates.of([0.25, 0.5, 0.75])
     losses = 2.0 * np.sort(np.random.default_rng(3).random((N, 3)), axis=1)[:, ::-1]
     table = engine.table(pa.table({f"l_{j}": losses[:, j] for j in range(3)}))
-    what = Losses(("l_0", "l_1", "l_2"), "cost", 2.0, candidates=steps)
+    what = LossColumns(("l_0", "l_1", "l_2"), "cost", 2.0, candidates=steps)
     first, second = (score_histogram(table, what, steps).counts for _ in range(2))
     assert (first != second).any()
     for counts in (first, second):
@@ -142,7 +142,7 @@ def test_several_true_labels_are_picked_evenly(engine):
     labels = P > 0.2
     names = {name: labels[:, k].astype(np.int64) for k, name in enumerate(TRUE)}
     table = engine.table(pa.table({**{name: P[:, k] for k, name in enumerate(COLUMNS)}, **names}))
-    counts = score_histogram(table, Losses(probabilities=COLUMNS, truth=TRUE), Candidates.of([0.5, 0.7])).counts
+    counts = score_histogram(table, LossColumns(probabilities=COLUMNS, truth=TRUE), Candidates.of([0.5, 0.7])).counts
     missed = [np.mean(np.sum(labels & (1 - t > P), axis=1) / np.maximum(labels.sum(axis=1), 1)) for t in (0.5, 0.7)]
     assert (np.abs(1.0 - np.cumsum(counts)[:2] / N - missed) < 5 * np.sqrt(0.25 / N)).all()
 
@@ -150,7 +150,7 @@ def test_several_true_labels_are_picked_evenly(engine):
 def test_unusable_losses_raise_an_error(engine):
     bad = pa.table({"a": [1.0, 0.5, 2.5, None], "b": [0.5, 0.75, 0.0, 0.0], "c": [0.0, 0.0, 0.0, 0.0]})
     steps = Candidates.of([1.0, 2.0, 3.0])
-    what = Losses(("a", "b", "c"), "cost", 2.0, candidates=steps)
+    what = LossColumns(("a", "b", "c"), "cost", 2.0, candidates=steps)
     with refused(InputError, "table") as caught:
         score_histogram(engine.table(bad), what, steps)
     assert [count for count, _ in bad_rows(caught)] == [3]
@@ -160,7 +160,7 @@ def test_unusable_true_labels_raise_an_error(engine):
     bad = {"p_0": [0.5] * 4, "p_1": [0.5, 1.5, 0.5, 0.5], "t_0": [1, 1, 2, None], "t_1": [0, 0, 0, 0]}
     table = engine.table(pa.table({name: pa.array(column) for name, column in bad.items()}))
     with refused(InputError, "table") as caught:
-        score_histogram(table, Losses(probabilities=("p_0", "p_1"), truth=("t_0", "t_1")), UNIT)
+        score_histogram(table, LossColumns(probabilities=("p_0", "p_1"), truth=("t_0", "t_1")), UNIT)
     assert [count for count, _ in bad_rows(caught)] == [1, 2]
 
 
@@ -169,38 +169,38 @@ def test_boolean_true_labels(listing):
     flags = {name: pa.array(k == Y) for k, name in enumerate(TRUE)}
     table = listing.table(pa.table({"p": pa.array(P.tolist()), "t": labels, **flags}))
     for true in ("t", TRUE):
-        found = score_histogram(table, Losses(probabilities="p", truth=true), UNIT)
+        found = score_histogram(table, LossColumns(probabilities="p", truth=true), UNIT)
         assert (found.counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
 
 
-COUNTED = {"source": DATA, "what": Scored("s"), "candidates": UNIT}
-REQUEST = {"source": DATA, "what": Scored("s", "lac"), "alpha": 0.1, "epsilon": 1.0}
+COUNTED = {"source": DATA, "what": ScoreColumn("s"), "candidates": UNIT}
+REQUEST = {"source": DATA, "what": ScoreColumn("s", "lac"), "alpha": 0.1, "epsilon": 1.0}
 INVALID = [
     *(
         Refused(score_histogram, COUNTED, {"what": what}, argument, kind=InputError)
         for what, argument in (
-            (Losses("s"), "candidates"),
-            (Losses(("s", "lo"), candidates=UNIT), "losses"),
-            (Losses(probabilities=COLUMNS), "truth"),
-            (Losses(probabilities=COLUMNS, truth=TRUE[:2]), "truth"),
-            (Regressed("lo"), "target"),
-            (Regressed("lo", "target", "cqr"), "prediction"),
-            (Regressed(("lo", "hi"), "target", "absolute_residual"), "prediction"),
-            (Regressed("lo", "target", "lac"), "score"),
-            (Classified(COLUMNS), "label"),
-            (Classified("p_*", "y", ("a", "b")), "classes"),
-            (Scored("ward"), "column"),
+            (LossColumns("s"), "candidates"),
+            (LossColumns(("s", "lo"), candidates=UNIT), "losses"),
+            (LossColumns(probabilities=COLUMNS), "truth"),
+            (LossColumns(probabilities=COLUMNS, truth=TRUE[:2]), "truth"),
+            (TargetColumns("lo"), "target"),
+            (TargetColumns("lo", "target", "cqr"), "prediction"),
+            (TargetColumns(("lo", "hi"), "target", "absolute_residual"), "prediction"),
+            (TargetColumns("lo", "target", "lac"), "score"),
+            (ClassColumns(COLUMNS), "label"),
+            (ClassColumns("p_*", "y", ("a", "b")), "classes"),
+            (ScoreColumn("ward"), "column"),
         )
     ),
     *(
         Refused(calibrate_table, REQUEST, change, argument, kind=InputError)
         for change, argument in (
             ({"alpha": [0.1, 0.2], "by": "ward", "groups": ["north", "south"]}, "by"),
-            ({"what": Losses(probabilities=COLUMNS, truth=TRUE), "alpha": [0.1, 0.2]}, "by"),
+            ({"what": LossColumns(probabilities=COLUMNS, truth=TRUE), "alpha": [0.1, 0.2]}, "by"),
             ({"by": "ward"}, "by"),
             ({"groups": ["north"]}, "by"),
             ({"by_class": True}, "by_class"),
-            ({"what": Classified(COLUMNS, "y"), "by_class": True, "by": "ward"}, "by"),
+            ({"what": ClassColumns(COLUMNS, "y"), "by_class": True, "by": "ward"}, "by"),
             ({"n": N}, "n"),
         )
     ),
@@ -218,13 +218,13 @@ def test_evaluations(table):
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
     each = confide.calibrate_groups(OWN, WARD, ["north", "south"], 0.1, score="lac", **SURE)
     levels = confide.calibrate_levels(OWN, [0.1, 0.3], score="lac", **SURE)
-    what = Classified(COLUMNS, "y", tuple(range(K)))
+    what = ClassColumns(COLUMNS, "y", tuple(range(K)))
     assert evaluate_table(table, what, one) == confide.evaluation.evaluate_sets(one, P, Y)
     assert evaluate_table(table, what, levels) == confide.evaluation.evaluate_sets(levels, P, Y)
     found = evaluate_table(table, what, each, by="ward")
     assert found == confide.evaluation.evaluate_sets(each, P, Y, groups=WARD)
-    assert evaluate_table(table, Scored("s", "lac"), one) == confide.evaluation.evaluate_scores(one, OWN)
-    found = evaluate_table(table, Scored("s", "lac"), each, by="ward")
+    assert evaluate_table(table, ScoreColumn("s", "lac"), one) == confide.evaluation.evaluate_scores(one, OWN)
+    found = evaluate_table(table, ScoreColumn("s", "lac"), each, by="ward")
     assert found == confide.evaluation.evaluate_scores(each, OWN, groups=WARD)
 
 
@@ -234,12 +234,12 @@ def test_evaluations_of_intervals_and_losses(table):
         np.abs(TARGET - F[:, 0]), 0.1, 2000.0, score="absolute_residual", candidates=Candidates.geometric()
     )
     sides = confide.calibrate_sides(F, TARGET, 0.1, 2000.0, candidates=LINE)
-    found = evaluate_table(table, Regressed("lo", "target"), residual)
+    found = evaluate_table(table, TargetColumns("lo", "target"), residual)
     assert_same(found, confide.evaluation.evaluate_intervals(residual, F[:, 0], TARGET))
-    found = evaluate_table(table, Regressed(("lo", "hi"), "target", SIDES), sides)
+    found = evaluate_table(table, TargetColumns(("lo", "hi"), "target", SIDES), sides)
     assert_same(found, confide.evaluation.evaluate_intervals(sides, F, TARGET))
     risk = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, **SURE)
-    found = evaluate_table(table, Losses(probabilities=COLUMNS, truth=TRUE), risk)
+    found = evaluate_table(table, LossColumns(probabilities=COLUMNS, truth=TRUE), risk)
     assert_same(found, confide.evaluation.evaluate_scores(risk, OWN))
 
 
@@ -251,7 +251,7 @@ def assert_same(found, expected):
 
 def test_examples_are_the_first_records():
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
-    found = evaluate_table(DATA, Classified(COLUMNS, "y", tuple(range(K))), one, examples=3)
+    found = evaluate_table(DATA, ClassColumns(COLUMNS, "y", tuple(range(K))), one, examples=3)
     assert found.examples == confide.evaluation.evaluate_sets(one, P, Y, examples=3).examples
 
 
@@ -259,7 +259,7 @@ def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
     bad = {"y": pa.array([0, None, 4, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
     table = engine.table(pa.table(bad | {name: [0.25] * 4 for name in COLUMNS}))
-    for what in (Classified(COLUMNS, "y", tuple(range(K))), Scored("s", "lac")):
+    for what in (ClassColumns(COLUMNS, "y", tuple(range(K))), ScoreColumn("s", "lac")):
         with refused(InputError, "table") as caught:
             evaluate_table(table, what, one)
         assert [count for count, _ in bad_rows(caught)] == [2]
@@ -268,11 +268,11 @@ def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 def test_residuals_relative_to_positive_predictions(engine, tmp_path):
     f, y, edges = np.exp(F[:, 0]), np.abs(TARGET), np.linspace(0.1, 3, 30)
-    what, table = Regressed("f", "y", "gamma"), engine.table(pa.table({"f": f, "y": y}))
+    what, table = TargetColumns("f", "y", "gamma"), engine.table(pa.table({"f": f, "y": y}))
     wanted = np.bincount(np.searchsorted(edges, confide.gamma_score(f, y)), minlength=31)
     assert score_histogram(table, what, Candidates.of(edges)).counts.tolist() == wanted.tolist()
     released = calibrate_table(table, what, 0.2, epsilon=2000.0, candidates=Candidates.of(edges))
-    predict_table(table, Regressed("f"), released, tmp_path / "ends.parquet", keep=["f"])
+    predict_table(table, TargetColumns("f"), released, tmp_path / "ends.parquet", keep=["f"])
     found = pq.read_table(tmp_path / "ends.parquet").to_pandas()
     lower, upper = confide.scores.interval_ends(found["f"], "gamma", released.threshold)
     assert len(found) == N

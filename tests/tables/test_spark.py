@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from confide import FormatError, InputError
-from confide.tables import EngineError, Scored, score_histogram
+from confide.tables import EngineError, ScoreColumn, score_histogram
 from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value
 from tests.refused import refused
 
@@ -27,7 +27,7 @@ def test_values_quoted_by_spark_are_not_passed_on(spark, planted, capfd):
 
     table = spark_table(spark, str(planted))
     with refused(EngineError, "source") as caught:
-        score_histogram(table.mutate(n=table.text.replace(".", "x").cast("float64")), Scored("n"))
+        score_histogram(table.mutate(n=table.text.replace(".", "x").cast("float64")), ScoreColumn("n"))
     assert_error_is_private(caught.value)
     assert_no_private_value("".join(capfd.readouterr()))
 
@@ -53,7 +53,7 @@ def test_errors_of_damaged_files_contain_no_content(spark, planted, capfd, damag
 
     planted.write_bytes(damage(planted.read_bytes()))
     with pytest.raises(FormatError) as caught:
-        score_histogram(spark_table(spark, str(planted)), Scored("s"))
+        score_histogram(spark_table(spark, str(planted)), ScoreColumn("s"))
     assert_error_is_private(caught.value)
     assert_no_private_value("".join(capfd.readouterr()))
 

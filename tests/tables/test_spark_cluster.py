@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from confide import Candidates, ScoreHistogram
-from confide.tables import Scored, score_histogram
+from confide.tables import ScoreColumn, score_histogram
 
 pytestmark = [
     pytest.mark.slow,
@@ -58,14 +58,14 @@ def test_counts_survive_the_death_of_a_worker(cluster, spark, tmp_path, rows, fi
 
     scores = written(tmp_path, rows, files)
     expected = ScoreHistogram.from_scores(scores, CANDIDATES).counts
-    here = score_histogram(f"{tmp_path}/*.parquet", Scored("score"), CANDIDATES)
+    here = score_histogram(f"{tmp_path}/*.parquet", ScoreColumn("score"), CANDIDATES)
     np.testing.assert_array_equal(here.counts, expected)
 
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100k" if rows < 10**7 else "1m")  # a task per file
     table = spark_table(spark, str(tmp_path))
 
     def count() -> np.ndarray:
-        return score_histogram(table, Scored("score"), CANDIDATES).counts
+        return score_histogram(table, ScoreColumn("score"), CANDIDATES).counts
 
     try:
         assert cluster.alive == 2

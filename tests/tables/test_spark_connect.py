@@ -16,7 +16,15 @@ import confide
 from confide import InputError
 from confide.cli.run import main
 from confide.support import OutputExistsError
-from confide.tables import Classified, EngineError, Scored, calibrate_table, evaluate_table, open_table, predict_table
+from confide.tables import (
+    ClassColumns,
+    EngineError,
+    ScoreColumn,
+    calibrate_table,
+    evaluate_table,
+    open_table,
+    predict_table,
+)
 from confide.tables.spark.session import shown_server
 from tests.planted_values import PLANTED, assert_error_is_private
 from tests.refused import bad_rows, refused
@@ -39,7 +47,7 @@ from tests.tables.test_several import table, test_several_levels, test_threshold
 from tests.tables.test_weights import test_unusable_weights_raise_an_error  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
-WHAT = Classified("p", "label", NAMES)
+WHAT = ClassColumns("p", "label", NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +136,7 @@ def test_rows_without_a_set_leave_no_row_behind(engine, tmp_path, score):
     lists[3], lists[5] = None, [None] * K
     source = engine.table(pa.table({"p": pa.array(lists, pa.list_(pa.float32()))}))
     with refused(InputError, "table") as caught:
-        predict_table(source, Classified("p", classes=NAMES), calibrated(score), tmp_path / "out")
+        predict_table(source, ClassColumns("p", classes=NAMES), calibrated(score), tmp_path / "out")
     assert bad_rows(caught)[0][0] == 2
     assert pq.read_table(tmp_path / "out").num_rows == 0
 
@@ -147,7 +155,7 @@ def test_a_table_of_the_catalogue(frame, session):
 def test_values_quoted_by_the_server_are_not_passed_on(engine):
     data = engine.table(pa.table({"text": [str(value) for value in PLANTED]}))
     with refused(EngineError, "source") as caught:
-        calibrate_table(data.selectExpr("CAST(replace(text, '.', 'x') AS DOUBLE) AS s"), Scored("s"), 0.1, 1.0)
+        calibrate_table(data.selectExpr("CAST(replace(text, '.', 'x') AS DOUBLE) AS s"), ScoreColumn("s"), 0.1, 1.0)
     assert_error_is_private(caught.value)
 
 

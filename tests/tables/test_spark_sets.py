@@ -8,13 +8,13 @@ import pytest
 import confide
 from confide import CoverageWarning, InputError
 from confide.support import OutputExistsError
-from confide.tables import Classified, Regressed, open_table, predict_table
+from confide.tables import ClassColumns, TargetColumns, open_table, predict_table
 from confide.tables.arrow import ColumnRef
 from tests.refused import bad_rows, refused
 from tests.tables.class_records import NAMES, RNG, WARD, K, N, P, calibrated
 from tests.tables.engines import Spark
 
-WHAT = Classified("p", classes=NAMES)
+WHAT = ClassColumns("p", classes=NAMES)
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
@@ -48,7 +48,7 @@ def test_sets_are_written_by_the_executors(table, tmp_path, score, by):
 
 def test_intervals_are_written_by_the_executors(table, tmp_path):
     calibration = confide.calibrate(np.abs(RNG.normal(size=N)), 0.1, 10.0, score="absolute_residual")
-    predict_table(table, Regressed("f"), calibration, tmp_path / "out", keep=("id",))
+    predict_table(table, TargetColumns("f"), calibration, tmp_path / "out", keep=("id",))
     found = pq.read_table(tmp_path / "out").sort_by("id")
     lower, upper = confide.predict_interval(P[:, 0].astype(float), calibration)
     np.testing.assert_array_equal(found["lower"].to_numpy(), lower)
@@ -59,14 +59,14 @@ def test_intervals_that_sql_does_not_compute(table, spark, tmp_path):
     released = confide.calibrate(np.random.default_rng(0).random(4000), 0.1, 10.0, score="gamma")
     price = np.exp(np.random.default_rng(5).normal(size=500))
     priced = Spark(spark, tmp_path).table(pa.table({"id": np.arange(500), "price": price}))
-    assert predict_table(priced, Regressed("price"), released, tmp_path / "out") == {"rows": 500}
+    assert predict_table(priced, TargetColumns("price"), released, tmp_path / "out") == {"rows": 500}
     found = pq.read_table(tmp_path / "out").sort_by("id")
     lower, upper = confide.predict_interval(price, released)
     np.testing.assert_array_equal(found["lower"].to_numpy(), lower)
     np.testing.assert_array_equal(found["upper"].to_numpy(), upper)
     bad = Spark(spark, tmp_path).table(pa.table({"id": [1, 2], "price": [1.0, -1.0]}))
     with pytest.raises(InputError):
-        predict_table(bad, Regressed("price"), released, tmp_path / "none")
+        predict_table(bad, TargetColumns("price"), released, tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 

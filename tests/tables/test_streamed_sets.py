@@ -8,7 +8,7 @@ import pytest
 import confide
 from confide import InputError
 from confide.support import OutputExistsError
-from confide.tables import Classified, Regressed, open_table, predict_table
+from confide.tables import ClassColumns, TargetColumns, open_table, predict_table
 from tests.builders import slow
 from tests.refused import Refused, bad_rows, refused
 from tests.tables import postgres_server
@@ -38,7 +38,7 @@ def test_sets_in_a_file(engine, tmp_path, by):
     p = P if engine.single else P.astype(np.float64)
     for number, (score, read) in enumerate(zip(SCORES, ["p", COLUMNS, "p", "p_*", "p", COLUMNS], strict=True)):
         calibration, out = calibrated(score, by), tmp_path / f"{number}.parquet"
-        what = Classified(read if engine.lists else COLUMNS, classes=NAMES)
+        what = ClassColumns(read if engine.lists else COLUMNS, classes=NAMES)
         group = "ward" if by == "group" else None
         figures = predict_table(table, what, calibration, out, by=group, keep=("id",))
         expected = confide.predict_set(p, calibration, NAMES, groups=WARD if by == "group" else None)
@@ -112,7 +112,7 @@ def test_sets_in_a_table_of_the_same_database(owned, monkeypatch, by, score):
     group = "ward" if by == "group" else None
     with owned.open() as table:
         figures = predict_table(
-            table, Classified("p", classes=NAMES), calibration, out_table=name, by=group, progress=output.append
+            table, ClassColumns("p", classes=NAMES), calibration, out_table=name, by=group, progress=output.append
         )
     in_batches = score != "lac" or owned.url.startswith("duckdb")
     assert (len(output) > 1 and sum(output) == N) or not in_batches
@@ -139,7 +139,7 @@ def test_intervals_that_sql_does_not_compute_in_a_table(owned, by):
         released = confide.calibrate_groups(residuals, wards, sorted(set(WARD)), 0.1, 10.0, score="gamma")
     name, none = f"{owned.name}_ends_{by}", f"{owned.name}_none_{by}"
     with owned.open() as table:
-        figures = predict_table(table, Regressed("price"), released, out_table=name, by="ward" if by else None)
+        figures = predict_table(table, TargetColumns("price"), released, out_table=name, by="ward" if by else None)
     assert figures == {"rows": N}
     found, before = owned.read(name), owned.read()
     assert found.column_names == [*before.column_names, "lower", "upper"]
@@ -147,7 +147,7 @@ def test_intervals_that_sql_does_not_compute_in_a_table(owned, by):
     np.testing.assert_array_equal(found["lower"].to_numpy(), lower)
     np.testing.assert_array_equal(found["upper"].to_numpy(), upper)
     with owned.open() as table, refused(InputError, "table"):
-        predict_table(table, Regressed("f"), released, out_table=none, by="ward" if by else None)
+        predict_table(table, TargetColumns("f"), released, out_table=none, by="ward" if by else None)
     assert none not in owned.tables()
 
 
@@ -155,7 +155,7 @@ def test_several_levels_that_sql_does_not_compute_in_a_table(owned):
     scores = confide.aps_score(P, Y)
     released = confide.calibrate_levels(scores, [0.2, 0.1], 10.0, score="aps", classes=NAMES)
     with owned.open() as table:
-        predict_table(table, Classified("p", classes=NAMES), released, out_table=f"{owned.name}_levels", keep=["id"])
+        predict_table(table, ClassColumns("p", classes=NAMES), released, out_table=f"{owned.name}_levels", keep=["id"])
     found = owned.read(f"{owned.name}_levels")
     assert found.column_names == [
         "id", "prediction_set_0.2", "set_size_0.2", "prediction_set_0.1", "set_size_0.1"
@@ -168,7 +168,7 @@ def test_several_levels_that_sql_does_not_compute_in_a_table(owned):
 def test_an_existing_table_is_not_changed(owned, score):
     before = owned.read()
     with owned.open() as table:
-        what, calibration = Classified("p", classes=NAMES), calibrated(score)
+        what, calibration = ClassColumns("p", classes=NAMES), calibrated(score)
         with refused(OutputExistsError, "out_table"):
             predict_table(table, what, calibration, out_table=owned.name)
     assert owned.read().equals(before)
@@ -178,7 +178,7 @@ def test_table_names_are_taken_literally(owned):
     """With any characters."""
     name = 'it\'s "mine"; DROP TABLE records; -- *?[1]'
     with owned.open() as table:
-        figures = predict_table(table, Classified("p", classes=NAMES), calibrated("aps"), out_table=name)
+        figures = predict_table(table, ClassColumns("p", classes=NAMES), calibrated("aps"), out_table=name)
     assert figures["rows"] == N
     assert owned.read(name).num_rows == owned.read().num_rows == N
 
@@ -188,7 +188,7 @@ def test_rows_without_a_set_leave_no_table(owned, tmp_path, score):
     calibration = calibrated(score, "group")
     known = confide.GroupCalibration("group", "add_remove", {"north": calibration["north"]})
     before, south = sorted(owned.tables()), np.count_nonzero(WARD == "south")
-    what = Classified("p", classes=NAMES)
+    what = ClassColumns("p", classes=NAMES)
     with owned.open() as table:
         for target in ({"out_table": "nothing_new"}, {"out": tmp_path / "out.parquet", "keep": ("id",)}):
             with refused(InputError, "table") as caught:
@@ -201,11 +201,11 @@ def test_rows_without_a_set_leave_no_table(owned, tmp_path, score):
 def test_columns_are_checked_before_anything_is_read(owned, tmp_path):
     calibration, out = calibrated("aps"), tmp_path / "out.parquet"
     with owned.open(write=False) as table:
-        good = {"source": table, "what": Classified("p", classes=NAMES), "release": calibration, "out": out}
+        good = {"source": table, "what": ClassColumns("p", classes=NAMES), "release": calibration, "out": out}
         for change, argument in (
-            ({"what": Classified("q")}, "column"),
+            ({"what": ClassColumns("q")}, "column"),
             ({"keep": ("q",)}, "column"),
-            ({"what": Classified(COLUMNS, classes=NAMES[:4])}, "classes"),
+            ({"what": ClassColumns(COLUMNS, classes=NAMES[:4])}, "classes"),
             ({"release": calibrated("aps", "group")}, "by"),
             ({"out_table": "both"}, "out"),
         ):
@@ -221,7 +221,7 @@ def test_postgres_gets_a_table_without_rows(postgres, reader, score):
 
     url, name = postgres.url(postgres_server.OWNER), reader.create(DATA.slice(0, 0))
     with open_table(url, name, write=True) as table:
-        what = Classified("p", classes=NAMES)
+        what = ClassColumns("p", classes=NAMES)
         assert predict_table(table, what, calibrated(score), out_table=f"{name}_sets") == {"rows": 0}
     found = Owned(url, name, lambda: ibis.connect(url)).read(f"{name}_sets")
     assert (found.num_rows, found.column_names[-2:]) == (0, ["prediction_set", "set_size"])
@@ -233,7 +233,7 @@ def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
     with owned.open(write=False) as table:
         for name in ("one", "two"):
             out = tmp_path / f"{name}.parquet"
-            predict_table(table, Classified("p", classes=NAMES), calibration, out, keep=("id",))
+            predict_table(table, ClassColumns("p", classes=NAMES), calibration, out, keep=("id",))
             sizes.append(pq.read_table(out).sort_by("id")["set_size"].to_numpy())
     assert (sizes[0] != sizes[1]).any()
     drawn = confide.predict_set(P, calibration, NAMES).sizes

@@ -7,10 +7,10 @@ import pytest
 import confide
 from confide import InputError
 from confide.planning import ClassShift, RecordWeights
-from confide.tables import Classified, Scored, calibrate_table
+from confide.tables import ClassColumns, ScoreColumn, calibrate_table
 from confide.tables.counting import Counting
 from confide.tables.named_columns import WeightColumn
-from confide.tables.open_table import opened
+from confide.tables.open_table import as_open_table
 from tests.builders import slow
 from tests.calibrations import weighted_counts
 from tests.files import NAMES, classified
@@ -24,11 +24,15 @@ DATA = pa.table(
     {**{f"p_{name}": P[:, k] for k, name in enumerate(NAMES)}, "y": LABEL, "w": WEIGHT, "s": confide.lac_score(P, Y)}
 )
 CANDIDATES = confide.Candidates.unit(30)
-WHAT = {"lac": Classified("p_*", "y"), "aps": Classified("p_*", "y", score="aps"), "scores": Scored("s", "lac")}
+WHAT = {
+    "lac": ClassColumns("p_*", "y"),
+    "aps": ClassColumns("p_*", "y", score="aps"),
+    "scores": ScoreColumn("s", "lac"),
+}
 
 
 def counted(source, what):
-    with opened(source) as table:
+    with as_open_table(source) as table:
         weight = WeightColumn.of(table, "w", BOUND)
         return Counting.of(table, what, weight=weight).run(CANDIDATES)[0][None].counts
 

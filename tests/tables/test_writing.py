@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.tables import Classified, Regressed, predict_table
+from confide.tables import ClassColumns, TargetColumns, predict_table
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
@@ -18,7 +18,7 @@ from tests.refused import bad_rows, refused
 
 
 def predict(source, out, calibration, pattern="p_*", classes=None, **options):
-    what = Classified(pattern, classes=None if classes is None else tuple(classes))
+    what = ClassColumns(pattern, classes=None if classes is None else tuple(classes))
     return predict_table(source, what, calibration, out, **options)
 
 
@@ -122,7 +122,7 @@ def test_intervals(tmp_path, target):
     f = rng.normal(size=5000)
     calibration = confide.calibrate(np.abs(rng.normal(size=5000)), 0.1, 5.0, score="absolute_residual")
     records = write(tmp_path / "in.parquet", {"id": np.arange(5000), "f": f})
-    predict_table(records, Regressed("f"), calibration, tmp_path / f"out.{target}")
+    predict_table(records, TargetColumns("f"), calibration, tmp_path / f"out.{target}")
     back = read(tmp_path / f"out.{target}")
     assert back.column_names == ["id", "f", "lower", "upper"]
     lower, upper = confide.predict_interval(f, calibration)
@@ -136,7 +136,7 @@ def test_an_infinite_threshold_gives_every_class_and_the_whole_line(tmp_path, ca
     predict(records, tmp_path / "out.csv", replace(calibration, threshold=math.inf), keep=())
     assert set(read(tmp_path / "out.csv")["set_size"].to_pylist()) == {3}
     other = replace(calibration, threshold=math.inf, score="absolute_residual", classes=None)
-    predict_table(write(tmp_path / "f.parquet", {"f": [1.0, 2.0]}), Regressed("f"), other, tmp_path / "i.csv")
+    predict_table(write(tmp_path / "f.parquet", {"f": [1.0, 2.0]}), TargetColumns("f"), other, tmp_path / "i.csv")
     assert (tmp_path / "i.csv").read_text().splitlines()[1:] == ["1,-inf,inf", "2,-inf,inf"]
 
 

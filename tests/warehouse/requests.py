@@ -9,10 +9,10 @@ import pyarrow as pa
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.tables import (
-    Classified,
-    People,
-    Regressed,
-    Scored,
+    ClassColumns,
+    ContributionBound,
+    ScoreColumn,
+    TargetColumns,
     class_histograms,
     group_histograms,
     score_histogram,
@@ -22,9 +22,9 @@ from confide.warehouse import CountingPlan
 NAMES = ("cat", "do\\g", "it's")
 EDGES = Candidates.unit(60, "logit").edges
 COLUMNS = ("p_0", "p_1", "p_2")
-OF_CLASSES = Classified(COLUMNS, "y", NAMES)
+OF_CLASSES = ClassColumns(COLUMNS, "y", NAMES)
 FEW = {"candidates": Candidates.sinh(1.0, 0.5, 2)}
-AT_MOST_TWO = People("who", 2, ("visit",), "a sample")
+AT_MOST_TWO = ContributionBound("who", 2, ("visit",), "a sample")
 
 
 def table(n: int = 1200) -> pa.Table:
@@ -58,7 +58,7 @@ def _one(**options: Any) -> Callable[[Any, CountingPlan, Any], dict[Any, ScoreHi
 
 
 def _sides(source: Any, plan: CountingPlan, _: Any) -> dict[Any, ScoreHistogram]:
-    named = {name: Regressed(("f", "g"), "t", name) for name in plan.scores}
+    named = {name: TargetColumns(("f", "g"), "t", name) for name in plan.scores}
     return {name: score_histogram(source, what, plan.candidates) for name, what in named.items()}
 
 
@@ -66,18 +66,18 @@ Case = tuple[Any, dict[str, Any], Callable[[Any, CountingPlan, Any], dict[Any, S
 CASES: dict[str, Case] = {
     "classes": (OF_CLASSES, {"candidates": Candidates.unit(60, "logit")}, _one()),
     "positions": (
-        Classified(COLUMNS, "place", NAMES, label_positions=True),
+        ClassColumns(COLUMNS, "place", NAMES, label_positions=True),
         {"neighbors": "replace_one", "n": 1200},
         _one(),
     ),
-    "one column": (Classified("p yes", "pair", ("no", "yes")), {}, _one()),
-    "scores": (Scored("s"), {"candidates": Candidates.unit(60, "logit")}, _one()),
-    "no candidates": (Scored("s"), {"candidates": Candidates.unit(1)}, _one()),
-    "holes": (Scored("holes", "lac"), {"skip_incomplete": True}, _one(skip_incomplete=True)),
-    "residuals": (Regressed("f", "t"), {"candidates": Candidates.geometric(1.0, 1.0)}, _one()),
-    "quantiles": (Regressed(("f", "g"), "t"), FEW, _one()),
-    "default candidates": (Regressed(("f", "g"), "t"), {}, _one()),
-    "sides": (Regressed(("f", "g"), "t", "cqr_sides"), FEW, _sides),
+    "one column": (ClassColumns("p yes", "pair", ("no", "yes")), {}, _one()),
+    "scores": (ScoreColumn("s"), {"candidates": Candidates.unit(60, "logit")}, _one()),
+    "no candidates": (ScoreColumn("s"), {"candidates": Candidates.unit(1)}, _one()),
+    "holes": (ScoreColumn("holes", "lac"), {"skip_incomplete": True}, _one(skip_incomplete=True)),
+    "residuals": (TargetColumns("f", "t"), {"candidates": Candidates.geometric(1.0, 1.0)}, _one()),
+    "quantiles": (TargetColumns(("f", "g"), "t"), FEW, _one()),
+    "default candidates": (TargetColumns(("f", "g"), "t"), {}, _one()),
+    "sides": (TargetColumns(("f", "g"), "t", "cqr_sides"), FEW, _sides),
     "each class": (
         OF_CLASSES,
         {"by_class": True},
@@ -92,8 +92,8 @@ CASES: dict[str, Case] = {
     ),
     "levels of people": (
         OF_CLASSES,
-        {"alpha": [0.2, 0.1], "people": People("who", 1, ("visit",))},
-        _one(people=People("who", 1, ("visit",))),
+        {"alpha": [0.2, 0.1], "people": ContributionBound("who", 1, ("visit",))},
+        _one(people=ContributionBound("who", 1, ("visit",))),
     ),
 }
 """The columns, the other options, and the same counts by the tables of this library."""

@@ -11,13 +11,13 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.support import ObjectPath
-from confide.tables import Regressed, Scored
+from confide.tables import ScoreColumn, TargetColumns
 from confide.warehouse import CountingPlan, read_counts
 from tests.refused import refused
 
-PLAN = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(11))
+PLAN = CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(11))
 GROUPS = CountingPlan.of(
-    Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["n", "s"], candidates=Candidates.unit(11), n_typical=500
+    ScoreColumn("s", "lac"), 0.1, 1.0, by="ward", groups=["n", "s"], candidates=Candidates.unit(11), n_typical=500
 )
 SECRET = 918273
 
@@ -77,7 +77,7 @@ GOOD = (0, 3, SECRET)
 WRONG = {
     "another plan": ([{**rows(GOOD)[0], "plan": "0" * 12}], "counts[0].plan"),
     "another's candidates": (
-        rows(GOOD, plan=CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(12))),
+        rows(GOOD, plan=CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(12))),
         "counts[0].plan",
     ),
     "twice": (rows(GOOD, (0, 4, SECRET), (0, 3, SECRET)), "counts[2]"),
@@ -145,7 +145,9 @@ def test_unusable_records_release_nothing(tmp_path):
     path.write_text(as_csv(rows((0, 3, SECRET), (0, -1, 2))))
     with refused(InputError, "counts"):
         read_counts(path, PLAN)
-    sides = CountingPlan.of(Regressed(("f", "g"), "t", "cqr_sides"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
+    sides = CountingPlan.of(
+        TargetColumns(("f", "g"), "t", "cqr_sides"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1)
+    )
     path.write_text(as_csv(rows((0, -2, 5), (1, -2, 5), (1, -1, 1), plan=sides)))
     with refused(InputError, "counts"):
         read_counts(path, sides)

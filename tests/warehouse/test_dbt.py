@@ -12,7 +12,7 @@ import sqlglot
 
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.tables import Classified, Scored
+from confide.tables import ClassColumns, ScoreColumn
 from confide.warehouse import DIALECTS, CountingPlan, counting_query, dbt_macro, read_counts
 from tests.refused import refused
 from tests.warehouse.requests import CASES, plan_of, records
@@ -63,7 +63,7 @@ def test_the_macro_rejects_an_engine_without_a_query():
 @pytest.mark.parametrize("name", ["{{ x", "{% x", "{# x"])
 def test_names_cannot_be_templates(name):
     few = {"candidates": Candidates.unit(3)}
-    for what in (Scored(name, "lac"), Classified("p_*", "y", ("a", name)), Scored("s", name)):
+    for what in (ScoreColumn(name, "lac"), ClassColumns("p_*", "y", ("a", name)), ScoreColumn("s", name)):
         with refused(InputError, "names"):
             dbt_macro(CountingPlan.of(what, 0.1, 1.0, **few), ["duckdb"])
 

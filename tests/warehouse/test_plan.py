@@ -9,13 +9,13 @@ from confide.candidates import Candidates
 from confide.cli import main
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
-from confide.tables import Classified, Losses, People, Regressed, Scored, calibrate_table
+from confide.tables import ClassColumns, ContributionBound, LossColumns, ScoreColumn, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan
 from tests.calibrations import suited
 from tests.refused import Refused, refused
 from tests.warehouse.requests import CASES, OF_CLASSES, plan_of, records
 
-LAC = Classified("p_*", "y", ("a", "b", "c"))
+LAC = ClassColumns("p_*", "y", ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -32,7 +32,7 @@ def test_candidates_are_those_of_a_table():
     assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited(None, "lac", 0.1, 0.5, n_typical=300)
     public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
     assert public.candidates == suited(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
-    unit = CountingPlan.of(Regressed("f", "t"), 0.1, 0.5, unit=25.0)
+    unit = CountingPlan.of(TargetColumns("f", "t"), 0.1, 0.5, unit=25.0)
     assert unit.candidates.recipe["unit"] == 25.0
 
 
@@ -43,15 +43,15 @@ def test_the_digest_identifies_the_counts():
     assert CountingPlan.of(LAC, 0.2, 2.0, **fixed).digest == plan.digest
     others = [
         CountingPlan.of(LAC, 0.1, 1.0, candidates=Candidates.unit(51)),
-        CountingPlan.of(Classified("q_*", "y", ("a", "b", "c")), 0.1, 1.0, **fixed),
-        CountingPlan.of(Classified("p_*", "y", ("a", "c", "b")), 0.1, 1.0, **fixed),
-        CountingPlan.of(Classified("p_*", "y", ("a", "b", "c"), label_positions=True), 0.1, 1.0, **fixed),
+        CountingPlan.of(ClassColumns("q_*", "y", ("a", "b", "c")), 0.1, 1.0, **fixed),
+        CountingPlan.of(ClassColumns("p_*", "y", ("a", "c", "b")), 0.1, 1.0, **fixed),
+        CountingPlan.of(ClassColumns("p_*", "y", ("a", "b", "c"), label_positions=True), 0.1, 1.0, **fixed),
         CountingPlan.of(LAC, 0.1, 1.0, skip_incomplete=True, **fixed),
         CountingPlan.of(LAC, 0.1, 1.0, by_class=True, **fixed),
         CountingPlan.of(LAC, 0.1, 1.0, by="g", groups=["x", "y"], **fixed),
         CountingPlan.of(LAC, 0.1, 1.0, by="g", groups=["y", "x"], **fixed),
-        CountingPlan.of(LAC, 0.1, 1.0, people=People("who", 2, ("visit",)), **fixed),
-        CountingPlan.of(LAC, 0.1, 1.0, people=People("who", 3, ("visit",)), **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, people=ContributionBound("who", 2, ("visit",)), **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, people=ContributionBound("who", 3, ("visit",)), **fixed),
     ]
     assert len({plan.digest, *(one.digest for one in others)}) == 11
 
@@ -59,12 +59,12 @@ def test_the_digest_identifies_the_counts():
 INVALID = [
     Refused(CountingPlan.of, {"what": LAC, "alpha": 0.1, "epsilon": 1.0}, change, argument, kind=InputError)
     for change, argument in (
-        ({"what": Classified("p_*", "y", ("a", "b"), "aps")}, "score"),
-        ({"what": Regressed("f", "t", "gamma")}, "score"),
-        ({"what": Classified(("p_a", "p_b"), "y", ("a", "b"), logits=True)}, "logits"),
-        ({"what": Losses("l_*")}, "losses"),
-        ({"what": Classified("p", "y", ("a", "b", "c"))}, "probabilities"),
-        ({"what": Classified("p_*", "y")}, "classes"),
+        ({"what": ClassColumns("p_*", "y", ("a", "b"), "aps")}, "score"),
+        ({"what": TargetColumns("f", "t", "gamma")}, "score"),
+        ({"what": ClassColumns(("p_a", "p_b"), "y", ("a", "b"), logits=True)}, "logits"),
+        ({"what": LossColumns("l_*")}, "losses"),
+        ({"what": ClassColumns("p", "y", ("a", "b", "c"))}, "probabilities"),
+        ({"what": ClassColumns("p_*", "y")}, "classes"),
         ({"neighbors": "replace_one"}, "n"),
         ({"epsilon": ..., "mechanism": "none"}, "n"),
         ({"n": 100}, "n"),
@@ -72,8 +72,8 @@ INVALID = [
         ({"alpha": [0.1, 0.2], "by_class": True}, "by"),
         ({"candidates": Candidates.of([0.5])}, "candidates"),
         ({"groups": ["a"]}, "by"),
-        ({"people": People("who", 3, ("visit",)), "records_per_person": 2}, "records_per_person"),
-        ({"what": Regressed("f", "t", "cqr")}, "prediction"),
+        ({"people": ContributionBound("who", 3, ("visit",)), "records_per_person": 2}, "records_per_person"),
+        ({"what": TargetColumns("f", "t", "cqr")}, "prediction"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"slope": 1}, "options"),
     )
@@ -164,7 +164,7 @@ def test_another_number_of_records_releases_nothing():
 
 
 def test_a_score_without_a_name_is_counted():
-    plan = CountingPlan.of(Scored("s"), 0.1, 1.0, neighbors="replace_one", n=5000)
+    plan = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, neighbors="replace_one", n=5000)
     counts = ScoreHistogram.from_scores(np.linspace(-1, 1, 5000), plan.candidates)
     assert plan.calibrate({None: counts}).score is None
 

@@ -10,7 +10,7 @@ import sqlglot
 
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.tables import Classified, People, Regressed, Scored
+from confide.tables import ClassColumns, ContributionBound, ScoreColumn, TargetColumns
 from confide.warehouse import DIALECTS, CountingPlan, counting_query, counts_of, read_counts
 from confide.warehouse.query import COLUMNS
 from tests.builders import slow
@@ -151,22 +151,22 @@ def test_unusable_records_are_counted_in_the_error(database, tmp_path):
         assert findings[0] == findings[1]
         return findings[0]
 
-    classes = Classified("p", "y", ("no", "yes"))
+    classes = ClassColumns("p", "y", ("no", "yes"))
     assert found(classes) == {-1: 4, -2: 2}
     assert found(classes, by="g", groups=["a"]) == {-1: 4, -2: 2, -3: 1}
-    assert found(Regressed("f", "t")) == {-1: 1, -2: 4, -3: 1}
-    assert found(Regressed(("f", "h"), "t", "cqr_sides"))
-    assert found(classes, people=People("who", 3, ("visit",))) == {-1: 2, -2: 2, -3: 1, -4: 1}
+    assert found(TargetColumns("f", "t")) == {-1: 1, -2: 4, -3: 1}
+    assert found(TargetColumns(("f", "h"), "t", "cqr_sides"))
+    assert found(classes, people=ContributionBound("who", 3, ("visit",))) == {-1: 2, -2: 2, -3: 1, -4: 1}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_names_are_quoted(dialect):
     """A name is data, never SQL; quotes of every kind stay within it."""
-    plan = CountingPlan.of(Classified("p_*", 'y"; DROP', ("a'); --", "b\\")), 0.1, 1.0)
+    plan = CountingPlan.of(ClassColumns("p_*", 'y"; DROP', ("a'); --", "b\\")), 0.1, 1.0)
     if DIALECTS[dialect].quote == "`":
         with refused(InputError, "columns"):
             counting_query(plan, dialect, "records")
-        plan = CountingPlan.of(Classified(("p", "q"), 'y"; DROP', ("a'); --", "b\\")), 0.1, 1.0)
+        plan = CountingPlan.of(ClassColumns(("p", "q"), 'y"; DROP', ("a'); --", "b\\")), 0.1, 1.0)
     (parsed,) = sqlglot.parse(counting_query(plan, dialect, "records"), read=dialect)
     strings = {one.this for one in parsed.find_all(sqlglot.exp.Literal) if one.is_string}
     assert {"a'); --", "b\\"} <= strings
@@ -175,18 +175,22 @@ def test_names_are_quoted(dialect):
 
 def test_snowflake_finds_its_columns(database):
     """Names that were never quoted are upper-case there; others are typed in quotes."""
-    query = counting_query(CountingPlan.of(Regressed('"f"', "t of day"), 0.1, 1.0), "snowflake", "clinic.records")
+    query = counting_query(CountingPlan.of(TargetColumns('"f"', "t of day"), 0.1, 1.0), "snowflake", "clinic.records")
     assert 'SELECT "f", "t of day"\nFROM "CLINIC"."RECORDS"' in query
-    assert 'SELECT "F"' in counting_query(CountingPlan.of(Scored("f"), 0.1, 1.0), "snowflake", "records")
+    assert 'SELECT "F"' in counting_query(CountingPlan.of(ScoreColumn("f"), 0.1, 1.0), "snowflake", "records")
 
 
 @pytest.mark.parametrize(("dialect", "most"), [("snowflake", 1_000_000), ("bigquery", 1_000_000)])
 def test_queries_stay_within_the_limits_of_engines(dialect, most):
     """Every default list, also with a thousand classes; a longer query raises an error with a remedy."""
     classes = tuple(f"class number {i}" for i in range(1000))
-    for what in (Classified("probability_of_*", "y", classes), Regressed(("f", "g"), "t", "cqr_sides"), Scored("s")):
+    for what in (
+        ClassColumns("probability_of_*", "y", classes),
+        TargetColumns(("f", "g"), "t", "cqr_sides"),
+        ScoreColumn("s"),
+    ):
         assert len(counting_query(CountingPlan.of(what, 0.1, 10.0, n_typical=10**7), dialect, "records")) < most
-    longest = CountingPlan.of(Scored("s"), 0.1, 1.0, candidates=Candidates.geometric(1.0, 0.001))
+    longest = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.geometric(1.0, 0.001))
     assert len(counting_query(longest, "duckdb", "records")) > most
     with refused(InputError, "query"):
         counting_query(longest, dialect, "records")
@@ -194,7 +198,7 @@ def test_queries_stay_within_the_limits_of_engines(dialect, most):
 
 def test_zero_and_infinities_are_compared_as_numbers(database):
     """Signed zeros are one number, and a ready-made score may be +inf, but not -inf."""
-    plan = CountingPlan.of(Scored("s"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
+    plan = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
     database.register("few", pa.table({"s": [0.0, -0.0, np.inf, -np.inf, np.nan]}))
     rows = database.execute(counting_query(plan, "duckdb", "few")).fetchall()
     zero = int(np.searchsorted(plan.candidates.edges, 0.0))

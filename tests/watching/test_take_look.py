@@ -12,14 +12,21 @@ import pytest
 import confide
 from confide.errors import BudgetError, CoverageWarning, EarlierReleaseWarning, FormatError, InputError, OtherDataError
 from confide.ledger import Dataset, Ledger
-from confide.tables import Classified, Regressed, Scored, covered_counts, evaluate_table, size_counts
+from confide.tables import (
+    ClassColumns,
+    ScoreColumn,
+    TargetColumns,
+    evaluate_table,
+    monitoring_coverage_counts,
+    size_counts,
+)
 from confide.watching import Watch, watch
 from tests.calibrations import calibration_at
 from tests.files import NAMES, class_table, write
 from tests.refused import Refused, refused
 
 RELEASE = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
-WHAT = Scored("s")
+WHAT = ScoreColumn("s")
 LEVELS = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
 START = {"epsilon": 1.0, "batch": 500}
 
@@ -51,8 +58,8 @@ def test_empty_batch_is_valid_look(state):
     assert abs(sum(taken(state, source=batch(0, 0), **START).looks[0].counts)) < 60
     p = class_table(5).slice(0, 0)
     released = calibration_at(0.5)
-    assert size_counts(p, Classified("p_*"), released, [0, 1, 2, 3]).tolist() == [0] * 4
-    assert covered_counts(p, Classified("p_*", "name"), released).tolist() == [[0, 0]]
+    assert size_counts(p, ClassColumns("p_*"), released, [0, 1, 2, 3]).tolist() == [0] * 4
+    assert monitoring_coverage_counts(p, ClassColumns("p_*", "name"), released).tolist() == [[0, 0]]
 
 
 CHOICES = {
@@ -82,10 +89,15 @@ NEW = [
     ({"again": True}, "again"),
     ({"state": "s3://bucket/watch.json"}, "state"),
     ({"look": ""}, "look"),
-    ({"unlabelled": True, "what": Regressed("s")}, "unlabelled"),
-    ({"unlabelled": True, "what": Classified("p_*"), "release": calibration_at(0.7)}, "classes"),
+    ({"unlabelled": True, "what": TargetColumns("s")}, "unlabelled"),
+    ({"unlabelled": True, "what": ClassColumns("p_*"), "release": calibration_at(0.7)}, "classes"),
     (
-        {"unlabelled": True, "what": Classified("p_*", None, NAMES), "release": calibration_at(0.7), "tolerance": 0.1},
+        {
+            "unlabelled": True,
+            "what": ClassColumns("p_*", None, NAMES),
+            "release": calibration_at(0.7),
+            "tolerance": 0.1,
+        },
         "tolerance",
     ),
 ]
@@ -180,13 +192,13 @@ def test_without_file_locks_looks_raise_and_states_can_be_read(state, tmp_path):
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_counts_equal_those_of_evaluate(tmp_path, suffix):
     path = write(tmp_path / f"records.{suffix}", class_table(500, lists=False))
-    what, released = Classified("p_*", "name"), calibration_at(0.7)
+    what, released = ClassColumns("p_*", "name"), calibration_at(0.7)
     found = evaluate_table(path, what, released)
-    (counts,) = covered_counts(path, what, released).tolist()
+    (counts,) = monitoring_coverage_counts(path, what, released).tolist()
     assert counts == [round(found.coverage.value * 500), 500 - round(found.coverage.value * 500)]
-    sizes = size_counts(path, Classified("p_*"), released, [0, 1, 2, 3]).tolist()
+    sizes = size_counts(path, ClassColumns("p_*"), released, [0, 1, 2, 3]).tolist()
     assert {str(size): n for size, n in enumerate(sizes) if n} == {part.name: part.n for part in found.sizes}
-    assert sum(size_counts(path, Classified("p_*"), released, [0, 2]).tolist()) == 500
+    assert sum(size_counts(path, ClassColumns("p_*"), released, [0, 2]).tolist()) == 500
 
 
 def test_counts_of_parts_follow_the_order_of_the_release(tmp_path):
@@ -194,15 +206,15 @@ def test_counts_of_parts_follow_the_order_of_the_release(tmp_path):
     ward, s = rng.choice(["b", "a"], 400), rng.random(400)
     parts = {"b": calibration_at(0.3, score=None), "a": calibration_at(0.6, score=None)}
     released = confide.GroupCalibration("group", "add_remove", parts)
-    counts = covered_counts(pa.table({"s": s, "ward": ward}), Scored("s"), released, by="ward")
+    counts = monitoring_coverage_counts(pa.table({"s": s, "ward": ward}), ScoreColumn("s"), released, by="ward")
     for row, name in zip(counts.tolist(), released.parts, strict=True):
         covered = int((s[ward == name] <= released[name].threshold).sum())
         assert row == [covered, int((ward == name).sum()) - covered]
     table = class_table(400, lists=False)
     own = {name: calibration_at(0.5 + 0.1 * place) for place, name in enumerate(NAMES[::-1])}
     classes = confide.GroupCalibration("class", "add_remove", own)
-    counts = covered_counts(table, Classified("p_*", "name"), classes)
-    found = {part.name: part for part in evaluate_table(table, Classified("p_*", "name"), classes).classes}
+    counts = monitoring_coverage_counts(table, ClassColumns("p_*", "name"), classes)
+    found = {part.name: part for part in evaluate_table(table, ClassColumns("p_*", "name"), classes).classes}
     assert counts.tolist() == [[found[n].covered, found[n].n - found[n].covered] for n in map(str, classes.parts)]
 
 
@@ -211,7 +223,7 @@ def test_two_sided_intervals_can_be_monitored(state):
     y = rng.normal(size=3000)
     released = confide.calibrate_sides(np.tile([-1.0, 1.0], (3000, 1)), y, 0.1, 1.0)
     table = pa.table({"low": np.full(300, -1.0), "high": np.full(300, 1.0), "y": rng.normal(size=300)})
-    what = Regressed(("low", "high"), "y", "cqr_sides")
+    what = TargetColumns(("low", "high"), "y", "cqr_sides")
     found = watch(table, what, released, state=state, look="Monday", epsilon=50.0, batch=300)
     covered = round(evaluate_table(table, what, released).coverage.value * 300)
     assert found.looks[0].counts == (covered, 300 - covered)
@@ -224,7 +236,7 @@ def test_one_of_several_levels_can_be_monitored(state):
 
 def test_unlabelled_needs_sets_and_no_labels(state):
     table = class_table(800, lists=False).select(["p_cat", "p_dog", "p_emu"])
-    what = Classified("p_*", None, NAMES)
+    what = ClassColumns("p_*", None, NAMES)
     found = watch(table, what, calibration_at(0.7), state=state, look="Monday", unlabelled=True, **START)
     assert found.settings.bins == (0, 1, 2, 3)
     assert abs(sum(found.looks[0].counts) - 800) < 150
@@ -235,7 +247,7 @@ import functools, importlib, json, os, signal, sys
 import numpy as np, pyarrow as pa
 import confide
 from confide.ledger import Ledger
-from confide.tables import Scored
+from confide.tables import ScoreColumn
 import confide.ledger.ledger, confide.watching.take_look, confide.watching.watch_state
 from confide.watching import watch
 from pathlib import Path
@@ -245,7 +257,7 @@ TABLE = pa.table({"s": np.repeat([0.1, 0.9], [460, 40])})
 
 def look(folder, name):
     ledger = Ledger(folder + "/budget.db")
-    watch(TABLE, Scored("s"), RELEASE, state=Path(folder) / "watch.json", look=name, epsilon=1.0, batch=500,
+    watch(TABLE, ScoreColumn("s"), RELEASE, state=Path(folder) / "watch.json", look=name, epsilon=1.0, batch=500,
           ledger=ledger, dataset="patients")
 
 def die():

@@ -11,8 +11,8 @@ loops.py          loops that would take numpy several passes
 from confide.arrays import loops
 from confide.arrays.blocks import ELEMENTS, FLOATS, in_blocks, machine_code, worth_compiling
 from confide.arrays.checked import (
+    AllValid,
     ExperimentalUniforms,
-    Sound,
     Uniforms,
     as_array,
     as_float_rows,
@@ -31,7 +31,7 @@ from confide.arrays.checked import (
     unit_check,
 )
 from confide.arrays.frames import (
-    as_truth,
+    as_true_labels,
     class_columns,
     column_names,
     frame_of,
@@ -43,14 +43,14 @@ from confide.arrays.probabilities import (
     ROUNDED,
     SUM_REMEDY,
     SUM_TO_ONE,
-    as_truth_image,
+    as_label_image,
+    checked_rows,
     class_areas,
     far_from_one,
     image_by_image,
     look_like_probabilities,
     other_sums,
     refuse_other_sums,
-    rows_looked_at,
     softmax,
     sums_of_rounded,
 )

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import InputError, InputTypeError
-from confide.support import as_integer, known_positions, needs_extra, refuse_marked
+from confide.support import as_integer, known_positions, needs_extra, raise_for_rows
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
 #
@@ -97,7 +97,7 @@ def as_array(name: str, data: Any) -> NDArray[Any]:
     data = in_memory(name, data)
     if np.ma.is_masked(data):
         mask, remedy = np.ma.getmaskarray(data), "Drop those records"
-        refuse_marked(name, mask, "must not be masked", "masked entries", remedy)
+        raise_for_rows(name, mask, "must not be masked", "masked entries", remedy)
     try:
         return np.asarray(as_host_array(data))
     except (TypeError, ValueError, OverflowError, NotImplementedError):  # the last of tensors that hold no numbers
@@ -164,7 +164,7 @@ def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArr
     return array
 
 
-class Sound:
+class AllValid:
     """Whether every block was valid; only otherwise are errors counted and raised."""
 
     def __init__(self) -> None:
@@ -266,7 +266,7 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
         raise InputTypeError(name, f"must be integers from 0 to {k - 1}", got=f"dtype {array.dtype}", remedy=remedy)
     if array.size and (array.min() < 0 or array.max() >= k):
         must, remedy = f"must lie between 0 and {k - 1}", "Check the order and the number of the classes"
-        refuse_marked(name, (array < 0) | (array >= k), must, "outside", remedy)
+        raise_for_rows(name, (array < 0) | (array >= k), must, "outside", remedy)
     return array.astype(np.int64, copy=False)
 
 
@@ -373,7 +373,7 @@ def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.floa
     values = as_vector(name, u, empty=True).astype(np.float64)
     if len(values) != n:
         raise InputError(name, "must have one entry per record", got=f"{len(values)} for {n} records")
-    refuse_marked(name, ~((values >= 0) & (values <= 1)), "must lie in [0, 1]", "outside")
+    raise_for_rows(name, ~((values >= 0) & (values <= 1)), "must lie in [0, 1]", "outside")
     return values
 
 

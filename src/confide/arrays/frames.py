@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confide.arrays.checked import as_array, as_numeric, as_probabilities, class_names, in_memory, is_query
 from confide.errors import InputError, InputTypeError
-from confide.support import Name, canonical, column_order, needs_extra, only_count, refuse_marked
+from confide.support import Name, canonical_name, column_order, is_numbering, needs_extra, raise_for_rows
 
 # The row names of pandas: they state which record a row belongs to.
 
@@ -95,10 +95,10 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
     names = tuple(name.item() if hasattr(name, "item") else name for name in held)
     if not all(isinstance(name, str | int) for name in names):
         return None
-    texts = list(map(canonical, names))
+    texts = list(map(canonical_name, names))
     if repeated := len(texts) - len(set(texts)):
         raise InputError(called, "must have columns of different names", got=f"{repeated} repeated")
-    counted = only_count(texts) or texts == [f"column_{i}" for i in range(len(texts))]
+    counted = is_numbering(texts) or texts == [f"column_{i}" for i in range(len(texts))]
     return None if counted else names
 
 
@@ -133,7 +133,7 @@ def in_order(table: NDArray[Any], order: list[int]) -> NDArray[Any]:
     return table if order == list(range(len(order))) else table[:, order]
 
 
-def as_truth(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None = None) -> NDArray[np.bool_]:
+def as_true_labels(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None = None) -> NDArray[np.bool_]:
     """Whether each label of each record is true, shape (n, K), from booleans or from 1 and 0.
 
     If `names`, the labels, names the columns of a data frame, they are put in the order of `names`.
@@ -146,7 +146,7 @@ def as_truth(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None 
     Examples
     --------
     >>> import pandas
-    >>> as_truth(pandas.DataFrame({"cat": [1], "dog": [0]}), (1, 2), ["dog", "cat"])
+    >>> as_true_labels(pandas.DataFrame({"cat": [1], "dog": [0]}), (1, 2), ["dog", "cat"])
     array([[False,  True]])
     """
     true = as_array("truth", truth)
@@ -156,7 +156,7 @@ def as_truth(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None 
         numbers = as_numeric("truth", truth)
         wrong = ~((numbers == 0) | (numbers == 1)).all(axis=1)
         must = "must hold 1 for each label that is true and 0 for others"
-        refuse_marked("truth", wrong, must, "rows that hold something else", place="row")
+        raise_for_rows("truth", wrong, must, "rows that hold something else", place="row")
         true = numbers == 1
     columns = column_names(truth, "truth")
     return true if names is None else in_order(true, column_order("truth", names, columns, "labels"))

@@ -15,7 +15,7 @@ from confide.errors import InputError
 
 # Rows of probabilities that do not sum to one: logits, percentages, some of the classes, or answers to K questions.
 
-LOOKED_AT = 1000
+CHECKED_ROWS = 1000
 """The number of rows that are checked, so that the cost is negligible; a systematic error is in every row."""
 
 _ENTRIES = 2**20
@@ -28,7 +28,7 @@ SUM_REMEDY = (
 )
 
 
-def far_from_one(p: NDArray[Any], rows: int = LOOKED_AT) -> NDArray[np.bool_]:
+def far_from_one(p: NDArray[Any], rows: int = CHECKED_ROWS) -> NDArray[np.bool_]:
     """Whether each of the first rows has a sum that rounding of probabilities cannot explain.
 
     Rounding to two decimals changes an entry by up to 0.005: every entry can have lost that much, and nonzero entries
@@ -51,7 +51,7 @@ def far_from_one(p: NDArray[Any], rows: int = LOOKED_AT) -> NDArray[np.bool_]:
     >>> far_from_one(np.array([[0.9, 0.9, 0.9], [0.33, 0.33, 0.33], [0.5, 0.25, 0.25]]))
     array([ True, False, False])
     """
-    some = p[: rows_looked_at(p.shape[1], rows)]
+    some = p[: checked_rows(p.shape[1], rows)]
     with np.errstate(invalid="ignore", over="ignore"):
         total = some.sum(axis=1, dtype=np.float64)
         least, most = sums_of_rounded(p.shape[1], np.count_nonzero(some >= ROUNDED, axis=1))
@@ -59,12 +59,12 @@ def far_from_one(p: NDArray[Any], rows: int = LOOKED_AT) -> NDArray[np.bool_]:
     return far
 
 
-def rows_looked_at(k: int, rows: int = LOOKED_AT) -> int:
+def checked_rows(k: int, rows: int = CHECKED_ROWS) -> int:
     """The number of rows of k entries that are checked; it is smaller for very many entries.
 
     Examples
     --------
-    >>> rows_looked_at(10), rows_looked_at(2**20)
+    >>> checked_rows(10), checked_rows(2**20)
     (1000, 1)
     """
     return min(rows, max(1, _ENTRIES // max(k, 1)))
@@ -221,7 +221,7 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
         yield true, (~left_out if bool(left_out.any()) else None)
 
 
-def as_truth_image(truth: ArrayLike) -> NDArray[Any]:
+def as_label_image(truth: ArrayLike) -> NDArray[Any]:
     """The true classes of pixels as an array of numbers or of bool."""
     array = as_array("truth", truth)
     return array if array.dtype == np.bool_ else as_numeric("truth", array)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from confide.calibration.release import Counted, Payer, Scores, release
+from confide.calibration.release import GivenCounts, Payer, Scores, release
 from confide.calibration.request import SIDES, By, Request
 from confide.candidates import AnyCandidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.planning import COMBINATIONS, Choices, ClassShift, Population, refuse_halves, shifted_population
+from confide.planning import COMBINATIONS, Choices, ClassShift, Population, check_together, shifted_population
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, SidesCalibration
-from confide.scores import interval_score, named_by, score_kind
-from confide.support import Level, exact_level, one_of, refuse_unknown
+from confide.scores import interval_score, name_of_scores, score_kind
+from confide.support import Level, check_unknown_arguments, exact_level, one_of
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -88,7 +88,7 @@ def split_options(
             raise InputError(name, f"must be left out {why}")
     accepted = (*Options.__optional_keys__, *own)
     hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
-    refuse_unknown(function, options, [name for name in accepted if name != "partition" or name in own], hints)
+    check_unknown_arguments(function, options, [name for name in accepted if name != "partition" or name in own], hints)
     payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
     return payer, {name: value for name, value in options.items() if name not in _PAYERS}
 
@@ -184,8 +184,8 @@ def calibrate(
     1-differential privacy for adding or removing one record
     """
     payer, fields = split_options("calibrate", options)
-    refuse_halves(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
-    score, named = named_by(scores, score, classes)
+    check_together(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
+    score, named = name_of_scores(scores, score, classes)
     records = Scores.of(scores, labels=labels, weights=weights)
     population = shifted_population(class_weights, weight_bound)
     request = Request(
@@ -242,7 +242,7 @@ def calibrate_levels(
     ([0.8, 0.9], True)
     """
     payer, fields = split_options("calibrate_levels", options, by="level")
-    score, named = named_by(scores, score, classes)
+    score, named = name_of_scores(scores, score, classes)
     fields |= {"by": "level", "shares": shares, "candidates": candidates}
     request = Request(alpha=alphas, epsilon=epsilon, score=score, classes=named, **fields)
     released: LevelCalibration = release(Scores.of(scores), request, payer)
@@ -302,7 +302,7 @@ def calibrate_groups(
     (True, 0.5)
     """
     payer, fields = split_options("calibrate_groups", options, "partition", by="group")
-    score, named = named_by(scores, score, classes)
+    score, named = name_of_scores(scores, score, classes)
     fields |= {"by": one_of("by", by, ("group", "class")), "names": names, "candidates": candidates}
     request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
     released: GroupCalibration = release(Scores.of(scores, groups=groups), request, payer)
@@ -432,7 +432,7 @@ def calibrate_histogram(
             extra["by"] = "level"
     candidates = next(iter(counted.values())).candidates
     request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **extra, **fields)
-    return release(Counted(counted), request, payer)
+    return release(GivenCounts(counted), request, payer)
 
 
 def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_array, as_labels, as_uniforms, class_columns, class_names, refuse_other_rows
-from confide.calibration.release import NOBODY, Payer, prepare, release
+from confide.calibration.release import NO_PAYER, Payer, prepare, release
 from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
@@ -21,8 +21,8 @@ from confide.mechanisms import LabelPrivacy, NoisyLabels, PrivacyStatement, nois
 from confide.releases import (
     MOST_CLASSES,
     LabelStatement,
+    Metadata,
     NoisyLabelCalibration,
-    Words,
     read_label_epsilon,
     remark,
     warn_of_choices,
@@ -34,15 +34,15 @@ from confide.support import (
     Described,
     Level,
     Section,
-    canonical,
+    caller_stacklevel,
+    canonical_name,
     check_versions,
     exact_level,
     library_versions,
-    outside,
+    log_event,
     positive_integer,
     public_classes,
     several,
-    tell,
 )
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def randomise_labels(
         from confide.ledger import make_payment, pay
 
         spent = PrivacyStatement("replace_one", statement.epsilon, 1, None, statement.epsilon, None)
-        named = k if names is None else [canonical(name) for name in names]  # type: ignore[arg-type]
+        named = k if names is None else [canonical_name(name) for name in names]  # type: ignore[arg-type]
         parameters = {"kind": "labelling", "epsilon": statement.epsilon, "classes": named, "n": statement.n}
         payment = make_payment(spent, MECHANISM, parameters, ledger, dataset, again=again)
         text = pay(
@@ -171,13 +171,13 @@ def randomise_labels(
             lambda seen: seen.tobytes(),
             lambda seen: json.dumps([draw(seen).tolist(), dict(statement.versions)], separators=(",", ":")),
         )
-        drawn, versions = _kept(text)
+        drawn, versions = _stored_positions(text)
         statement = replace(statement, versions=versions)
-    tell("labels", "randomised", n=statement.n, classes=k, epsilon=statement.epsilon)
+    log_event("labels", "randomised", n=statement.n, classes=k, epsilon=statement.epsilon)
     return RandomisedLabels(drawn if names is None else _names_at(names, drawn), statement)
 
 
-def _kept(text: str) -> tuple[NDArray[np.int64], dict[str, str]]:
+def _stored_positions(text: str) -> tuple[NDArray[np.int64], dict[str, str]]:
     """The positions in a ledger's entry and the versions that drew them; older ledgers contain only positions."""
     kept = json.loads(text)
     drawn, versions = kept if len(kept) == 2 and isinstance(kept[1], dict) else (kept, {})
@@ -236,7 +236,7 @@ class LabelRequest:
 
     def of_columns(self, own: Sequence[Any] | None, k: int, about: Mapping[str, str] | None = None) -> LabelRequest:
         """The same request for probabilities in k columns, whose names are `own`, if they have names."""
-        return replace(self, classes=names_beside(self.classes, own, k), about=about)
+        return replace(self, classes=check_class_names(self.classes, own, k), about=about)
 
     @property
     def width(self) -> int:
@@ -262,7 +262,7 @@ class PreparedLabels:
         self, look: Callable[[], Mapping[None, NoisyLabelCounts]], *, charge_first: bool = False
     ) -> NoisyLabelCalibration:
         """Read, correct the counts for what randomised labels cover by chance, and state the result."""
-        request, words = self.request, Words.stated(self.request.classes, self.request.about)
+        request, words = self.request, Metadata.stated(self.request.classes, self.request.about)
         guarantee = self.mechanism.guarantee(1 - request.alpha, self.n, request.delta)
         assert guarantee is not None  # the rank was chosen so that it holds
         released = NoisyLabelCalibration(
@@ -278,17 +278,17 @@ class PreparedLabels:
             classes=words.classes,
             about=words.about or {},
         )
-        tell("calibration", "released from noisy labels", score=request.score, alpha=request.alpha, n=self.n)
+        log_event("calibration", "released from noisy labels", score=request.score, alpha=request.alpha, n=self.n)
         warn_of_choices(released)
         if note := remark(released):
-            warnings.warn(note, CoverageWarning, stacklevel=outside())
+            warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
         return released
 
 
 @prepare.register
-def prepare_labels(request: LabelRequest, n: int | None = None, payer: Payer = NOBODY) -> PreparedLabels:
+def prepare_labels(request: LabelRequest, n: int | None = None, payer: Payer = NO_PAYER) -> PreparedLabels:
     """Prepare a threshold from randomised labels; the target rank follows from the numbers of records and classes."""
-    if payer != NOBODY:
+    if payer != NO_PAYER:
         raise InputError("ledger", "must be left out: labels are charged where they are randomised")
     if not n:
         raise InputError("noisy_labels", "must have at least one entry", got="none")
@@ -314,21 +314,21 @@ class LabelledScores:
     probabilities: NDArray[Any]
     positions: NDArray[np.int64]
     u: Uniforms = None
-    looking_tells = recounts = False
+    reading_is_visible = recounts = False
 
     @property
     def n(self) -> int:
         """The number of records."""
         return len(self.positions)
 
-    def see(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
+    def count(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
         """The counts of the scores of the labels, and of all classes."""
         counts = NoisyLabelCounts(candidates, request.score)
         counts.add(self.probabilities, self.positions, self.u)
         return {None: counts}
 
 
-def asked_of_labels(
+def label_request(
     alpha: Level,
     label_epsilon: float | LabelStatement,
     score: str = "lac",
@@ -339,13 +339,13 @@ def asked_of_labels(
 
     Examples
     --------
-    >>> asked_of_labels(0.1, 1.0).candidates.size
+    >>> label_request(0.1, 1.0).candidates.size
     1000
     """
     kind = score_kind(score)
     if kind.task != "classification":
         raise InputError("score", "must be a classification score such as 'lac' or 'aps'", got=repr(score))
-    spread = kind.candidates() if candidates is None else kind.asked(candidates)
+    spread = kind.candidates() if candidates is None else kind.choose_candidates(candidates)
     chosen = spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, _SPREAD)
     stated = label_epsilon if isinstance(label_epsilon, LabelStatement) else None
     epsilon = label_epsilon.epsilon if isinstance(label_epsilon, LabelStatement) else label_epsilon
@@ -477,7 +477,7 @@ def calibrate_noisy_labels(
     loss = label_epsilon if stated is None else stated
     if loss is None:
         raise InputError("label_epsilon", "must be given: the privacy loss with which the labels were randomised")
-    request = asked_of_labels(alpha, loss, score, delta, candidates)
+    request = label_request(alpha, loss, score, delta, candidates)
     p, column_names = class_columns(probabilities, classes, check=True)
     request = request.of_columns(column_names, p.shape[1], about)
     labels = noisy_labels.labels if isinstance(noisy_labels, RandomisedLabels) else noisy_labels
@@ -489,12 +489,12 @@ def calibrate_noisy_labels(
     return released
 
 
-def names_beside(stated: Classes | None, own: Sequence[Any] | None, k: int) -> Any:
+def check_class_names(stated: Classes | None, own: Sequence[Any] | None, k: int) -> Any:
     """The class names, or their number: from the columns, which must match the statement, if there is one.
 
     Examples
     --------
-    >>> names_beside(("no", "yes"), None, 2), names_beside(None, None, 2)
+    >>> check_class_names(("no", "yes"), None, 2), check_class_names(None, None, 2)
     (('no', 'yes'), 2)
     """
     if stated is None:
@@ -503,6 +503,6 @@ def names_beside(stated: Classes | None, own: Sequence[Any] | None, k: int) -> A
         raise InputError("probabilities", "must have a column for each class of the labels' statement", got=str(k))
     if isinstance(stated, int) or own is None:
         return stated if own is None else tuple(own)
-    if list(map(canonical, own)) != list(map(canonical, stated)):
+    if list(map(canonical_name, own)) != list(map(canonical_name, stated)):
         raise InputError("classes", "must be those of the labels' statement, in the order of the columns")
     return tuple(own)

@@ -15,7 +15,7 @@ from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.planning import ClassShift
 from confide.releases import FALSE_NEGATIVES, Release, names_for
-from confide.scores import interval_score, named_by
+from confide.scores import interval_score, name_of_scores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,5 +141,5 @@ def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> di
         if not isinstance(over, Candidates):
             raise InputError("candidates", "must be given: the candidates that the losses belong to")
         return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
-    named_by(scores, part.score, part.words.classes)
+    name_of_scores(scores, part.score, part.words.classes)
     return {None: as_vector("scores", scores, empty=True)}

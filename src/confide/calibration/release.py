@@ -1,7 +1,7 @@
 """From records and a request to a release.
 
 Records come from a `Source`, wherever they are stored: arrays (`Scores`), batches of a loader (`Batches`), counts that
-were computed elsewhere (`Counted`), the rows of a table. A source returns counts over public candidates and nothing
+were computed elsewhere (`GivenCounts`), the rows of a table. A source returns counts over public candidates and nothing
 else.
 """
 
@@ -39,10 +39,10 @@ from confide.releases import (
     RiskCalibration,
     SidesCalibration,
     remark,
-    warn_of,
+    warn_about,
     warn_of_choices,
 )
-from confide.support import canonical, library_versions, listening, outside, tell
+from confide.support import caller_stacklevel, canonical_name, library_versions, listening, log_event
 
 if TYPE_CHECKING:
     from confide.ledger import Account, Dataset, Entry, Ledger, Payment, Transaction
@@ -89,11 +89,11 @@ class Payer:
     again: bool = False
 
     @property
-    def pays(self) -> bool:
+    def has_ledger(self) -> bool:
         """Whether a ledger is charged."""
         return self.ledger is not None
 
-    def of_parts(self, request: Request) -> dict[Key, "_Share"]:
+    def by_threshold(self, request: Request) -> dict[Key, "_Share"]:
         """The payer of each threshold: groups are cells of one partition; empty without a ledger."""
         given = (self.ledger, self.dataset, self.partition)
         if not request.disjoint and self.partition is not None:
@@ -122,7 +122,7 @@ class Payer:
         return {key: _Share(self, cell, accounts) for key, cell in cells.items()}
 
 
-NOBODY = Payer()
+NO_PAYER = Payer()
 """The payer if there is no ledger."""
 
 
@@ -186,7 +186,7 @@ class PreparedThreshold:
 
     def designed(self, size: NoisySize) -> Terms:
         """The terms for a noisy number of records, over the candidates of its design."""
-        return self.terms.designed_for(size.counted).over(self.part.law, None)
+        return self.terms.designed_for(size.counted).with_candidates(self.part.law, None)
 
     def size(self, seen: Seen) -> NoisySize | None:
         """Draw the noisy number of records, once; None unless the request has one."""
@@ -240,11 +240,11 @@ class PreparedThreshold:
                 f"the promise is coverage of at least {coverage_text(drawn.guarantee.coverage)}, not {float(level):g}: "
                 f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
             )
-            warnings.warn(note, CoverageWarning, stacklevel=outside())
+            warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
         terms = self.terms if drawn.size is None else self.designed(drawn.size)
         needed = _records_needed(terms) if math.isinf(drawn.threshold) else None
         if note := remark(drawn, needed, self.terms.epsilon):
-            warnings.warn(note, CoverageWarning, stacklevel=outside())
+            warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class PreparedRelease:
         """The union of all candidates: counts over it determine the counts over each list."""
         return joined(threshold.terms.candidates for threshold in self.thresholds.values())
 
-    def refuse_early(self) -> None:
+    def check_limit(self) -> None:
         """Raise an error if the request exceeds the ledger's limit; nothing is charged."""
         if (transaction := self._transaction()) is not None:
             transaction.check_limit()
@@ -314,7 +314,7 @@ class PreparedRelease:
             for key, one in drawn.items():
                 self.thresholds[key].warn(one)
         else:
-            warn_of(result)
+            warn_about(result)
         warn_of_choices(result)
         return result
 
@@ -345,7 +345,7 @@ class PreparedRelease:
         return {key: self.thresholds[key].draw(seen[key], sizes[key]) for key in due}
 
 
-class Asked(Protocol):
+class AnyRequest(Protocol):
     """A request to records: a `Request`, or for randomised labels a `LabelRequest`."""
 
     @property
@@ -368,7 +368,7 @@ class Prepared(Protocol):
 
 
 @singledispatch
-def prepare(request: Asked, n: int | None = None, payer: Payer = NOBODY) -> Prepared:
+def prepare(request: AnyRequest, n: int | None = None, payer: Payer = NO_PAYER) -> Prepared:
     """Validate a request and compute its price; nothing is charged and no record is read.
 
     Parameters
@@ -384,7 +384,7 @@ def prepare(request: Asked, n: int | None = None, payer: Payer = NOBODY) -> Prep
 
 
 @prepare.register
-def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NOBODY) -> PreparedRelease:
+def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NO_PAYER) -> PreparedRelease:
     """Prepare the thresholds of a `Request`, with their price; see `prepare`.
 
     Examples
@@ -394,9 +394,9 @@ def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NO
     >>> prepare_thresholds(request).release(lambda: {None: counts}).privacy.epsilon
     1.0
     """
-    lists, shares, thresholds = request.lists(n), payer.of_parts(request), {}
+    lists, shares, thresholds = request.lists(n), payer.by_threshold(request), {}
     for key, part in request.parts.items():
-        terms = part.terms.over(lists[key], n or 1)
+        terms = part.terms.with_candidates(lists[key], n or 1)
         _check_pps_minimum(terms)
         share = shares.get(key)
         thresholds[key] = PreparedThreshold(part, terms, None if share is None else share.payment(part, terms))
@@ -507,7 +507,7 @@ def _records_needed(terms: Terms) -> int | None:
 
 def _tell_released(part: Key, made: Calibration) -> None:
     """Report the public part of a release, without its threshold, the only field that depends on the records."""
-    tell(
+    log_event(
         "calibration",
         "released",
         part=part,
@@ -528,7 +528,7 @@ class Source(Protocol):
         """The number of records if it is cheap to determine, else None."""
 
     @property
-    def looking_tells(self) -> bool:
+    def reading_is_visible(self) -> bool:
         """Whether reading the records informs another system, so that a ledger must be charged first."""
 
     @property
@@ -536,11 +536,11 @@ class Source(Protocol):
         """Whether two passes over few candidates are faster than one pass over very many."""
         return False
 
-    def see(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
+    def count(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
         """The mechanisms' input by row of the request: counts over the candidates; without privacy the scores."""
 
 
-def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
+def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any:
     """Make a release: choose candidates, price, validate, read, compare, charge, draw, store and state, in this order.
 
     Parameters
@@ -573,30 +573,30 @@ def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
     """
     n = source.n
     if request.public_n and n is None:
-        if source.looking_tells and payer.pays:
+        if source.reading_is_visible and payer.has_ledger:
             raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
-        if payer.pays:  # an account with a secret n raises an error whatever n is, before a record is read
+        if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
             prepare(request, 1, payer)
-        source = Counted(source.see(request, request.counted_over(known_later=True)))
+        source = GivenCounts(source.count(request, request.counted_over(known_later=True)))
         n = source.n
     prepared = prepare(request, n if request.public_n else None, payer)
     if isinstance(prepared, PreparedRelease) and prepared.request.sized and source.recounts:
         compared = prepared.compared  # two short lists are faster than one list of all possible candidates
         return prepared.release(
-            lambda: source.see(request, compared),
-            lambda candidates: source.see(request, candidates),
-            charge_first=source.looking_tells,
+            lambda: source.count(request, compared),
+            lambda candidates: source.count(request, candidates),
+            charge_first=source.reading_is_visible,
         )
     candidates = prepared.candidates
-    return prepared.release(lambda: source.see(request, candidates), charge_first=source.looking_tells)
+    return prepared.release(lambda: source.count(request, candidates), charge_first=source.reading_is_visible)
 
 
 @dataclass(frozen=True)
-class Counted:
+class GivenCounts:
     """Counts that were computed elsewhere, by row, over the required candidates or a superset."""
 
     counts: Mapping[Key, Any]
-    looking_tells = recounts = False
+    reading_is_visible = recounts = False
 
     @property
     def n(self) -> int:
@@ -604,7 +604,7 @@ class Counted:
         first = next(iter(self.counts.values()))
         return first.total if isinstance(first, ScoreHistogram) else len(first)
 
-    def see(self, request: Asked, candidates: Candidates) -> Mapping[Key, Any]:
+    def count(self, request: AnyRequest, candidates: Candidates) -> Mapping[Key, Any]:
         """The same counts."""
         return self.counts
 
@@ -624,9 +624,9 @@ class Batches:
     scores: Iterable[NDArray[Any]]
     empty: str
     n = None
-    looking_tells = recounts = False
+    reading_is_visible = recounts = False
 
-    def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
         """The counts of all batches."""
         ((row, score),) = request.rows.items()
         counts = ScoreHistogram.empty(candidates)
@@ -637,12 +637,12 @@ class Batches:
         return {row: counts}
 
 
-def peek(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
+def first_and_all(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
     """Return the first of values that are read once (None if there is none), and an iterator over all of them.
 
     Examples
     --------
-    >>> first, values = peek(iter("abc"))
+    >>> first, values = first_and_all(iter("abc"))
     >>> first, list(values)
     ('a', ['a', 'b', 'c'])
     """
@@ -675,7 +675,7 @@ class Scores:
     weights: ArrayLike | None = None
     places: NDArray[np.int64] | None = None
     beyond: bool = False
-    looking_tells = False
+    reading_is_visible = False
     recounts = True
 
     @classmethod
@@ -696,7 +696,7 @@ class Scores:
         """The number of records."""
         return len(next(iter(self.values.values())))
 
-    def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
         """The counts of each row; an error about a score reports its position among all records."""
         parts = {part.row: part for part in request.parts.values()}
         if request.disjoint:
@@ -743,7 +743,7 @@ def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -
     >>> weighted_sum(counts, ClassShift.of_weights({"a": 1, "b": 3})).counts
     array([4, 0])
     """
-    named = {canonical(name): class_counts for name, class_counts in counts.items()}
-    steps = dict(zip(map(canonical, population.classes), population.steps, strict=True))
+    named = {canonical_name(name): class_counts for name, class_counts in counts.items()}
+    steps = dict(zip(map(canonical_name, population.classes), population.steps, strict=True))
     total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())
     return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total))

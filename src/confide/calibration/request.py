@@ -19,18 +19,18 @@ import numpy as np
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, split_epsilon
-from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, refuse_combinations
+from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, check_combinations
 from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
     GroupCalibration,
     LevelCalibration,
+    Metadata,
     NoisyLabelCalibration,
     Predecessor,
     Release,
     RiskCalibration,
     SidesCalibration,
-    Words,
     check_bound,
     critical_score,
 )
@@ -79,7 +79,7 @@ class ThresholdRequest:
     score: str | None
     terms: Terms
     law: Candidates | Spread
-    words: Words
+    words: Metadata
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,7 @@ class Request:
     """The parameters of each threshold, by key."""
 
     def __post_init__(self) -> None:
-        refuse_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
+        check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
         if self.renews is not None:
             fields_read = read_again(self, self.renews)
         else:
@@ -238,12 +238,14 @@ class Request:
             choices["delta"] = part_of_failure(self.delta, k)
         name = self.score if self.loss is None else critical_score(self.loss)
         law = self._law(SIDES[0] if self.by == "side" else name)
-        words = Words.stated(None if self.by == "class" else self.classes, self.about)  # keys are the names of classes
+        words = Metadata.stated(
+            None if self.by == "class" else self.classes, self.about
+        )  # keys are the names of classes
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
             listed = isinstance(law, Candidates)
-            terms = Terms.unsettled(level, population=self.population, listed=listed, **(choices | loss))
+            terms = Terms.partial(level, population=self.population, listed=listed, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 
@@ -263,10 +265,10 @@ class Request:
         if free and self.mechanism == "pcoqs-published":
             return published_candidates()
         if self.loss is not None and (kind := kind_asked(score)).name == "lac":
-            return kind.asked(self.candidates)
+            return kind.choose_candidates(self.candidates)
         if free and self.mechanism != "slopes":
             return score_kind(score).candidates()
-        return score_kind(score).asked(self.candidates, self.unit)
+        return score_kind(score).choose_candidates(self.candidates, self.unit)
 
 
 def share_of(risk: Level, loss: str, bound: float) -> Fraction:
@@ -324,7 +326,7 @@ def _candidate_list(law: Candidates | Spread, terms: Terms, n: int | None, known
         return every_candidate(law, COUNTED_SIZES)
     if known_later and terms.mechanism == "slopes":
         return every_candidate(law, SIZES)
-    return terms.over(law, n or terms.n_typical).candidates
+    return terms.with_candidates(law, n or terms.n_typical).candidates
 
 
 # Division of a budget and of a failure probability among thresholds.
@@ -449,12 +451,12 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
-        words = Words.stated(part.classes, request.about, (*part.predecessors, predecessor))
+        words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor))
         choices = _choices(part) | budget | new_choices | {"population": part.population}
         choices["n_typical"] = _typical(request, part, guess)
-        refuse_combinations(choices)
+        check_combinations(choices)
         law = _law(part, request.cold, request.candidates)
-        terms = Terms.unsettled(listed=isinstance(law, Candidates), **choices)
+        terms = Terms.partial(listed=isinstance(law, Candidates), **choices)
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
     first = previous.first
     fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
@@ -569,7 +571,7 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
     if given is None and part.mechanism is not None and part.mechanism.name == "pcoqs-published":
         return published_candidates()
     if given is not None:
-        law = kind_asked(part.score).asked(given)
+        law = kind_asked(part.score).choose_candidates(given)
         if isinstance(law, Spread) and law.around is not None:
             raise InputError("candidates", "must leave out around: a renewal starts around the earlier threshold")
         return law

@@ -21,9 +21,9 @@ from confide.arrays import (
     ExperimentalUniforms,
     Uniforms,
     as_array,
+    as_label_image,
     as_numeric,
-    as_truth,
-    as_truth_image,
+    as_true_labels,
     as_uniforms,
     as_vector,
     class_areas,
@@ -32,12 +32,12 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.calibration.calibrate import Options, split_options
-from confide.calibration.release import Batches, Scores, peek, release
+from confide.calibration.release import Batches, Scores, first_and_all, release
 from confide.calibration.request import Request
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
 from confide.releases import FALSE_NEGATIVES, MissedAreaLoss, RiskCalibration, check_bound
-from confide.support import Level, one_of, public_classes, refuse_marked
+from confide.support import Level, one_of, public_classes, raise_for_rows
 
 
 def calibrate_false_negatives(
@@ -81,7 +81,7 @@ def calibrate_false_negatives(
     payer, fields = split_options("calibrate_false_negatives", options)
     p, names = class_columns(probabilities, classes, check=True)
     refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
-    scores = _false_negative_thresholds(p, as_truth(truth, p.shape, names), u)
+    scores = _false_negative_thresholds(p, as_true_labels(truth, p.shape, names), u)
     class_names = p.shape[1] if names is None else names
     request = Request(
         alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=class_names, candidates=candidates, **fields
@@ -153,7 +153,7 @@ def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: 
     """
     p, names = class_columns(probabilities, None, check=True)
     refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
-    return _false_negative_thresholds(p, as_truth(truth, p.shape, names), u)
+    return _false_negative_thresholds(p, as_true_labels(truth, p.shape, names), u)
 
 
 def _false_negative_thresholds(p: NDArray[Any], true: NDArray[np.bool_], u: Uniforms) -> NDArray[np.float64]:
@@ -187,7 +187,7 @@ def critical_thresholds(
         raise InputError("losses", f"must have shape (n, {candidates.size - 1})", got=f"shape {array.shape}")
     invalid = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
     must = f"losses must lie in [0, {bound:g}] and not increase along rows"
-    refuse_marked("losses", invalid, must, "rows that do not", place="row")
+    raise_for_rows("losses", invalid, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
@@ -296,7 +296,7 @@ def calibrate_masks(
 
     def pixels(probabilities: ArrayLike, truth: ArrayLike, area: MissedAreaLoss, ignored: int) -> tuple[int, list[Any]]:
         p = as_numeric("probabilities", probabilities)
-        return len(p), true_pixels(p, as_truth_image(truth), area, ignored)
+        return len(p), true_pixels(p, as_label_image(truth), area, ignored)
 
     return calibrate_areas(
         images, pixels, risk, epsilon, background=background, average=average, ignore_index=ignore_index,
@@ -325,7 +325,7 @@ def calibrate_areas(
     ignored, u, classes = fields.pop("ignore_index", -100), fields.pop("u", None), fields.pop("classes", None)
     request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **fields)
     class_names = None if classes is None else public_classes("classes", classes)
-    first, areas = peek(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
+    first, areas = first_and_all(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
     if class_names is None:
         if first is None:
             raise InputError("classes", "must be given, their names or number: there is no image that shows how many")
@@ -471,8 +471,8 @@ def false_claims_losses(
     if place.shape != sure.shape or place.dtype.kind not in "iu":
         actual = f"dtype {place.dtype}, shape {place.shape}"
         raise InputError("answers", f"must be integers of shape {sure.shape}", got=actual)
-    refuse_marked("confidences", ~np.isfinite(sure), "must be finite", "that are not", place="claim")
-    refuse_marked("answers", (place < 0) | (place >= n), f"must lie between 0 and {n - 1}", "outside", place="claim")
+    raise_for_rows("confidences", ~np.isfinite(sure), "must be finite", "that are not", place="claim")
+    raise_for_rows("answers", (place < 0) | (place >= n), f"must lie between 0 and {n - 1}", "outside", place="claim")
     reach = np.searchsorted(candidates.edges, sure, side="left")  # the number of candidates below the confidence
     kept = np.zeros((n, candidates.size), np.int64)
     np.add.at(kept, (place[is_false], reach[is_false]), 1)

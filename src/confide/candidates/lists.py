@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.candidates.spread import Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, refuse_marked
+from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, raise_for_rows
 
 _OF = {
     "probability": "spread for scores from 0 to 1, densest in the middle",
@@ -69,9 +69,9 @@ class Candidates:
             raise InputError(
                 "candidates", f"must number at most {MOST_CANDIDATES}, +inf included", got=str(len(edges) + 1)
             )
-        refuse_marked("candidates", ~np.isfinite(edges), "must be finite", "that are not", "Drop them")
+        raise_for_rows("candidates", ~np.isfinite(edges), "must be finite", "that are not", "Drop them")
         fallen, remedy = np.append(False, ~(edges[1:] > edges[:-1])), "Sort them and remove duplicates"
-        refuse_marked("candidates", fallen, "must be strictly increasing", "not above their predecessor", remedy)
+        raise_for_rows("candidates", fallen, "must be strictly increasing", "not above their predecessor", remedy)
         edges.flags.writeable = False
         object.__setattr__(self, "edges", edges)
 
@@ -332,7 +332,7 @@ class Candidates:
         Quantiles that coincide are merged, so there may be fewer than `size` candidates.
         """
         sample = as_vector("scores", scores).astype(np.float64)
-        refuse_marked("scores", ~np.isfinite(sample), "must be finite", "that are not", "Remove them")
+        raise_for_rows("scores", ~np.isfinite(sample), "must be finite", "that are not", "Remove them")
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.quantile(sample, np.linspace(0, 1, max(size - 1, 1)))[: size - 1]
@@ -395,7 +395,7 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     return words + (f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given")
 
 
-# The type of every `candidates=` argument. Only `confide.scores.ScoreKind.asked` interprets it.
+# The type of every `candidates=` argument. Only `confide.scores.ScoreKind.choose_candidates` interprets it.
 
 AnyCandidates: TypeAlias = Candidates | Spread | int | None
 """A list; a `Spread`; the number of candidates, +inf included; or None for the default of the score."""

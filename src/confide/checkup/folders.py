@@ -31,7 +31,7 @@ from confide.federated import check_integrity
 from confide.ledger import Ledger
 from confide.support import (
     Described,
-    Kind,
+    FileKind,
     Section,
     aligned,
     check_checksum,
@@ -137,8 +137,8 @@ def readable(content: Mapping[str, Any]) -> None:
 
 MOST_BYTES = 200_000_000
 _LOOKED_AT = {
-    Kind.RELEASE, Kind.SIGNED, Kind.PRIVATE_EVALUATION, Kind.WATCH, Kind.LABELLING, Kind.ANSWER, Kind.REPORT,
-    Kind.EXPORT, Kind.LEDGER,
+    FileKind.RELEASE, FileKind.SIGNED, FileKind.PRIVATE_EVALUATION, FileKind.WATCH, FileKind.LABELLING,
+    FileKind.ANSWER, FileKind.REPORT, FileKind.EXPORT, FileKind.LEDGER,
 }  # fmt: skip
 """Kinds that state versions. Keys, plans and policies are not opened."""
 
@@ -179,7 +179,11 @@ class CheckedFile:
     @property
     def doubt(self) -> str:
         """Reason why no advisory can be excluded; empty if versions are stated, or if 0.1 did not state them."""
-        if self.kind in (Kind.RELEASE, Kind.SIGNED) and self.made and not any(made.versions for made in self.made):
+        if (
+            self.kind in (FileKind.RELEASE, FileKind.SIGNED)
+            and self.made
+            and not any(made.versions for made in self.made)
+        ):
             return "no versions are stated: no advisory can be excluded"
         for made in self.made:
             versions = dict(made.versions)
@@ -243,14 +247,14 @@ def _one(path: Path, known: Sequence[Advisory]) -> CheckedFile | None:
     if kind not in _LOOKED_AT:
         return None
     try:
-        said = _of_ledger(path) if kind is Kind.LEDGER else _of_document(path, kind)
+        said = _of_ledger(path) if kind is FileKind.LEDGER else _of_document(path, kind)
     except (ConfideError, OSError) as error:
         return CheckedFile(str(path), str(kind), wrong=_short(error))
     hits = tuple(one.id for one in known if one.concerns_file(said))
     return CheckedFile(str(path), str(kind), said.made, hits)
 
 
-def _of_document(path: Path, kind: Kind) -> Statements:
+def _of_document(path: Path, kind: FileKind) -> Statements:
     if path.stat().st_size > MOST_BYTES:
         raise FormatError("file", f"must have at most {MOST_BYTES:,} bytes, like all files of confide")
     try:
@@ -262,11 +266,11 @@ def _of_document(path: Path, kind: Kind) -> Statements:
     return stated(content)
 
 
-def _check(content: dict[str, Any], kind: Kind) -> None:
+def _check(content: dict[str, Any], kind: FileKind) -> None:
     """Raise if the checksum or signature of a document does not match. An export of a ledger has neither."""
     if "signature" in content:
         check_integrity(content)
-    elif kind is not Kind.EXPORT:
+    elif kind is not FileKind.EXPORT:
         check_checksum(content)
 
 

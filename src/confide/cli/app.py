@@ -22,7 +22,7 @@ from confide.cli.plan import budget_plan, plan
 from confide.cli.predict import predict, randomise_labels
 from confide.cli.show import report, show, sign_release, verify
 from confide.cli.watch import watch
-from confide.support import harmless, one_line
+from confide.support import escape_line, escape_text
 
 LOG = "CONFIDE_LOG"
 _LEVELS = ("info", "debug")
@@ -54,7 +54,7 @@ def log_to_stderr(level: str) -> Iterator[None]:
 
         def format(self, record: logging.LogRecord) -> str:
             """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`."""
-            return harmless(one_line(super().format(record)))
+            return escape_text(escape_line(super().format(record)))
 
     import time
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from confide.calibration import Payer, Request, asked_of_labels, typical_of_groups
+from confide.calibration import Payer, Request, label_request, typical_of_groups
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
 from confide.cli.choices import (
     ShiftOptions,
@@ -50,8 +50,8 @@ from confide.releases import (
     parts_of,
     remarks,
 )
-from confide.support import Kind
-from confide.tables import SIDES, Classified, TableRequest, What, calibrate_noisy_label_table
+from confide.support import FileKind
+from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table
 from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts
 
 
@@ -79,7 +79,7 @@ class RequestOptions:
         levels = levels_of(self.alpha)
         return levels if len(levels) > 1 else levels[0]
 
-    def arguments(self, what: What | None) -> dict[str, Any]:
+    def arguments(self, what: ColumnSpec | None) -> dict[str, Any]:
         """The arguments of a request to a table or to the plan of a warehouse."""
         alpha, people = self.levels, self.people.people
         candidates = candidates_of_options(self.candidates, self.unit, what)
@@ -173,7 +173,7 @@ def calibrate(
         _from_noisy_labels(source, label_epsilon, request, words, output)
         return
     table_request = request.of_table(source, shifted, budget, words)
-    output.check(Kind.RELEASE, *source.files, *budget.files, request.schedule)
+    output.check(FileKind.RELEASE, *source.files, *budget.files, request.schedule)
     cost_known = request.n is not None or not table_request.request.public_n
     early = cost_known and not request.groups.has_groups
     public = table_request.request.neighbors == "replace_one"
@@ -195,8 +195,8 @@ def _release(
         account = budget.account(source.file)
         request = replace(request, payer=Payer(**account, partition=partition))
         if account and early:  # check the ledger's limit first
-            request.prepared.refuse_early()
-        with output.new(Kind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
+            request.prepared.check_limit()
+        with output.new(FileKind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
             released: Release = request.release(table, progress)
             left_out = source.left_out(table) if tells_left_out else {}  # else it is secret
             part.write_text(released.to_json(), encoding="utf-8")
@@ -209,7 +209,7 @@ def _from_noisy_labels(
 ) -> None:
     """Release a calibration from randomised labels."""
     what = request.columns.columns_to_read()
-    assert isinstance(what, Classified)
+    assert isinstance(what, ClassColumns)
     try:
         loss: float | LabelStatement = float(label_epsilon)
         read: tuple[str, ...] = ()
@@ -217,15 +217,15 @@ def _from_noisy_labels(
         loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
     _ = request.levels
     candidates = candidates_of_options(request.candidates, request.unit, what)
-    label_request = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
-    output.check(Kind.RELEASE, *source.files, *read)
+    private_labels = label_request(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
+    output.check(FileKind.RELEASE, *source.files, *read)
     with (
         LedgerOptions().charging() as receipt,
-        output.new(Kind.RELEASE) as part,
+        output.new(FileKind.RELEASE) as part,
         source.opened(source.file, "counting") as (opened, progress),
     ):
         released = calibrate_noisy_label_table(
-            opened, what, label_request, about=words, skip_incomplete=source.skip_incomplete, progress=progress
+            opened, what, private_labels, about=words, skip_incomplete=source.skip_incomplete, progress=progress
         )
         left_out = source.left_out(opened)
         part.write_text(released.to_json(), encoding="utf-8")
@@ -241,8 +241,8 @@ def _from_counts(
 ) -> None:
     """Release a calibration from the counts of a warehouse."""
     plan, partition = counted.planned(request), request.groups.partition
-    output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
-    with budget.charging() as receipt, output.new(Kind.RELEASE) as part:
+    output.check(FileKind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
+    with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
         if budget.ledger_key is not None and len(counted.counts) > 1:
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
         account = budget.account(str(counted.counts[0]))
@@ -325,14 +325,14 @@ def recalibrate(
         check_partition(budget.ledger, groups.partition)
     if n is not None and not request.public_n:
         raise InputError("n", "must be left out: the number of records, in all or in each group, is secret")
-    output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
+    output.check(FileKind.RELEASE, previous, *records.files, *budget.files, schedule)
     known, public = n is not None or not request.public_n, request.public_n
     released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
     if not output.as_json:
         print_text(renewal_text(released))
 
 
-def _what(columns: Columns, release: Release, path: Path) -> What | None:
+def _what(columns: Columns, release: Release, path: Path) -> ColumnSpec | None:
     """The columns for the score or the loss of the release; None if none were named."""
     if release.bounded is not None:
         if columns.task not in (None, "losses") and columns.truth is None:
@@ -358,8 +358,8 @@ def expected_plan(released: Any, request: Request) -> Plan | None:
         return None
     (part,) = request.parts.values()
     if released.size is not None:
-        return make_plan(part.terms.over(part.law, None), released.size.design_for)
-    terms = part.terms.over(candidates_of(released), released.n)
+        return make_plan(part.terms.with_candidates(part.law, None), released.size.design_for)
+    terms = part.terms.with_candidates(candidates_of(released), released.n)
     return make_plan(terms, terms.n or terms.n_typical)  # n only where it is public
 
 
@@ -444,7 +444,7 @@ def sql(
         --probabilities 'p_*' --classes benign,malignant --label diagnosis \
         --alpha 0.1 --epsilon 1 --plan plan.json > count.sql
     """
-    check_output(plan, Kind.COUNTING, request.schedule, force=force)
+    check_output(plan, FileKind.COUNTING, request.schedule, force=force)
     counting_plan, dialects = request.plan(), split(dialect)
     if dbt:
         text = dbt_macro(counting_plan, dialects)

@@ -25,7 +25,7 @@ from confide.ledger import (
     fingerprint,
 )
 from confide.mechanisms import PrivacyStatement
-from confide.tables import People
+from confide.tables import ContributionBound
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -159,7 +159,9 @@ def _read_key(path: Path) -> bytes:
         raise InputError("ledger_key", f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def options_from_schedule(file: Path | None, kind: str, options: _Options, people: People | None = None) -> _Options:
+def options_from_schedule(
+    file: Path | None, kind: str, options: _Options, people: ContributionBound | None = None
+) -> _Options:
     """Fill the options of a command from a schedule's entry for its kind.
 
     Parameters

@@ -12,7 +12,7 @@ from confide.errors import ConfideError, InputError
 from confide.planning import ClassShift
 from confide.releases import Calibration, check_about, load_release
 from confide.support import MOST_CANDIDATES, positive_integer
-from confide.tables import Regressed, Scored, What
+from confide.tables import ColumnSpec, ScoreColumn, TargetColumns
 
 
 def split(text: str) -> list[str]:
@@ -156,11 +156,11 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
         raise InputError("candidates", f"{error.argument} of {spec!r} {error.requirement}", error.got) from None
 
 
-def candidates_of_options(spec: str | None, unit: float | None, what: What | None) -> AnyCandidates:
+def candidates_of_options(spec: str | None, unit: float | None, what: ColumnSpec | None) -> AnyCandidates:
     """The candidates of --candidates or --unit; None for the default of the score."""
     if unit is None:
         return optional_candidates(spec)
-    if not isinstance(what, Regressed | Scored):
+    if not isinstance(what, TargetColumns | ScoreColumn):
         raise click.UsageError("--unit needs --prediction or --score-column")
     return what.kind.spread(unit)
 

@@ -11,7 +11,7 @@ from confide.cli.output import print_warning
 from confide.errors import InputError
 from confide.releases import FROM_LOGITS, Release, about_of
 from confide.scores import FAMILIES, score_kind
-from confide.tables import SIDES, Classified, Losses, Regressed, Scored, What
+from confide.tables import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
 
 Task: TypeAlias = Literal["score", "classification", "regression", "losses"]
 
@@ -72,7 +72,7 @@ class Columns:
             return "--probabilities"
         return "--prediction" if isinstance(self.predictions, str) else "--prediction LOWER,UPPER"
 
-    def to_predict(self, release: Release, path: object) -> What | None:
+    def to_predict(self, release: Release, path: object) -> ColumnSpec | None:
         """The columns for a prediction; None if none were named."""
         if self.probabilities is None and self.prediction is None:
             return None
@@ -82,11 +82,11 @@ class Columns:
                 raise InputError(
                     "calibration", f"{str(path)!r} is for sets of labels", remedy="Name their --probabilities"
                 )
-            return Losses(probabilities=self.class_columns, classes=self.class_names)
+            return LossColumns(probabilities=self.class_columns, classes=self.class_names)
         check_score(self.way, release, path)
         if self.probabilities is not None:
-            return Classified(self.class_columns, None, self.class_names, logits=self.logits)
-        return Regressed(self.predictions, None, _score_of(release))
+            return ClassColumns(self.class_columns, None, self.class_names, logits=self.logits)
+        return TargetColumns(self.predictions, None, _score_of(release))
 
     def check_logits(self, release: Release, path: object) -> None:
         """Reject --logits for sets of labels; warn if a release was computed from logits and none are named."""
@@ -114,41 +114,41 @@ class Columns:
             self._check_score(task)
         return task
 
-    def columns_to_read(self, candidates: Candidates | None = None) -> What | None:
+    def columns_to_read(self, candidates: Candidates | None = None) -> ColumnSpec | None:
         """The columns to read; None if none were named."""
         match self.task:
             case "score":
-                return Scored(str(self.score_column), self.score)
+                return ScoreColumn(str(self.score_column), self.score)
             case "classification":
                 if self.truth is not None:
                     truth = _column_names(self.truth)
-                    return Losses(probabilities=self.class_columns, truth=truth, classes=self.class_names)
+                    return LossColumns(probabilities=self.class_columns, truth=truth, classes=self.class_names)
                 if self.label is None:
                     raise click.UsageError("--probabilities needs --label, the column of the true classes")
                 score, counted = self.score or "lac", self.label_positions
-                return Classified(self.class_columns, self.label, self.class_names, score, counted, self.logits)
+                return ClassColumns(self.class_columns, self.label, self.class_names, score, counted, self.logits)
             case "regression":
                 if self.target is None:
                     raise click.UsageError("--prediction needs --target, the column of the true values")
-                return Regressed(self.predictions, self.target, self.score or _COMPUTED[self.way][0])
+                return TargetColumns(self.predictions, self.target, self.score or _COMPUTED[self.way][0])
             case "losses":
                 if self.loss is None:
                     raise click.UsageError("--losses needs --loss, the name of the loss")
-                return Losses(self.losses, self.loss, self.bound, candidates=candidates)
+                return LossColumns(self.losses, self.loss, self.bound, candidates=candidates)
         return None
 
-    def to_evaluate(self, release: Release, path: object, candidates: Candidates | None = None) -> What | None:
+    def to_evaluate(self, release: Release, path: object, candidates: Candidates | None = None) -> ColumnSpec | None:
         """The columns for an evaluation with the score of a release."""
         what = self.columns_to_read(candidates)
         self.check_logits(release, path)
-        if isinstance(what, Scored):
+        if isinstance(what, ScoreColumn):
             if release.by == "side":
                 raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
-            return Scored(what.column, _score_of(release) if self.score is None else self.score)
-        if isinstance(what, Classified | Regressed):
+            return ScoreColumn(what.column, _score_of(release) if self.score is None else self.score)
+        if isinstance(what, ClassColumns | TargetColumns):
             check_score(self.way, release, path)
-        if isinstance(what, Regressed):
-            return Regressed(what.prediction, what.target, _score_of(release) or what.score)
+        if isinstance(what, TargetColumns):
+            return TargetColumns(what.prediction, what.target, _score_of(release) or what.score)
         return what
 
     def _check_score(self, task: Task) -> None:

@@ -28,7 +28,7 @@ from confide.evaluation import (
 from confide.guarantee import coverage_text
 from confide.releases import Release, remarks
 from confide.sets import has_law, sentence_of
-from confide.support import Kind, Section, to_text
+from confide.support import FileKind, Section, to_text
 from confide.tables import evaluate_table, evaluate_table_privately
 
 _TOTAL = "none"
@@ -99,7 +99,7 @@ def evaluate(
     """
     bounded = people.people
     private = options_from_schedule(schedule, "evaluation", private, bounded)
-    kind = Kind.EVALUATION if private.epsilon is None else Kind.PRIVATE_EVALUATION
+    kind = FileKind.EVALUATION if private.epsilon is None else FileKind.PRIVATE_EVALUATION
     output.check(kind, *source.files, release.calibration, *budget.files, schedule)
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, candidate_list(candidates))
@@ -210,7 +210,7 @@ def check_has_law(release: Release) -> None:
 
 def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: bool) -> int:
     """`CLAIM_FAILED` if `fail` is set and a promise is broken, else `DONE`."""
-    return CLAIM_FAILED if fail and any(one.broken for one in found.shortfalls.values()) else DONE
+    return CLAIM_FAILED if fail and any(one.is_broken for one in found.shortfalls.values()) else DONE
 
 
 def _promise(found: Evaluation, release: Release) -> str:

@@ -18,7 +18,7 @@ from confide.ledger import (
     parse_location,
 )
 from confide.mechanisms import Neighbors
-from confide.support import Kind
+from confide.support import FileKind
 
 
 @command("ledger list")
@@ -93,7 +93,7 @@ def export(*, file: str, output: OptionalOutput) -> None:
 
     Example: confide ledger export budget.db --out budget.json
     """
-    output.check(Kind.EXPORT, file_of(file))
+    output.check(FileKind.EXPORT, file_of(file))
     document: dict[str, Any] = Ledger(file, create=False).export()
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
     print_result(lambda: document, output.saved(), as_json=output.out is None)
@@ -120,7 +120,7 @@ def report(
     """
     from confide.reports import ledger_page
 
-    output.check(Kind.PAGE, file_of(file))
+    output.check(FileKind.PAGE, file_of(file))
     opened = Ledger(file, create=False)
     page = ledger_page(opened, dataset=dataset, dp_delta=dp_delta, who=not without_names, title=title)
     output.save(page.html)
@@ -174,7 +174,7 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
 
       confide ledger check budget.db --head head.json
     """
-    check_output(head, Kind.HEAD, file_of(file), force=True)
+    check_output(head, FileKind.HEAD, file_of(file), force=True)
     opened = Ledger(file, create=False)
     found = opened.snapshot()
     number, seal = len(found.hashes), found.hashes[-1] if found.hashes else ""

@@ -14,7 +14,7 @@ from confide.cli.exit_codes import CLAIM_FAILED, DONE, FOUND
 from confide.cli.output import print_result, print_text, print_warning, progress_bar
 from confide.cli.values import Findings
 from confide.mechanisms import Neighbors
-from confide.support import Kind
+from confide.support import FileKind
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def audit(
     from confide.audit import BRIEF, LONG, SECONDS, audit_library, foreign_subject, load
     from confide.audit import audit as run_audit
 
-    output.check(Kind.AUDIT)
+    output.check(FileKind.AUDIT)
     announce = None if output.as_json or sys.stderr.isatty() else lambda name: click.echo(f"auditing {name}", err=True)
     with ExitStack() as stack:
 

@@ -12,15 +12,15 @@ from typing import Any
 from confide.cli.interruption import check_interruption
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.support import (
-    Kind,
+    FileKind,
+    FileLocation,
     ObjectPath,
-    Place,
     as_place,
-    harmless,
-    harmless_json,
-    one_line,
-    refuse_existing,
-    refuse_input,
+    check_new,
+    check_not_input,
+    escape_json,
+    escape_line,
+    escape_text,
     refuse_other_than_html,
 )
 from confide.tables import Progress, refuse_existing_predictions
@@ -28,17 +28,17 @@ from confide.tables import Progress, refuse_existing_predictions
 
 def print_text(text: str) -> None:
     """Print lines on stdout, with control characters escaped."""
-    sys.stdout.write(harmless(text) + "\n")
+    sys.stdout.write(escape_text(text) + "\n")
 
 
 def print_warning(text: str) -> None:
     """Print a warning on stderr."""
-    sys.stderr.write(f"warning: {one_line(text)}\n")
+    sys.stderr.write(f"warning: {escape_line(text)}\n")
 
 
 def print_note(text: str) -> None:
     """Print a note on stderr."""
-    sys.stderr.write(f"note: {one_line(text)}\n")
+    sys.stderr.write(f"note: {escape_line(text)}\n")
 
 
 EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
@@ -70,7 +70,7 @@ class CapturedWarnings:
 
     def fields(self) -> dict[str, Any]:
         """All warnings as JSON values."""
-        return {"earlier": [time for one in self.earlier for time in one.made], "warnings": self.notes}
+        return {"earlier": [time for one in self.earlier for time in one.charged_at], "warnings": self.notes}
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def print_result(document: Callable[[], Mapping[str, Any]], *texts: object, as_j
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document on stdout, as one line."""
-    print_text(harmless_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
+    print_text(escape_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
 
 
 def plain(value: Any) -> Any:
@@ -114,7 +114,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | None, force: bool) -> None:
+def check_output(
+    path: str | FileLocation | None, kind: FileKind, *inputs: str | FileLocation | None, force: bool
+) -> None:
     """Check before any work that an output can be written, and replaces no input."""
     if path is None:
         return
@@ -122,12 +124,12 @@ def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | No
     if isinstance(path, ObjectPath):
         path.check_bucket()
     if force or not path.exists():
-        refuse_input(path, inputs)
-    if kind is Kind.PREDICTIONS:
+        check_not_input(path, inputs)
+    if kind is FileKind.PREDICTIONS:
         refuse_existing_predictions(path, overwrite=force)
     else:
-        refuse_existing(path, overwrite=force, kind=kind)
-    if kind is Kind.PAGE:
+        check_new(path, overwrite=force, kind=kind)
+    if kind is FileKind.PAGE:
         refuse_other_than_html(path)
     if not isinstance(path, ObjectPath) and not path.parent.is_dir():
         raise InputError("output", f"{str(path)!r} cannot be written: its folder does not exist")

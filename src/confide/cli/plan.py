@@ -13,7 +13,7 @@ from confide.errors import InputError
 from confide.ledger import IN_WORDS, PlannedReleases, Schedule, best_of, by_rules, decimal_form
 from confide.planning import Plan
 from confide.planning import plan as make_plan
-from confide.support import Kind, aligned
+from confide.support import FileKind, aligned
 from confide.watching import WatchPower, watch_power
 
 
@@ -66,7 +66,7 @@ def plan(
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
     level = one_level(alpha)
-    output.check(Kind.PAGE, *pilot.files)
+    output.check(FileKind.PAGE, *pilot.files)
     what = pilot.what()
     score = pilot.columns.score or ("lac" if what is None else what.kind.name)
     options = {"score": score, "candidates": optional_candidates(candidates), "unit": unit, **vars(privacy)}
@@ -90,14 +90,15 @@ def _document(made: Plan) -> dict[str, object]:
         return {name: getattr(of, name) for name in names}
 
     population = made.request.population
-    shifted = {} if population is None else {"population": population.fields(), "counted": made.counted}
+    shifted = {} if population is None else {"population": population.fields(), "counted": made.effective_n}
     return {
         **shifted,
         "records": made.n,
         "alpha": float(made.request.alpha),
         "guarantee": fields(made.guarantee, "kind", "coverage", "delta", "n", "n_min"),
         **fields(made, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
-        **fields(made, "chance_of_all", "chance_beyond", "desert"),
+        **fields(made, "chance_of_all", "chance_beyond"),
+        "desert": made.gap,
         "records_needed": made.records_needed,
         "warnings": list(made.remarks),
         "privacy": {
@@ -143,7 +144,7 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
       confide budget plan --releases 12 --looks 52 --looks-per-person 1 \
         --epsilon 3 --n 500,1000,5000 --out schedule.json
     """
-    output.check(Kind.SCHEDULE)
+    output.check(FileKind.SCHEDULE)
     level, sizes = one_level(alpha), [_whole(one) for one in split(n)]
     with progress_bar("composing", lambda: None):
         schedules = by_rules(**vars(year))

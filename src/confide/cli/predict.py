@@ -16,7 +16,7 @@ from confide.cli.values import Released, Source, option_names
 from confide.errors import CoverageWarning
 from confide.releases import Calibration, Release
 from confide.sets import count_shortfall
-from confide.support import Kind, OutputExistsError, as_place, short_number, write_text
+from confide.support import FileKind, OutputExistsError, as_place, short_number, write_text
 from confide.tables import (
     file_format,
     is_folder,
@@ -61,7 +61,7 @@ def predict(
     place = None if out is None or ("://" in out and names_spark(source.file)) else as_place(out)
     if place is not None and not is_folder(str(out)):
         _ = file_format(place)  # checks the ending
-        check_output(place, Kind.PREDICTIONS, *source.files, release.calibration, force=force)
+        check_output(place, FileKind.PREDICTIONS, *source.files, release.calibration, force=force)
     elif place is not None:
         refuse_existing_folder(place)
     alternatives = "--probabilities or --prediction"
@@ -118,7 +118,7 @@ def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
 def _promised(released: Release) -> dict[str, Any]:
     if isinstance(released, Calibration):
         return {"threshold": released.threshold, "coverage": released.coverage}
-    parts = released.parts if released.disjoint else released.named
+    parts = released.parts if released.disjoint else released.by_name
     return {
         "thresholds": {str(name): part.threshold for name, part in parts.items()},
         "coverage": min(part.coverage for part in parts.values()),
@@ -153,7 +153,7 @@ def randomise_labels(
     """
     statement_path = Path(f"{out}.labels.json")
     _ = file_format(out)  # checks the ending
-    for path, kind in ((out, Kind.TABLE), (statement_path, Kind.LABELLING)):
+    for path, kind in ((out, FileKind.TABLE), (statement_path, FileKind.LABELLING)):
         check_output(path, kind, *source.files, *budget.files, force=False)
     if statement_path.exists():
         raise OutputExistsError("output", f"{str(statement_path)!r} already exists", remedy="Choose another name")

@@ -14,7 +14,7 @@ import click
 from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, PIPE_CLOSED, REFUSED, USAGE
 from confide.cli.interruption import check_interruption, received, say_interrupted
 from confide.errors import ConfideError
-from confide.support import OutputExistsError, harmless
+from confide.support import OutputExistsError, escape_text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +65,7 @@ def _answer(error: BaseException, options: Mapping[str, str]) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    line = harmless(" ".join(message.split()))
+    line = escape_text(" ".join(message.split()))
     sys.stderr.write(f"error: {line}\n")
     return code
 

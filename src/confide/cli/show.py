@@ -61,18 +61,18 @@ from confide.releases import (
     class_list,
     classes_of,
     is_warm,
-    links,
     load,
     load_release,
-    miss_if_reused,
+    miss_bound_for_reused_records,
     most_needed,
     parts_of,
     predecessors_of,
     remarks,
+    verify_lineage,
 )
 from confide.support import (
     SHOWN_ELSEWHERE,
-    Kind,
+    FileKind,
     Section,
     decimal_text,
     describe,
@@ -282,19 +282,19 @@ def _silo_report(path: Path) -> FileDescription:
     return FileDescription(describe(report), {"report": {"silo": report.silo, "epsilon": report.epsilon, **estimate}})
 
 
-_BY_KIND: Mapping[Kind, Callable[[Path], FileDescription]] = {
-    Kind.COUNTING: _counting,
-    Kind.SCHEDULE: _schedule,
-    Kind.LABELLING: _labelling,
-    Kind.EVALUATION: _measured,
-    Kind.SILO: _silo,
-    Kind.KEYS: _keys,
-    Kind.PLAN: _plan,
-    Kind.ANSWER: _answer,
-    Kind.OPENING: _opening,
-    Kind.PART: _part,
-    Kind.POLICY: _policy,
-    Kind.REPORT: _silo_report,
+_BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
+    FileKind.COUNTING: _counting,
+    FileKind.SCHEDULE: _schedule,
+    FileKind.LABELLING: _labelling,
+    FileKind.EVALUATION: _measured,
+    FileKind.SILO: _silo,
+    FileKind.KEYS: _keys,
+    FileKind.PLAN: _plan,
+    FileKind.ANSWER: _answer,
+    FileKind.OPENING: _opening,
+    FileKind.PART: _part,
+    FileKind.POLICY: _policy,
+    FileKind.REPORT: _silo_report,
 }
 
 
@@ -408,7 +408,7 @@ def renewal_text(release: Release) -> str:
 
 def condition(release: Release) -> str:
     """The condition of the promise after a warm start, and the coverage that remains without it."""
-    missed = [miss_if_reused(part) for part in parts_of(release).values() if is_warm(part)]
+    missed = [miss_bound_for_reused_records(part) for part in parts_of(release).values() if is_warm(part)]
     least = None if None in missed else 1 - max(one for one in missed if one is not None)
     left = "no coverage" if least is None else f"only {math.floor(1000 * least) / 10:g} % coverage"
     return (
@@ -503,7 +503,7 @@ def sign_release(*, file: Path, keys: Path, output: Output) -> None:
 
       confide sign released.json --keys office.key --out signed.json
     """
-    output.check(Kind.SIGNED, file, keys)
+    output.check(FileKind.SIGNED, file, keys)
     output.save(sign(load_release(file), SiloKeys.load(keys)), "signed")
 
 
@@ -516,7 +516,7 @@ def _chain(released: Document, previous: Sequence[Path]) -> tuple[list[str], Seq
     """Compare the earlier releases with the chain; return findings and errors."""
     if not predecessors_of(released) and not previous:
         return [], []
-    result = links(released, [load(path) for path in previous])
+    result = verify_lineage(released, [load(path) for path in previous])
     return [f"chain: this is release {len(predecessors_of(released)) + 1}", *result.found], result.wrong
 
 
@@ -561,7 +561,7 @@ def report(
     from confide.reports import report as make_report
 
     path = named_release(file, calibration)
-    output.check(Kind.PAGE, path, evaluation, file_of(ledger), *answer, *silo_report)
+    output.check(FileKind.PAGE, path, evaluation, file_of(ledger), *answer, *silo_report)
     measured = None if evaluation is None else load_evaluation(evaluation)
     released = load(path)
     page = make_report(

@@ -17,8 +17,8 @@ from confide.cli.output import check_output, print_text, progress_bar
 from confide.errors import InputError
 from confide.planning import Pilot
 from confide.releases import Release, load_release
-from confide.support import Kind, Place, as_place, new_file, write_text
-from confide.tables import People, Progress, What, files_of, open_table, read_pilot
+from confide.support import FileKind, FileLocation, as_place, new_file, write_text
+from confide.tables import ColumnSpec, ContributionBound, Progress, files_of, open_table, read_pilot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +52,11 @@ class PilotOptions:
     columns: Columns
 
     @property
-    def files(self) -> tuple[Place, ...]:
+    def files(self) -> tuple[FileLocation, ...]:
         """The input files."""
         return () if self.pilot is None else files_of(self.pilot)
 
-    def what(self) -> What | None:
+    def what(self) -> ColumnSpec | None:
         """The columns to read, which a sample requires."""
         what = self.columns.columns_to_read()
         if self.pilot is not None and what is None:
@@ -80,21 +80,21 @@ class Source(ReadingOptions):
     file: str
 
     @property
-    def files(self) -> tuple[Place, ...]:
+    def files(self) -> tuple[FileLocation, ...]:
         """The input files, or objects of a store."""
         return files_of(self.file)
 
     @contextmanager
     def open(
-        self, doing: str, what: What | None, alternatives: str, *, write: bool = False
-    ) -> Iterator[tuple[Any, What, Progress]]:
+        self, doing: str, what: ColumnSpec | None, alternatives: str, *, write: bool = False
+    ) -> Iterator[tuple[Any, ColumnSpec, Progress]]:
         """Open the table, with its columns and a progress bar; an error about missing columns lists `ALTERNATIVES`."""
         with self.opened(self.file, doing, write=write) as (opened, progress):
             if what is None:
                 raise InputError("probabilities", f"name the columns to read: {alternatives}", remedy=opened.existing())
             yield opened, what, progress
 
-    def what(self, what: What | None, alternatives: str) -> What:
+    def what(self, what: ColumnSpec | None, alternatives: str) -> ColumnSpec:
         """The columns; without them the table is opened for an error that lists its columns."""
         if what is None:
             with self.open("reading", what, alternatives) as (_, columns, _):
@@ -154,7 +154,7 @@ class Released:
 
         Without such thresholds --by must be left out, unless `any_groups` is set.
         """
-        needed = release.asks_groups(sets=not of_classes)
+        needed = release.needs_groups(sets=not of_classes)
         if needed and self.by is None:
             what = "true class" if release.by == "class" else "group"
             raise click.UsageError(
@@ -188,11 +188,11 @@ class PeopleOptions:
     sample: str | None = None
 
     @property
-    def people(self) -> People | None:
+    def people(self) -> ContributionBound | None:
         """The bound on records per person; None if there is none."""
         if self.person is None or self.max_records_per_person is None or self.order is None:
             return None
-        return People(self.person, self.max_records_per_person, tuple(split(self.order)), self.sample)
+        return ContributionBound(self.person, self.max_records_per_person, tuple(split(self.order)), self.sample)
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,11 @@ class _Written:
     out: Path | None
     force: bool
 
-    def check(self, kind: Kind, *inputs: str | Place | None) -> None:
+    def check(self, kind: FileKind, *inputs: str | FileLocation | None) -> None:
         """Check before any work that the file can be written, and replaces no input."""
         check_output(self.out, kind, *inputs, force=self.force)
 
-    def new(self, kind: Kind) -> AbstractContextManager[Path]:
+    def new(self, kind: FileKind) -> AbstractContextManager[Path]:
         """A path to write to; the output file appears when the block ends without an error."""
         assert self.out is not None
         return new_file(self.out, overwrite=self.force, kind=kind)

@@ -17,7 +17,7 @@ from confide.errors import EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
 from confide.releases import load_release, remarks
-from confide.support import Kind, refuse_input
+from confide.support import FileKind, check_not_input
 from confide.watching import Watch, level_of, load_or_start, local_state, records_for, watch_power
 from confide.watching import watch as take_look
 
@@ -80,8 +80,8 @@ def watch(
     one = level_of(whole, alpha)
     what = columns.to_predict(one, release) if settings.unlabelled else columns.to_evaluate(one, release)
     Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
-    output.check(Kind.PAGE, *records.files, release, state, schedule)
-    refuse_input(state, [*records.files, release, settings.reference])
+    output.check(FileKind.PAGE, *records.files, release, state, schedule)
+    check_not_input(state, [*records.files, release, settings.reference])
     arguments = settings.arguments(schedule)
     before = load_or_start(state, one, what, **arguments)  # checks public choices before anything is opened
     notes = list(remarks(one))

@@ -62,14 +62,14 @@ class Cells:
         self._keys = np.empty(BLOCK, dtype=np.int64)
         self._held = np.zeros(_CELLS, dtype=np.int64)
 
-    def sibling(self) -> "Cells":
+    def empty_copy(self) -> "Cells":
         """The same cells, empty, for another thread."""
         other = copy(self)
         other._clear()
         return other
 
     @classmethod
-    def suiting(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
+    def for_sample(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
         """Cells for such scores, given sorted; None if too many scores would share a cell with an edge."""
         for span in _spans(sample, _CELLS):
             cells = cls(edges, *span)
@@ -119,14 +119,14 @@ class CompiledCells:
         self._room = np.empty(_TOGETHER, dtype=np.int32)
         self.counts = np.zeros(len(self._edges), dtype=np.int64)
 
-    def sibling(self) -> "CompiledCells":
+    def empty_copy(self) -> "CompiledCells":
         """The same cells, empty, for another thread."""
         other = copy(self)
         other._clear()
         return other
 
     @classmethod
-    def suiting(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "CompiledCells | None":
+    def for_sample(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "CompiledCells | None":
         """Cells for such scores, given sorted; None if too many edges would share a cell with a score."""
         bins = np.searchsorted(edges, sample)
         for low, _, scale in _spans(sample, _COMPILED_CELLS):
@@ -141,7 +141,7 @@ class CompiledCells:
         counted, far = self._count(scores, low, high, *cells, self._room, self.counts)
         if far > _MOST_DOUBTFUL * counted and (total := int(self.counts.sum())) >= 2 * self._laid_at:
             self._laid_at = total
-            better = self.suiting(in_order(scores[:counted]), self._edges[:-1])
+            better = self.for_sample(in_order(scores[:counted]), self._edges[:-1])
             if better is not None:
                 self._low, self._scale, self._starts = better._low, better._scale, better._starts
         return int(counted)

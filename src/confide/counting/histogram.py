@@ -57,11 +57,11 @@ class BinCounter:
         self._doubtful: list[NDArray[np.float64]] = []
         self._waiting = 0
 
-    def sibling(self) -> "BinCounter":
+    def empty_copy(self) -> "BinCounter":
         """An empty counter for another thread, with the counting method of this one."""
         other = copy(self)
-        other._cells = None if self._cells is None else self._cells.sibling()
-        other._compiled = None if self._compiled is None else self._compiled.sibling()
+        other._cells = None if self._cells is None else self._cells.empty_copy()
+        other._compiled = None if self._compiled is None else self._compiled.empty_copy()
         other._clear()
         return other
 
@@ -91,9 +91,9 @@ class BinCounter:
         sample = in_order(scores)
         sample = sample[(sample >= self._low) & (sample <= self._high)]
         if compiled:
-            self._choose_compiled, self._compiled = False, CompiledCells.suiting(sample, self._edges)
+            self._choose_compiled, self._compiled = False, CompiledCells.for_sample(sample, self._edges)
         if plain and self._compiled is None:
-            self._choose_cells, self._cells = False, Cells.suiting(sample, self._edges)
+            self._choose_cells, self._cells = False, Cells.for_sample(sample, self._edges)
 
     def counts(self) -> NDArray[np.int64]:
         """Counts per bin so far, int64, shape (m,)."""
@@ -306,7 +306,7 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
 
     def work(rows: slice) -> None:
         if not hasattr(own, "counter"):
-            own.counter = model.sibling()
+            own.counter = model.empty_copy()
             counters.append(own.counter)
         own.counter.add(scores[rows], rows.start)
 

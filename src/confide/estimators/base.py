@@ -17,7 +17,7 @@ from confide.arrays import refuse_other_rows
 from confide.calibration import Payer, Request, Scores, release
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
-from confide.support import outside
+from confide.support import caller_stacklevel
 
 Self = TypeVar("Self", bound="PrivateConformal")
 
@@ -129,7 +129,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                     f"estimator was fitted already, and a copy of it is trained again on part of these records: pass "
                     f"prefit=True to calibrate the fitted {type(estimator).__name__} on all of them",
                     RetrainedWarning,
-                    stacklevel=outside(),
+                    stacklevel=caller_stacklevel(),
                 )
 
     def _inner(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 f"this is release number {releases + 1} of this estimator: on records that were used before, the "
                 "privacy losses add up",
                 SecondReleaseWarning,
-                stacklevel=outside(),
+                stacklevel=caller_stacklevel(),
             )
         request = self._request() if renewed is None else renewed
         places = self._codes(y) if request.by == "class" else None

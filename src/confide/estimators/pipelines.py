@@ -15,7 +15,7 @@ from confide.errors import InputTypeError
 from confide.estimators.classifier import PrivateConformalClassifier
 from confide.estimators.regressor import PrivateConformalRegressor
 from confide.sets import PredictionIntervals, PredictionSets
-from confide.support import Level, outside
+from confide.support import Level, caller_stacklevel
 
 _Estimator = TypeVar("_Estimator")
 
@@ -24,20 +24,20 @@ class FittedStepWarning(UserWarning):
     """A pipeline fitted a step before the estimator; if on its calibration records, the guarantees are void."""
 
 
-class ForIntervals(TypedDict, total=False):
+class IntervalOptions(TypedDict, total=False):
     """Arguments of the regressor's `predict_interval`, in addition to rows."""
 
     groups: ArrayLike | None
     alpha: Level | None
 
 
-class ForSets(ForIntervals, total=False):
+class SetOptions(IntervalOptions, total=False):
     """Arguments of the classifier's `predict_set`, in addition to rows."""
 
     u: Uniforms
 
 
-def pipeline_sets(model: Any, X: Any, **given: Unpack[ForSets]) -> PredictionSets:
+def pipeline_sets(model: Any, X: Any, **given: Unpack[SetOptions]) -> PredictionSets:
     """The prediction sets of a pipeline or a search that ends with a `PrivateConformalClassifier`.
 
     Parameters
@@ -77,7 +77,7 @@ def pipeline_sets(model: Any, X: Any, **given: Unpack[ForSets]) -> PredictionSet
     return last.predict_set(rows, **given)
 
 
-def pipeline_intervals(model: Any, X: Any, **given: Unpack[ForIntervals]) -> PredictionIntervals:
+def pipeline_intervals(model: Any, X: Any, **given: Unpack[IntervalOptions]) -> PredictionIntervals:
     """The prediction intervals of a pipeline or a search that ends with a `PrivateConformalRegressor`.
 
     Parameters, errors and warnings as in `pipeline_sets`; `**given` is for the estimator's `predict_interval`.
@@ -113,7 +113,7 @@ def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
             f"fit of the pipeline does, neither the privacy loss nor the coverage of the release holds; put it inside, "
             f"{kind.__name__}(make_pipeline({fitted[0]}(), ...)), or, fitted on other records, in a FrozenEstimator",
             FittedStepWarning,
-            stacklevel=outside(),
+            stacklevel=caller_stacklevel(),
         )
     for step in steps:
         X = step.transform(X)

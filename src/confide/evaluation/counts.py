@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_array
 from confide.errors import InputError, InputTypeError
-from confide.support import Name, canonical, refuse_marked
+from confide.support import Name, canonical_name, raise_for_rows
 
 SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
 """Outcomes of sides in which each statement holds; 0: both ends hold, 1: lower fails, 2: upper fails, 3: both fail."""
@@ -183,7 +183,7 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
     (['3', '7'], array([1, 0, 1]))
     """
     names, place = named_groups(groups, n)
-    return list(map(canonical, names)), place
+    return list(map(canonical_name, names)), place
 
 
 def named_groups(groups: ArrayLike, n: int) -> tuple[list[Name], NDArray[np.int64]]:
@@ -200,8 +200,8 @@ def named_groups(groups: ArrayLike, n: int) -> tuple[list[Name], NDArray[np.int6
     if array.dtype.kind == "O":
         wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
         remedy = "Name the group of every record"
-        refuse_marked("groups", wrong, "must be texts or integers", "that are not", remedy)
-        array = np.array([canonical(value) for value in array.tolist()], dtype=np.str_)
+        raise_for_rows("groups", wrong, "must be texts or integers", "that are not", remedy)
+        array = np.array([canonical_name(value) for value in array.tolist()], dtype=np.str_)
     elif array.dtype.kind not in "iubU":
         remedy = "Name the group of every record, for example by .astype(str)"
         raise InputTypeError("groups", "must be texts or integers", got=f"dtype {array.dtype}", remedy=remedy)

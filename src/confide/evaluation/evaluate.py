@@ -27,10 +27,10 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import SIDE_OUTCOMES, Counts, NamedCounts, RecordOutcomes, outcomes_of
 from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Measure, Part, exact_parts, mean_of
 from confide.evaluation.values import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
-from confide.releases import UNNAMED, Release, as_release, names_for, warn_of
+from confide.releases import UNNAMED, Release, as_release, names_for, warn_about
 from confide.scores import refuse_infinite, score_kind
 from confide.sets import count_shortfall, coverage_from_counts, intervals_of, predict_set
-from confide.support import refuse_marked
+from confide.support import raise_for_rows
 
 
 def fingerprint(release: Release) -> str:
@@ -87,7 +87,7 @@ class LevelCounts:
 
     def __init__(self, release: Any, classes: Sequence[object]) -> None:
         self.release, self.by, self.classes = release, division_of(release), tuple(map(str, classes))
-        self.names = tuple(release.parts) if release.asks_groups(sets=bool(classes)) else ()
+        self.names = tuple(release.parts) if release.needs_groups(sets=bool(classes)) else ()
         k = len(classes)
         self.all, self.own = Counts(outcomes=4 if self.by == "side" else 2), Counts((len(self.names),))
         self.by_class, self.by_size, self.subgroups = Counts((k,)), Counts((k + 1,)), NamedCounts()
@@ -489,7 +489,7 @@ def evaluate_scores(
 def checked_scores(scores: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
     """Scores of true labels, not NaN, shape (n,); an empty array is allowed only if `empty` is true."""
     array = as_vector("scores", scores, empty=empty)
-    refuse_marked("scores", np.isnan(array), "must not be NaN", "that are")
+    raise_for_rows("scores", np.isnan(array), "must not be NaN", "that are")
     return array
 
 
@@ -505,7 +505,7 @@ class ScoreTally(Tally):
                 remedy="Evaluate the intervals",
             )
         super().__init__(release)
-        warn_of(release)
+        warn_about(release)
 
     def add(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> None:
         """Count scores, shape (n,)."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_numeric, as_truth_image, class_areas, image_by_image
+from confide.arrays import as_label_image, as_numeric, class_areas, image_by_image
 from confide.errors import InputError
 from confide.releases import RiskCalibration, area_of, classes_of
 from confide.sets import Shortfall, mean_limit, predict_masks, shortfall_at
@@ -89,7 +89,7 @@ def evaluate_masks(
 
     def counts(probabilities: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
         p = as_numeric("probabilities", probabilities)
-        return area_counts(predict_masks(p, calibration), as_truth_image(truth), ignore_index)
+        return area_counts(predict_masks(p, calibration), as_label_image(truth), ignore_index)
 
     return evaluation_of_areas(image_by_image(images, counts), calibration)
 

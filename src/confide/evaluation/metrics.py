@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import (
     as_array,
     as_labels,
-    as_truth,
+    as_true_labels,
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
@@ -230,7 +230,7 @@ def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.fl
     array([0.5])
     """
     refuse_other_rows(sets=sets, truth=truth)
-    true = as_truth(truth, sets.mask.shape, sets.classes)
+    true = as_true_labels(truth, sets.mask.shape, sets.classes)
     rate: NDArray[np.float64] = (true & ~sets.mask).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
     return rate
 

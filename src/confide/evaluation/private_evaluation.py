@@ -511,7 +511,7 @@ def _statements(stated: dict[str, Any]) -> dict[str, float]:
 
 _QUERY: shapes.Shape = {
     "calibration": shapes.Field(
-        "64 hexadecimal digits", (str,), shapes.within(lambda text: len(text) == 64 and not set(text) - _HEXADECIMAL)
+        "64 hexadecimal digits", (str,), shapes.reads_if(lambda text: len(text) == 64 and not set(text) - _HEXADECIMAL)
     ),
     "privacy": shapes.Field(
         "a relation and a loss",
@@ -540,7 +540,7 @@ _QUERY: shapes.Shape = {
     ),
 }
 _ANSWER: shapes.Shape = {
-    "private": shapes.Field("true", (bool,), shapes.within(bool)),
+    "private": shapes.Field("true", (bool,), shapes.reads_if(bool)),
     **_QUERY,
     "confidence": shapes.number(),
     "counts": shapes.listed(shapes.listed(shapes.integer(_MOST_NOISY, -_MOST_NOISY))),

@@ -58,7 +58,7 @@ from confide.evaluation.values import Evaluation, LevelEvaluation
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import draw_counts
 from confide.releases import Release
-from confide.support import Level, canonical, exact_level, library_versions, outside, several, tell
+from confide.support import Level, caller_stacklevel, canonical_name, exact_level, library_versions, log_event, several
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -250,7 +250,7 @@ def answer(
             raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
     query = first if exact is None else request.query(release, tally, exact.total)
     payment = _payment(request, query)
-    tell("evaluation", "evaluating privately", epsilon=query.epsilon, neighbors=query.neighbors)
+    log_event("evaluation", "evaluating privately", epsilon=query.epsilon, neighbors=query.neighbors)
     _refuse_unwritable(query, confidence, kept=payment is not None)
     look = counted if exact is None else lambda: exact
     if payment is None:
@@ -314,7 +314,7 @@ def _point_out_same_people(request: PrivateRequest) -> None:
             f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
             "records, it covers them better than new ones, and the intervals do not hold: evaluate other records"
         )
-        warnings.warn(text, CoverageWarning, stacklevel=outside())
+        warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
 
 
 def _point_out_many_of_one_person(request: PrivateRequest) -> None:
@@ -324,7 +324,7 @@ def _point_out_many_of_one_person(request: PrivateRequest) -> None:
             f"records_per_person is {request.records_per_person}: the privacy guarantee holds, but the intervals "
             "assume independent records, and those of one person may be dependent. Keep one record of each person"
         )
-        warnings.warn(text, CoverageWarning, stacklevel=outside())
+        warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
 
 
 def private_statements(release: Release) -> tuple[Outcome, dict[str, float]]:
@@ -351,7 +351,7 @@ def _partitions(request: PrivateRequest, release: Release, tally: Tally) -> tupl
             found.append(class_parts(classes, own))
         if "size" in wanted:
             found.append(size_parts(len(classes)))
-    if release.asks_groups(sets=isinstance(tally, SetTally)):
+    if release.needs_groups(sets=isinstance(tally, SetTally)):
         if request.group_names is not None:
             raise InputError("group_names", f"must be left out, because the release names each {division}")
         promised = [part.coverage for part in release.parts.values()]
@@ -450,7 +450,7 @@ def evaluate_arrays(
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
     tally, records = _counted(release, arrays, more)
     n = len(records[0])
-    own = release.asks_groups(sets=isinstance(tally, SetTally))
+    own = release.needs_groups(sets=isinstance(tally, SetTally))
     if (groups is not None) != (own or request.group_names is not None):
         requirement = "must be given if and only if group_names, their public list, is given"
         raise InputError("groups", requirement)
@@ -477,5 +477,5 @@ def _counted(release: Release, arrays: dict[str, Any], more: ArrayOptions) -> tu
 def _places(groups: ArrayLike, n: int, names: Sequence[Any]) -> NDArray[np.int64]:
     """Position of each record's group in the public list; -1 for a group that is not in the list."""
     distinct, place = group_names(groups, n)
-    public = {canonical(name): i for i, name in enumerate(names)}
+    public = {canonical_name(name): i for i, name in enumerate(names)}
     return np.array([public.get(name, -1) for name in distinct], dtype=np.int64)[place]

@@ -38,7 +38,7 @@ from confide.support import (
     shapes,
     short_number,
 )
-from confide.support import Kind as FileKind
+from confide.support import FileKind as FileKind
 
 _SHOWN = {
     "mean_size": "classes per set, on average",
@@ -408,7 +408,7 @@ _COUNTED: shapes.Shape = {
     "coverage": shapes.Field(
         "counts of records that cover at most all of them",
         (dict,),
-        shapes.within(_covers),
+        shapes.reads_if(_covers),
         lambda found: {**asdict(found), "covered": round(found.value * found.n)},
         shape=lambda _: _TOTAL,
     ),
@@ -527,7 +527,7 @@ _LEVELS: shapes.Shape = {
 _HEAD: shapes.Shape = {
     "kind": shapes.choice(KIND),
     "schema": shapes.integer(SCHEMAS[-1]),
-    "private": shapes.Field("false", (bool,), shapes.within(lambda private: not private)),
+    "private": shapes.Field("false", (bool,), shapes.reads_if(lambda private: not private)),
 }
 
 

@@ -9,7 +9,7 @@ from confide.federated.calibration import FederatedRelease, make_release, sign_r
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import combine_parts
 from confide.federated.several_plans import read_plan
-from confide.support import outside
+from confide.support import caller_stacklevel
 
 
 def aggregate(
@@ -61,7 +61,7 @@ def aggregate(
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if far := distant_replies(read, replies_of(read, messages)):
-        warnings.warn(CoverageWarning(far), stacklevel=outside())
+        warnings.warn(CoverageWarning(far), stacklevel=caller_stacklevel())
     opened = None
     if parts:
         opened, others = combine_parts(read, accepted, parts, drop_refused, after=len(answers))

@@ -20,8 +20,8 @@ from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import read_plan
 from confide.federated.silo_ledger import SiloLedger
-from confide.scores import named_by
-from confide.support import Name, library_versions, tell
+from confide.scores import name_of_scores
+from confide.support import Name, library_versions, log_event
 
 Scores = ArrayLike | ScoreHistogram | Mapping[Any, ArrayLike | ScoreHistogram]
 """Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name."""
@@ -76,7 +76,7 @@ def _histogram(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> Score
 
 def _check_named(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> None:
     try:
-        named_by(scores, plan.score, plan.classes)
+        name_of_scores(scores, plan.score, plan.classes)
     except InputError as error:
         raise InputError("scores", f"must match the plan: {error}") from None
 
@@ -172,7 +172,7 @@ def answer(
 
     message = ledger.charge_answer(read, cost, policy.budget, look, _seen, draw, read_again=look_again)
     if drawn:
-        tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
+        log_event("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
     return message
 
 

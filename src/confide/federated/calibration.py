@@ -48,7 +48,7 @@ from confide.releases import (
     class_list,
     register_kind,
 )
-from confide.support import VERSIONS, Fields, Section, exact_level, library_versions, one_line, shapes
+from confide.support import VERSIONS, Fields, Section, escape_line, exact_level, library_versions, shapes
 
 Kind: TypeAlias = Literal["calibration", "several"]
 _ONE: Kind = "calibration"
@@ -197,7 +197,7 @@ class FederatedCalibration(Calibration):
 
 def _sender(sender: str | int) -> str:
     """The sender as text. A silo's name has no comma, so it differs from the text for a message number."""
-    return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else one_line(sender)
+    return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else escape_line(sender)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -30,13 +30,13 @@ from confide.selection import SELECTORS
 from confide.support import (
     MOST_RECORDS,
     Level,
+    caller_stacklevel,
+    check_unknown_arguments,
     exact_level,
     one_of,
-    outside,
     positive_integer,
     privacy_loss,
     public_classes,
-    refuse_unknown,
 )
 
 _DEFAULTS: PlanChoices = {
@@ -67,7 +67,7 @@ def plan_by_method(
     **choices: Unpack[PlanChoices],
 ) -> FederatedPlan:
     """The plan by one method, with the arguments and errors of `confide.federated.plan`."""
-    refuse_unknown("plan", choices, _DEFAULTS)
+    check_unknown_arguments("plan", choices, _DEFAULTS)
     asked = _DEFAULTS | choices
     delta, dp_delta, n_min, score = asked["delta"], asked["dp_delta"], asked["n_min"], asked["score"]
     row = PROTOCOLS[one_of("method", method, METHODS)]
@@ -128,7 +128,7 @@ def _check_apart(names: Sequence[str]) -> None:
     for place, name in enumerate(names if len(names) <= _COMPARED else ()):
         if others := similar(name, names[:place]):
             text = f"silos {others[0]!r} and {name!r} have similar names; if they are one silo, invite it once"
-            warnings.warn(SimilarNameWarning(text), stacklevel=outside())
+            warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
 _FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
@@ -146,7 +146,7 @@ def _listed(
 ) -> Candidates:
     """The given candidates; else as many as suit the sizes and epsilon, for methods whose noise depends on them."""
     kind = score_kind(score)
-    spread = kind.asked(candidates, unit)
+    spread = kind.choose_candidates(candidates, unit)
     if isinstance(spread, Candidates):
         return spread
     by_noise = epsilon is not None and method in ("private-qq", "secure-sum")

@@ -35,7 +35,7 @@ from confide.ledger import (
     pay,
     request_digest,
 )
-from confide.support import outside
+from confide.support import caller_stacklevel
 
 RECORDS = "calibration records"
 OPENINGS = "sums opened with other silos"
@@ -189,7 +189,7 @@ class SiloLedger:
                 "fingerprint of its data; it is returned unchanged, and nothing was charged; request a new plan for "
                 "an answer from these data"
             )
-            warnings.warn(OtherDataWarning(text), stacklevel=outside())
+            warnings.warn(OtherDataWarning(text), stacklevel=caller_stacklevel())
 
     def _refusal(self, cost: Cost, budget: float) -> str | None:
         """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""

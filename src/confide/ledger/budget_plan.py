@@ -21,12 +21,12 @@ from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
     Level,
+    check_unknown_arguments,
     exact_level,
     float_below,
     one_of,
     positive_integer,
     privacy_loss,
-    refuse_unknown,
     several,
 )
 
@@ -103,7 +103,7 @@ def budget_plan(
     >>> [(entry.words, entry.epsilon) for entry in year.entries]
     [('12 releases', 0.125), ('52 looks', 1.5)]
     """
-    refuse_unknown("budget_plan", year, (*Year.__annotations__, "rule", "n", "alpha"))
+    check_unknown_arguments("budget_plan", year, (*Year.__annotations__, "rule", "n", "alpha"))
     if one_of("rule", rule, (*RULES, "best")) != "best":
         return by_rule(rule, epsilon, **year)  # type: ignore[arg-type]
     return best_of(by_rules(epsilon, **year), n, alpha)

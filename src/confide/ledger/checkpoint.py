@@ -13,7 +13,7 @@ from confide.ledger.identity import is_hexadecimal
 from confide.ledger.ledger import Ledger
 from confide.ledger.state import Checkpoint, check_checkpoint
 from confide.support import Fields, new_file, parse_document, read_as, shapes, to_disk
-from confide.support import Kind as FileKind
+from confide.support import FileKind as FileKind
 
 KIND = "confide.ledger-head"
 _MOST_CHARACTERS = 10_000

@@ -29,7 +29,7 @@ from confide.ledger.limit import Limit
 from confide.ledger.schedule import Schedule
 from confide.ledger.state import State
 from confide.mechanisms import Neighbors
-from confide.support import outside
+from confide.support import caller_stacklevel
 
 Decision: TypeAlias = Callable[[State], Sequence[Event]]
 """The records to append to a ledger in this state; an error appends nothing."""
@@ -289,7 +289,7 @@ def _warn_of_similar_names(name: str, accounts: Iterable[str]) -> None:
     if names := similar(name, accounts):
         shown = ", ".join(map(repr, names[:3]))
         text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
-        warnings.warn(SimilarNameWarning(text), stacklevel=outside())
+        warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
 def _check_relation(account: Account, neighbors: Neighbors) -> None:

@@ -166,7 +166,7 @@ def _group(pair: tuple[str, ...]) -> Group:
 
 
 def _digits(least: int = 32) -> shapes.Field:
-    fits = shapes.within(lambda text: is_hexadecimal(text, least=least))
+    fits = shapes.reads_if(lambda text: is_hexadecimal(text, least=least))
     return shapes.Field(f"{least} to 64 hexadecimal digits", (str,), fits)
 
 
@@ -200,7 +200,7 @@ _EVENTS: shapes.Shape = {
             "dataset": _NAME,
             "token": _digits(),
             "request": _digits(),
-            "joined": shapes.nullable(shapes.optional(shapes.Field("true", (bool,), shapes.within(bool)))),
+            "joined": shapes.nullable(shapes.optional(shapes.Field("true", (bool,), shapes.reads_if(bool)))),
             "by": _BY,
             **{name: replace(field, attribute=f"cost.{name}") for name, field in _COST.items()},
         },

@@ -126,8 +126,8 @@ class Dataset:
         Without it only a request that was answered before does.
     one_cell
         True if each person is in only one cell of the partition. It matters if a person's records are bounded in each
-        table (`People`). Unless it is true, such a release raises an error once other cells of its partition were
-        charged, because a person in two cells would lose both.
+        table (`ContributionBound`). Unless it is true, such a release raises an error once other cells of its
+        partition were charged, because a person in two cells would lose both.
 
     Examples
     --------

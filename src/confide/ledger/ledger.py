@@ -31,7 +31,7 @@ from confide.ledger.schedule import Schedule
 from confide.ledger.state import State, check_not_moved
 from confide.ledger.stores import open_log, retried
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import Described, Section, describe, listening, one_of, positive_number, tell
+from confide.support import Described, Section, describe, listening, log_event, one_of, positive_number
 
 _IDENTITY = b"confide/ledger/identity/1"
 
@@ -304,7 +304,7 @@ class Ledger(Described):
                 price, left = one.cost, after.remaining(one.cost.group)
                 of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
                 of |= {} if price.group is None else price.group._asdict()
-                tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
+                log_event("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
 
     def lock(self, token: str) -> AbstractContextManager[None]:

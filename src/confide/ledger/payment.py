@@ -39,7 +39,7 @@ from confide.ledger.ledger import Ledger
 from confide.ledger.limit import Limit
 from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
-from confide.support import outside, tell
+from confide.support import caller_stacklevel, log_event
 
 Part = TypeVar("Part", bound=Hashable)
 """Identifies a part of a release, such as one of its thresholds."""
@@ -194,7 +194,7 @@ class Transaction(Generic[Part]):
         drawn = draw(seen, tokens)
         self.store([(tokens[name], write(one), marked[name]) for name, one in drawn.items()])
         for one in earlier.values():
-            tell("ledger", "answered before", made=one.charged_at, epsilon=0)
+            log_event("ledger", "answered before", made=one.charged_at, epsilon=0)
         if earlier:
             _say_earlier(tuple(one.charged_at for one in earlier.values()), len(self.payments))
         return drawn, earlier
@@ -364,4 +364,4 @@ def _say_earlier(made: tuple[str, ...], parts: int) -> None:
         text = f"earlier release of {dates} returned; nothing was charged"
     else:
         text = f"earlier release of {dates} returned for {len(made)} of {parts} thresholds; the others were charged"
-    warnings.warn(EarlierReleaseWarning(text, made), stacklevel=outside())
+    warnings.warn(EarlierReleaseWarning(text, made), stacklevel=caller_stacklevel())

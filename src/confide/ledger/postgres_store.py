@@ -20,7 +20,7 @@ from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import postgres_schema
 from confide.ledger.events import Event, write_event
 from confide.ledger.log import NotWrittenError, Row, Server, StandbyError, failure, ledger_error
-from confide.support import needs_extra, tell
+from confide.support import log_event, needs_extra
 
 LEAST_VERSION = 120000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
@@ -114,7 +114,7 @@ class PostgresStore:
             except LedgerError:
                 if time.monotonic() > end:
                     raise ledger_error(LedgerError, self.place, _UNKNOWN) from None
-                tell("ledger", "server asked again", after="commit")
+                log_event("ledger", "server asked again", after="commit")
                 time.sleep(_PAUSE)
         if not there:
             raise ledger_error(NotWrittenError, self.place, _LOST)

@@ -22,7 +22,7 @@ from confide.ledger.log import Log, NotWrittenError, Row, Server, parse_location
 from confide.ledger.postgres_store import PostgresStore
 from confide.ledger.state import State, check_not_moved
 from confide.ledger.store import Store as FileStore
-from confide.support import tell
+from confide.support import log_event
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def retried(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P
             except NotWrittenError:
                 if time.monotonic() > end:
                     raise
-                tell("ledger", "server asked again", after=method.__name__)
+                log_event("ledger", "server asked again", after=method.__name__)
                 time.sleep(_PAUSE)
 
     return call

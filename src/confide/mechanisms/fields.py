@@ -90,7 +90,7 @@ _FIELDS: shapes.Shape = {
     "rise": _STEPS,
     "weight": shapes.integer(MOST_WEIGHT),
     "level": shapes.fraction("in (0, 1]", lambda level: 0 < level <= 1),
-    "gamma": shapes.Field("a number above 0 and below 1", (float,), shapes.within(lambda gamma: 0 < gamma < 1)),
+    "gamma": shapes.Field("a number above 0 and below 1", (float,), shapes.reads_if(lambda gamma: 0 < gamma < 1)),
     "size": shapes.nullable(shapes.integer()),
     "rank": shapes.integer(MOST_RECORDS + 1),
     "halvings": shapes.integer(64),

@@ -23,13 +23,13 @@ from confide.mlflow.model import (
     MODEL,
     class_names,
     digest,
-    keep,
     needs,
     outputs_of,
     requirements_of,
+    store_model,
     task_of,
 )
-from confide.releases import Release, classes_of, facts_of, names_for, warn_of
+from confide.releases import Release, classes_of, facts_of, names_for, warn_about
 
 
 def log_model(
@@ -94,7 +94,7 @@ def log_model(
     with _prepare_files(release, model, arguments) as parts:
         all_tags = {**parts["metadata"], **(tags or {})}
         info = mlflow.pyfunc.log_model(name=name, tags=all_tags, **parts, **options)
-    warn_of(release)
+    warn_about(release)
     return info
 
 
@@ -118,7 +118,7 @@ def save_model(
     arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
     with _prepare_files(release, model, arguments) as parts:
         mlflow.pyfunc.save_model(str(path), **parts, **options)
-    warn_of(release)
+    warn_about(release)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _parts(release: Release, model: Any, folder: Path, arguments: _LogArguments)
     artifacts = {CALIBRATION: str(folder / "calibration.json")}
     required = _requirements()
     if model is not None:
-        kept = keep(model, folder)
+        kept = store_model(model, folder)
         copied = shutil.copytree(kept, folder / MODEL, dirs_exist_ok=True) if kept != folder / MODEL else kept
         artifacts[MODEL] = str(copied)
         config["digest"] = digest(copied)

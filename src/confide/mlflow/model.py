@@ -20,7 +20,7 @@ from mlflow.exceptions import MlflowException
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError
 from confide.releases import Release, classes_of, facts_of, load_release
 from confide.sets import predict_interval, predict_labels, predict_set
-from confide.support import one_line
+from confide.support import escape_line
 
 Outputs = Callable[[Any], Any]
 
@@ -57,11 +57,11 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         """
         self.options = dict(context.model_config or {})
         self.release = load_release(Path(context.artifacts[CALIBRATION]))
-        refuse_other("calibration", self.release.checksum, self.options["checksum"])
+        check_logged_checksum("calibration", self.release.checksum, self.options["checksum"])
         self.outputs = None
         if MODEL in context.artifacts:
             path = Path(context.artifacts[MODEL])
-            refuse_other("model", digest(path), self.options["digest"])
+            check_logged_checksum("model", digest(path), self.options["digest"])
             self.outputs, _ = outputs_of(path, probabilities=task_of(self.release) == "classification")
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> pd.DataFrame:
@@ -130,7 +130,7 @@ def class_names(release: Release) -> list[str | int] | None:
     return list(classes) if isinstance(classes, tuple) else None
 
 
-def refuse_other(what: str, found: str, logged: str) -> None:
+def check_logged_checksum(what: str, found: str, logged: str) -> None:
     """Raise an error if a file does not have the logged checksum."""
     if found != logged:
         raise FormatError(what, "is not the one that was logged: its checksum does not match", remedy="Log it again")
@@ -144,7 +144,7 @@ def _taken(rows: Any, column: str | None, name: str) -> Any:
     return rows[column].to_numpy()
 
 
-def keep(model: Any, folder: Path) -> Path:
+def store_model(model: Any, folder: Path) -> Path:
     """The folder of an MLflow model with the user's model, in `folder` if it has to be written.
 
     Raises
@@ -263,7 +263,7 @@ def load_model(uri: str | Path) -> LoadedModel:
         raise
     except Exception as error:  # any error of MLflow, or of the inner model, for a changed description
         raise FormatError(
-            "model_uri", f"MLflow cannot load {str(uri)!r}: {type(error).__name__}: {one_line(str(error))[:300]}"
+            "model_uri", f"MLflow cannot load {str(uri)!r}: {type(error).__name__}: {escape_line(str(error))[:300]}"
         ) from error
     return LoadedModel(model.release, model.outputs, served)
 

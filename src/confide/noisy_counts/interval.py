@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts.noise import ROUNDING, NoiseTail, noise_tail, reaches
-from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, refuse_marked
+from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, raise_for_rows
 
 _FOR_SIZE = 0.02
 """The part of the error that is used for the secret n."""
@@ -275,7 +275,7 @@ def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tu
 
 def _public_sizes(size: ArrayLike, shape: tuple[int, ...]) -> Ints:
     n = _integers("size", size)
-    refuse_marked("size", n.ravel() < 0, "must be at least 0", "negative")
+    raise_for_rows("size", n.ravel() < 0, "must be at least 0", "negative")
     if n.ndim and n.shape != shape:
         raise InputError("size", f"must be one number or have the shape of the counts, {shape}", got=str(n.shape))
     return np.broadcast_to(n, shape)
@@ -286,5 +286,5 @@ def _integers(name: str, values: ArrayLike) -> Ints:
     if array.size and array.dtype.kind not in "iu":
         raise InputTypeError(name, "must be integers", got=f"dtype {array.dtype}")
     far = (array.ravel() > _MOST_NOISY) | (array.ravel() < -_MOST_NOISY)
-    refuse_marked(name, far, "must lie within +-2**50", "that do not")
+    raise_for_rows(name, far, "must lie within +-2**50", "that do not")
     return array.astype(np.int64)

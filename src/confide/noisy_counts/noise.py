@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError, InputTypeError
 from confide.selection import noisy_counts
-from confide.support import MOST_RECORDS, positive_integer, privacy_loss, refuse_marked, scale_for
+from confide.support import MOST_RECORDS, positive_integer, privacy_loss, raise_for_rows, scale_for
 
 _LOST = 35.0
 _WIDEST = 2**18
@@ -53,7 +53,7 @@ def log_mgf(s: ArrayLike, epsilon: float) -> NDArray[np.float64]:
     0.267884297718
     """
     loss, size = privacy_loss("epsilon", epsilon), np.abs(np.asarray(s, dtype=np.float64))
-    refuse_marked("s", ~(size < loss), "must lie strictly between -epsilon and epsilon", "that does not")
+    raise_for_rows("s", ~(size < loss), "must lie strictly between -epsilon and epsilon", "that does not")
     result: NDArray[np.float64] = (
         2 * np.log(-np.expm1(-loss)) - np.log(-np.expm1(size - loss)) - np.log(-np.expm1(-size - loss))
     )
@@ -185,7 +185,7 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
         raise InputError("counts", "must have one dimension", got=f"shape {exact.shape}")
     if exact.size and exact.dtype.kind not in "iu":
         raise InputTypeError("counts", "must be integers", got=f"dtype {exact.dtype}")
-    refuse_marked("counts", (exact < 0) | (exact > MOST_RECORDS), "must lie between 0 and 2**48", "outside")
+    raise_for_rows("counts", (exact < 0) | (exact > MOST_RECORDS), "must lie between 0 and 2**48", "outside")
     return noisy_counts(exact.astype(np.int64), scale_for(1, loss))
 
 

@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from confide.errors import InputError
-from confide.onnx.graph import Tail, Tensor
+from confide.onnx.graph import AppendedGraph, Tensor
 from confide.releases import Release
 from confide.scores import ScoreKind, magic, smallest_probability
-from confide.support import canonical
+from confide.support import canonical_name
 
 GROUPS, UNIFORMS, DIFFICULTY = "groups", "u", "difficulty"
 """Inputs that are added to a graph if a release needs them."""
@@ -64,7 +64,9 @@ class Limits:
         names = tuple(release.parts)
         return cls(np.append(release.limits(len(names), groups=names), np.inf), groups=names)
 
-    def tensor(self, tail: Tail, made: Callable[[float], float | np.floating], dtype: str, *, column: bool) -> str:
+    def tensor(
+        self, tail: AppendedGraph, made: Callable[[float], float | np.floating], dtype: str, *, column: bool
+    ) -> str:
         """A tensor of `made` of each threshold; it broadcasts with (n, K) as a `column`, else with (n,)."""
         values = np.array([made(float(value)) for value in self.values.ravel()], dtype=dtype)
         if self.groups is None:
@@ -73,7 +75,7 @@ class Limits:
         return tail.column(gathered) if column else gathered
 
 
-def _place(tail: Tail, names: tuple[str | int, ...]) -> str:
+def _place(tail: AppendedGraph, names: tuple[str | int, ...]) -> str:
     """The position of each record's group among the names, int64, shape (n,); their number for an unknown group."""
     if any(tensor.name == GROUPS for tensor in tail.inputs):
         return next(str(node.output[0]) for node in tail.nodes if node.op_type == "LabelEncoder")
@@ -81,12 +83,12 @@ def _place(tail: Tail, names: tuple[str | int, ...]) -> str:
     if all(isinstance(name, int) for name in names):
         kind, keys = TensorProto.INT64, {"keys_int64s": [int(name) for name in names]}
     else:
-        kind, keys = TensorProto.STRING, {"keys_strings": [canonical(name) for name in names]}
+        kind, keys = TensorProto.STRING, {"keys_strings": [canonical_name(name) for name in names]}
     attributes = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}
     return tail.node("LabelEncoder", tail.input(GROUPS, kind), domain="ai.onnx.ml", **attributes)
 
 
-def append_sets(tail: Tail, p: Tensor, k: int, kind: ScoreKind, limits: Limits) -> None:
+def append_sets(tail: AppendedGraph, p: Tensor, k: int, kind: ScoreKind, limits: Limits) -> None:
     """Append {y : score <= limit} as the output `sets`, bool, shape (n, k), from probabilities of k classes."""
     unusable = _unusable(tail, p)
     if kind.temperature is not None:
@@ -98,7 +100,7 @@ def append_sets(tail: Tail, p: Tensor, k: int, kind: ScoreKind, limits: Limits) 
     tail.output("sets", tail.node("Or", included, unusable), TensorProto.BOOL, k)
 
 
-def _tempered(tail: Tail, p: Tensor, unusable: str, temperature: float) -> Tensor:
+def _tempered(tail: AppendedGraph, p: Tensor, unusable: str, temperature: float) -> Tensor:
     """p^(1/T), rescaled to rows that sum to one, in float64; rows of zeros stay zero."""
     wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))
     powers = tail.node("Softmax", tail.node("Div", tail.node("Log", wide), tail.constant(temperature)), axis=1)
@@ -106,7 +108,7 @@ def _tempered(tail: Tail, p: Tensor, unusable: str, temperature: float) -> Tenso
     return Tensor(finite, TensorProto.DOUBLE, p.shape)
 
 
-def _by_probability(tail: Tail, p: Tensor, limits: Limits) -> str:
+def _by_probability(tail: AppendedGraph, p: Tensor, limits: Limits) -> str:
     wide = "float64" if p.dtype.itemsize == 8 else "float32"
 
     def lowest(threshold: float) -> float:
@@ -118,7 +120,7 @@ def _by_probability(tail: Tail, p: Tensor, limits: Limits) -> str:
     return tail.node("GreaterOrEqual", name, limits.tensor(tail, lowest, wide, column=True))
 
 
-def _by_score(tail: Tail, p: Tensor, unusable: str, k: int, kind: ScoreKind, limits: Limits) -> str:
+def _by_score(tail: AppendedGraph, p: Tensor, unusable: str, k: int, kind: ScoreKind, limits: Limits) -> str:
     wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))  # NaN cannot be sorted
     limit = limits.tensor(tail, float, "float64", column=True)
     if kind.family == "margin":
@@ -137,7 +139,7 @@ def _by_score(tail: Tail, p: Tensor, unusable: str, k: int, kind: ScoreKind, lim
     return tail.node("LessOrEqual", tail.node("ScatterElements", top, order, ranked, axis=1), limit)
 
 
-def _margins(tail: Tail, wide: str, k: int) -> str:
+def _margins(tail: AppendedGraph, wide: str, k: int) -> str:
     if k < 2:
         raise InputError("output", "must have at least two columns for the margin score", got="1")
     top, _ = tail.all("TopK", wide, tail.constant([2], np.int64), outputs=2, axis=1)
@@ -146,7 +148,7 @@ def _margins(tail: Tail, wide: str, k: int) -> str:
     return tail.node("Sub", tail.node("Where", alone, second, first), wide)
 
 
-def _at_places(tail: Tail, top: str, k: int, kind: ScoreKind) -> str:
+def _at_places(tail: AppendedGraph, top: str, k: int, kind: ScoreKind) -> str:
     """The score of a class that is the last of its group, at every position of the order; it increases."""
     rank, penalty = np.arange(1, k + 1), kind.parameters.get("penalty", 0.0)
     if kind.family == "top_k":
@@ -160,7 +162,7 @@ def _at_places(tail: Tail, top: str, k: int, kind: ScoreKind) -> str:
     return tail.node("Add", mass, tail.constant([np.maximum(rank - kind.parameters["k_reg"], 0.0) * penalty]))
 
 
-def _groups(tail: Tail, top: str, k: int) -> tuple[str, str]:
+def _groups(tail: AppendedGraph, top: str, k: int) -> tuple[str, str]:
     """For every sorted probability, the positions of the first and the last equal one, int64, (n, k)."""
     edge = tail.columns(top, 0, 1)
     edge = tail.node("Equal", edge, edge)
@@ -178,7 +180,7 @@ def _groups(tail: Tail, top: str, k: int) -> tuple[str, str]:
     return borders(begins), borders(ends)
 
 
-def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: ScoreKind) -> str:
+def _randomised(tail: AppendedGraph, top: str, first: str, last: str, k: int, kind: ScoreKind) -> str:
     """The score at every position of the order, with the random share of its group, as in `scores.ranked`."""
     u, rank, penalty = _uniforms(tail), np.arange(1, k + 1), kind.parameters.get("penalty", 0.0)
     if kind.family == "saps":
@@ -198,18 +200,18 @@ def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: Score
     return tail.node("Add", shared, tail.node("Gather", tail.constant(beyond), last))
 
 
-def _round_probabilities(tail: Tail, top: str, k: int) -> str:
+def _round_probabilities(tail: AppendedGraph, top: str, k: int) -> str:
     """Probabilities rounded so that their sums are exact."""
     rounding = tail.constant(magic(k))
     return tail.node("Sub", tail.node("Add", top, rounding), rounding)
 
 
-def _uniforms(tail: Tail) -> str:
+def _uniforms(tail: AppendedGraph) -> str:
     """An input: one number in [0, 1] per record, as a column."""
     return tail.column(tail.input(UNIFORMS, TensorProto.DOUBLE))
 
 
-def _unusable(tail: Tail, p: Tensor) -> str:
+def _unusable(tail: AppendedGraph, p: Tensor) -> str:
     """The records with an entry that is not a probability, bool, shape (n, 1)."""
     ends = [tail.constant(end, p.dtype) for end in (0, 1)]
     inside = tail.node("And", tail.node("GreaterOrEqual", p.name, ends[0]), tail.node("LessOrEqual", p.name, ends[1]))
@@ -219,7 +221,7 @@ def _unusable(tail: Tail, p: Tensor) -> str:
 
 
 def append_intervals(
-    tail: Tail, centers: tuple[str, str], scale: str | None, below: Limits | None, above: Limits | None
+    tail: AppendedGraph, centers: tuple[str, str], scale: str | None, below: Limits | None, above: Limits | None
 ) -> None:
     """Append the outputs `lower` and `upper`, float64, shape (n,).
 
@@ -240,12 +242,12 @@ def append_intervals(
         tail.output(name, tail.node("Where", usable, end, tail.constant(no_end)), TensorProto.DOUBLE)
 
 
-def _is_finite(tail: Tail, tensor: str) -> str:
+def _is_finite(tail: AppendedGraph, tensor: str) -> str:
     """Whether numbers are finite; false for NaN."""
     return tail.node("LessOrEqual", tensor, tail.constant(_LARGEST))
 
 
-def _reach(tail: Tail, limits: Limits, scale: str | None) -> str:
+def _reach(tail: AppendedGraph, limits: Limits, scale: str | None) -> str:
     with np.errstate(over="ignore"):
         reach = limits.tensor(tail, lambda threshold: np.nextafter(threshold, np.inf), "float64", column=False)
     if scale is None:

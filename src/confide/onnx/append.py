@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.onnx.answers import DIFFICULTY, GROUPS, UNIFORMS, Limits, append_intervals, append_sets
-from confide.onnx.graph import OWN, Tail, Tensor, maker_of, names_of, opset_of, refuse_unless_model
+from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, opset_of, refuse_unless_model
 from confide.releases import (
     FALSE_NEGATIVES,
     UNNAMED,
@@ -20,7 +20,7 @@ from confide.releases import (
     classes_of,
     facts_of,
     names_for,
-    warn_of,
+    warn_about,
 )
 from confide.scores import ScoreKind, score_kind
 from confide.support import Classes, Level, column_order, exact_level, parse_object
@@ -106,7 +106,7 @@ def append(
     if isinstance(calibration, Release):
         _refuse_other_labels(copy, classes_of(calibration) if classes is None else tuple(classes))
     appended = _appended(copy, calibration, options)
-    warn_of(calibration)
+    warn_about(calibration)
     return appended
 
 
@@ -152,7 +152,7 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
     output_names = options["output"]
     pair = [Tensor.of(model, name) for name in output_names] if isinstance(output_names, list) else []
     main = pair[0] if pair else Tensor.of(model, output_names)
-    tail = Tail(opset_of(model), main.shape[0] if main.shape else None)
+    tail = AppendedGraph(opset_of(model), main.shape[0] if main.shape else None)
     words = facts_of(release) | {name: facts_of(chosen)[name] for name in ("alpha", "promise")}
     if kind.task == "classification":
         _refuse_given("difficulty", options["difficulty"], "classes")
@@ -182,7 +182,7 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
 
 def _append_sets(
     model: onnx.ModelProto,
-    tail: Tail,
+    tail: AppendedGraph,
     p: Tensor,
     release: Release,
     kind: ScoreKind,
@@ -250,7 +250,7 @@ def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
 
 def _append_intervals(
     model: onnx.ModelProto,
-    tail: Tail,
+    tail: AppendedGraph,
     main: Tensor,
     pair: list[Tensor],
     release: Release,
@@ -281,7 +281,7 @@ def _append_intervals(
     append_intervals(tail, centers, scale, *one_sided.get(kind.family or "", (limits, limits)))
 
 
-def _quantiles(tail: Tail, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
+def _quantiles(tail: AppendedGraph, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
     """Lower and upper quantiles, float64, shape (n,) each."""
     if pair:
         low, high = (_vector(tail, tensor) for tensor in pair)
@@ -298,7 +298,7 @@ def _quantiles(tail: Tail, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
     return low, high
 
 
-def _vector(tail: Tail, one: Tensor) -> str:
+def _vector(tail: AppendedGraph, one: Tensor) -> str:
     """One number per record, float64, shape (n,)."""
     if len(one.shape) not in (1, 2) or (len(one.shape) == 2 and one.shape[1] != 1):
         raise InputError(

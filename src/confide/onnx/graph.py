@@ -80,7 +80,7 @@ def _dimension(dim: Any) -> int | str | None:
 
 
 @dataclass
-class Tail:
+class AppendedGraph:
     """The appended part of a graph: nodes, constants, inputs and outputs, for an opset."""
 
     opset: int

@@ -16,8 +16,8 @@ from confide.planning.combinations import (
     COMBINATIONS,
     CONCENTRATED,
     TOGETHER,
-    refuse_combinations,
-    refuse_halves,
+    check_combinations,
+    check_together,
     unusual,
 )
 from confide.planning.expected import (

@@ -185,12 +185,12 @@ def total_rise(m: int, rivals: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def rivals_for(m: int, rise: float) -> float:
+def competitor_ratio_for(m: int, rise: float) -> float:
     """The smallest G whose slowest weights rise by at most `rise` in total over m candidates.
 
     Examples
     --------
-    >>> round(rivals_for(1000, 20.0)), rivals_for(1000, 0.0)
+    >>> round(competitor_ratio_for(1000, 20.0)), competitor_ratio_for(1000, 0.0)
     (47, 999.0)
     """
     low, high = _LEAST, max(m - 1.0, _LEAST)
@@ -209,7 +209,7 @@ def flat_for(m: int, rise: float) -> Fraction:
     >>> flat_for(1000, 0.0), flat_for(1000, 20.0), float(flat_for(13, 3.0))
     (Fraction(0, 1), Fraction(385, 8), 3.625)
     """
-    rivals = rivals_for(m, rise)
+    rivals = competitor_ratio_for(m, rise)
     flat = math.floor(rivals) + 1
     if rise <= 0 or flat >= m:
         return Fraction(0)
@@ -226,7 +226,7 @@ SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360,
 COUNTED_SIZES = (*SIZES, 7680, 15360, 30720, 61440)
 """The possible numbers of candidates of a design for a noisy number of records."""
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
-"""At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `desert_crossed`)."""
+"""At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`)."""
 LEFTS = tuple(range(4, 16))
 
 _MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
@@ -268,7 +268,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class ChoiceInputs:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
     If records have different weights (`weighted`), n is a number of records of the largest weight. If `counted`, n is
@@ -299,7 +299,7 @@ class Circumstances:
         """The factor on the weights of laws with an empty candidate range."""
         return _GAPS_COUNTED if self.counted else 1.0
 
-    def scaled(self) -> "Circumstances":
+    def scaled(self) -> "ChoiceInputs":
         """Equivalent inputs with a privacy loss of at least 1 and a round n: only n epsilon matters, and smoothly."""
         epsilon = max(self.epsilon, 1.0)
         n = self.n * self.epsilon / epsilon
@@ -316,7 +316,7 @@ class Circumstances:
 
 def choose(
     of: Candidates | Spread,
-    circumstances: Circumstances,
+    circumstances: ChoiceInputs,
     left: float | None = None,
     rise: float | None = None,
 ) -> Choice:
@@ -326,7 +326,7 @@ def choose(
 
     Examples
     --------
-    >>> terms = Circumstances(1000, Fraction(9, 10), 1.0, "replace_one", None, "exponential")
+    >>> terms = ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None, "exponential")
     >>> made = choose(Spread("probability"), terms)
     >>> made.left < 14 and made.rise > 5
     True
@@ -336,7 +336,7 @@ def choose(
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
-def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, rise: float | None) -> Choice:
+def _chosen(of: Candidates | Spread, terms: ChoiceInputs, left: float | None, rise: float | None) -> Choice:
     """The choice for scaled inputs, which many requests have in common."""
     sizes = terms.sizes if isinstance(of, Spread) else (of.size,)
     lefts = LEFTS if left is None else (left,)
@@ -355,15 +355,13 @@ def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, r
     return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
 
 
-def mean_price(
-    laws: ReferenceLaws, terms: Circumstances, left: float, rise: float, *, exactly_n: bool = False
-) -> float:
+def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, *, exactly_n: bool = False) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks.
 
     A secret n may be smaller than the planned one, unless `exactly_n` is true.
     """
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
-    rivals, flat = rivals_for(m, rise), float(flat_for(m, rise))
+    rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
     sizes = ((float(terms.n), 1.0), (terms.n / terms.fewer, _FEWER_WEIGHT))
@@ -403,7 +401,7 @@ def answer_law(
     return law
 
 
-def desert_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:
+def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:
     """The number of ranks beyond the non-private one within which an empty candidate range is likely to be crossed.
 
     The range, candidates between which no score lies, contains the `share` of the list. The non-private rank is
@@ -412,7 +410,7 @@ def desert_crossed(rise: float, rivals: float, shift: float, slope_right: float,
 
     Examples
     --------
-    >>> round(desert_crossed(16.0, 28.0, 3.4, 0.55))
+    >>> round(gap_crossed(16.0, 28.0, 3.4, 0.55))
     39
     """
     return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
@@ -420,7 +418,7 @@ def desert_crossed(rise: float, rivals: float, shift: float, slope_right: float,
 
 def _first(
     of: Candidates | Spread,
-    terms: Circumstances,
+    terms: ChoiceInputs,
     sizes: tuple[int, ...],
     rises: tuple[float, ...],
     lefts: tuple[float, ...],
@@ -463,7 +461,7 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
 
 
 @lru_cache(maxsize=4096)
-def _target(n: float, terms: Circumstances, slopes: tuple[float, float], rivals: float) -> float:
+def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
     """The approximate target rank for n records; the exact one of the certificate is computed after the choice."""
     level, slope = float(terms.level), slopes[0]
     if terms.weighted:

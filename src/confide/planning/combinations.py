@@ -52,12 +52,12 @@ class Combination:
     others: tuple[str, ...]
     because: str
     allowed: tuple[Any, ...] = ()
-    said: str = ""
+    requirement: str = ""
 
     @property
     def must(self) -> str:
         """The requirement on the others, in words."""
-        return self.said or " or ".join(map(repr, self.allowed)) or "left out"
+        return self.requirement or " or ".join(map(repr, self.allowed)) or "left out"
 
     def as_row(self) -> str:
         """The rule as a row of the table in the documentation."""
@@ -151,7 +151,7 @@ TOGETHER = (
 """Arguments that must be given together or not at all, and their meaning."""
 
 
-def refuse_combinations(asked: Mapping[str, Any]) -> None:
+def check_combinations(asked: Mapping[str, Any]) -> None:
     """Reject arguments that exclude each other.
 
     Raises
@@ -161,7 +161,7 @@ def refuse_combinations(asked: Mapping[str, Any]) -> None:
 
     Examples
     --------
-    >>> refuse_combinations({"delta": 0.1, "shift": 3.0})
+    >>> check_combinations({"delta": 0.1, "shift": 3.0})
     Traceback (most recent call last):
         ...
     confide.errors.InputError: shift: must be left out with delta: a training-conditional target is computed
@@ -175,12 +175,12 @@ def refuse_combinations(asked: Mapping[str, Any]) -> None:
             raise InputError(name, f"must be left out {why}")
 
 
-def refuse_halves(**given: object) -> None:
+def check_together(**given: object) -> None:
     """Raise an error if only one of two arguments is given that belong together; arguments not named are ignored.
 
     Examples
     --------
-    >>> refuse_halves(by="ward", groups=None)
+    >>> check_together(by="ward", groups=None)
     Traceback (most recent call last):
         ...
     confide.errors.InputError: by: by and groups must be given together: a column, and the public list of its values

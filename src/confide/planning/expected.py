@@ -17,7 +17,7 @@ from confide.errors import InputError
 from confide.mechanisms import Slopes
 from confide.planning.choice import Choice, ReferenceLaws, answer_law, law_of, mean_price, suggested_laws
 from confide.planning.terms import Terms
-from confide.scores import named_by, score_kind
+from confide.scores import name_of_scores, score_kind
 from confide.support import MOST_RECORDS
 
 # The answer of a mechanism for typical scores: the law of its choice if counts equal their expectations.
@@ -206,7 +206,7 @@ class Pilot:
     def of(cls, given: Any, score: str) -> "Pilot":
         """Make a sample from a `Pilot`, or from scores of the plan's score."""
         pilot = given if isinstance(given, cls) else cls(given)
-        name, _ = named_by(pilot.scores, pilot.score or score, None)
+        name, _ = name_of_scores(pilot.scores, pilot.score or score, None)
         ScoreHistogram.from_scores(pilot.scores, Candidates.unit(1), name)  # rejects values outside the score's range
         return replace(pilot, score=name)
 

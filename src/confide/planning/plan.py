@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confide.candidates import AnyCandidates
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement, Slopes, certify, privacy_statement
-from confide.planning.choice import desert_crossed, law_of
+from confide.planning.choice import gap_crossed, law_of
 from confide.planning.combinations import unusual
 from confide.planning.expected import (
     OnPilot,
@@ -32,7 +32,15 @@ from confide.planning.expected import (
 from confide.planning.population import ClassShift, shifted_population
 from confide.planning.terms import CHOICES, Choices, Terms, slopes_for_request
 from confide.scores import score_kind
-from confide.support import MOST_RECORDS, Described, Level, Section, decimal_text, positive_integer, refuse_unknown
+from confide.support import (
+    MOST_RECORDS,
+    Described,
+    Level,
+    Section,
+    check_unknown_arguments,
+    decimal_text,
+    positive_integer,
+)
 
 UNLIKELY = 0.01
 """A plan calls an answer beyond all scores unlikely if its probability is at most this."""
@@ -79,19 +87,19 @@ class Plan(Described):
         return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector, r.size_scale)
 
     @property
-    def counted(self) -> int:
+    def effective_n(self) -> int:
         """The n of all ranks: the number of records; with weights, about their total weight over the largest one."""
         return self.n if self.request.population is None else max(1, round(self.request.heaviest_among(self.n)))
 
     @property
     def target_rank(self) -> float:
         """The target rank of the mechanism with n records; a rank above `counted` stands for +inf."""
-        return float(self.mechanism.target(self.counted)) if self.mechanism else math.inf
+        return float(self.mechanism.target(self.effective_n)) if self.mechanism else math.inf
 
     @property
     def nonprivate_rank(self) -> int:
         """ceil((n+1)(1-alpha)), the rank of split conformal prediction without privacy; n is `counted`."""
-        return math.ceil(self.request.level * (self.counted + 1))
+        return math.ceil(self.request.level * (self.effective_n + 1))
 
     @property
     def typical_scores(self) -> str:
@@ -111,7 +119,7 @@ class Plan(Described):
     @property
     def expected_excess(self) -> float:
         """Expected ranks above (n+1)(1-alpha) for typical scores: the cost of privacy, in records."""
-        return (self.expected_coverage - float(self.request.level)) * (self.counted + 1)
+        return (self.expected_coverage - float(self.request.level)) * (self.effective_n + 1)
 
     @property
     def unit_of_cost(self) -> str:
@@ -133,7 +141,7 @@ class Plan(Described):
         return min(1.0, float(self._answer() @ none_above))
 
     @property
-    def desert(self) -> float:
+    def gap(self) -> float:
         """The number of ranks after `nonprivate_rank` within which an empty candidate range is likely to be crossed.
 
         The range holds half of the candidates. If it begins within this many ranks, the answer tends to lie beyond it,
@@ -141,19 +149,19 @@ class Plan(Described):
         """
         if self.mechanism is None:
             return math.inf
-        shift = self.target_rank - float(self.request.level * (self.counted + 1))
+        shift = self.target_rank - float(self.request.level * (self.effective_n + 1))
         rivals, rise = self.mechanism.rivals(self.request.m), self.mechanism.total_rise
-        return desert_crossed(rise, rivals, shift, self.mechanism.slope_right, share=0.5)
+        return gap_crossed(rise, rivals, shift, self.mechanism.slope_right, share=0.5)
 
     @property
     def coverage_at_most(self) -> float:
         """Upper bound on mean coverage of continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4)."""
-        return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.counted, self.request.m)
+        return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.effective_n, self.request.m)
 
     @property
     def on_pilot(self) -> OnPilot | None:
         """Set sizes or widths, with those without privacy, if scores are as in the pilot sample; None without one."""
-        return None if self.pilot is None else on_pilot(self.pilot, self.mechanism, self.request, self.counted)
+        return None if self.pilot is None else on_pilot(self.pilot, self.mechanism, self.request, self.effective_n)
 
     @property
     def records_needed(self) -> int:
@@ -185,7 +193,7 @@ class Plan(Described):
         return too_few, *notes
 
     def _section(self) -> Section:
-        r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.counted
+        r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.effective_n
         with_n = [
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
@@ -196,9 +204,9 @@ class Plan(Described):
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
         ]  # fmt: skip
         if r.population is not None:
-            with_n[-1] = ("their weight", f"that of about {self.counted} of the largest weight, which ranks are of")
+            with_n[-1] = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
         if self.mechanism is not None:
-            near = f"within {self.desert:.0f} ranks of the non-private one"
+            near = f"within {self.gap:.0f} ranks of the non-private one"
             with_n.append(
                 ("gaps in the scores", f"a draw may cross one, half of the candidates wide, that starts {near}")
             )
@@ -230,12 +238,14 @@ class Plan(Described):
     def _answer(self) -> NDArray[np.float64]:
         """The law of the answer for typical scores; shape (m,)."""
         assert self.mechanism is not None
-        return typical_answer(self.mechanism, self.request.candidates, self.counted)
+        return typical_answer(self.mechanism, self.request.candidates, self.effective_n)
 
     def _rank(self) -> str:
         if math.isinf(self.target_rank):
             return "none suffices: the answer is +inf, without reading the data"
-        beyond = ", above the number of records: +inf is the likely answer" if self.target_rank > self.counted else ""
+        beyond = (
+            ", above the number of records: +inf is the likely answer" if self.target_rank > self.effective_n else ""
+        )
         return f"{self.target_rank:.2f}{beyond}"
 
     def _brief(self) -> str:
@@ -298,8 +308,11 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (903.5, 901)
     """
-    refuse_unknown("plan", choices, set(CHOICES) - {"mechanism"})
-    law, population = score_kind(score).asked(candidates, unit), shifted_population(class_weights, weight_bound)
+    check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
+    law, population = (
+        score_kind(score).choose_candidates(candidates, unit),
+        shifted_population(class_weights, weight_bound),
+    )
     result = make_plan(Terms.of(alpha, law, n, epsilon=epsilon, population=population, **choices), n)
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
 
@@ -346,5 +359,5 @@ def make_plan(request: Terms, n: int) -> Plan:
     n = positive_integer("n", n, most=MOST_RECORDS)
     if request.size_scale is not None:
         law = law_of(request.candidates) if request.candidates.recipe["kind"] == "spread" else None
-        request = request.designed_for(n).over(law or request.candidates, None)
+        request = request.designed_for(n).with_candidates(law or request.candidates, None)
     return Plan(request, slopes_for_request(request), n)

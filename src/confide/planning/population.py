@@ -24,7 +24,7 @@ from confide.support import (
     check_names,
     fraction_of,
     positive_number,
-    refuse_marked,
+    raise_for_rows,
     shapes,
 )
 
@@ -228,7 +228,7 @@ class RecordWeights:
         """Validate weights of shape (n,) and return them as integers; errors contain a count and a first position."""
         array = np.asarray(weights, dtype=np.float64)
         invalid = ~((array >= 0) & (array <= self.bound))
-        refuse_marked(name, invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
+        raise_for_rows(name, invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
         return np.floor(array * self.scale + 0.5).astype(np.int64)
 
     def fields(self) -> dict[str, Any]:

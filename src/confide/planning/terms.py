@@ -51,8 +51,8 @@ from confide.mechanisms import (
     slopes_for,
     split_conformal_for,
 )
-from confide.planning.choice import PARTS, Choice, Circumstances, choose
-from confide.planning.combinations import CONCENTRATED, refuse_combinations
+from confide.planning.choice import PARTS, Choice, ChoiceInputs, choose
+from confide.planning.combinations import CONCENTRATED, check_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
 from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
 from confide.support import (
@@ -68,10 +68,10 @@ from confide.support import (
     float_above,
     float_below,
     listening,
+    log_event,
     one_of,
     positive_integer,
     privacy_loss,
-    tell,
 )
 
 _OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
@@ -185,12 +185,12 @@ class Terms:
         return _choice(candidates, self.circumstances, self.slopes, self.rise)
 
     @cached_property
-    def circumstances(self) -> Circumstances:
+    def circumstances(self) -> ChoiceInputs:
         """The inputs of the choice of candidates, slopes and rise; a secret n is guessed."""
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
         counted = self.size_scale is not None
-        return Circumstances(
+        return ChoiceInputs(
             n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted
         )
 
@@ -293,15 +293,15 @@ class Terms:
         >>> Terms.of(0.1, 100, epsilon=1.0).level
         Fraction(9, 10)
         """
-        refuse_combinations({**choices, "epsilon": epsilon, "population": population})
+        check_combinations({**choices, "epsilon": epsilon, "population": population})
         listed = not isinstance(candidates, Spread)
-        made = cls.unsettled(alpha, epsilon, population, listed=listed, **choices)
+        made = cls.partial(alpha, epsilon, population, listed=listed, **choices)
         if made.size_scale is not None:
             made = made.designed_for(positive_integer("n", n, most=MOST_RECORDS))
-        return made.over(candidates, n)
+        return made.with_candidates(candidates, n)
 
     @classmethod
-    def unsettled(
+    def partial(
         cls,
         alpha: Level,
         epsilon: float | None = None,
@@ -360,7 +360,7 @@ class Terms:
             raise _too_little(loss.records, f"rho={terms.rho:g}", "rho")
         return terms
 
-    def over(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
+    def with_candidates(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
         """The same terms over other candidates, for another public number of records."""
         public_n = positive_integer("n", n, most=MOST_RECORDS) if self.public_n else None
         listed = candidates if isinstance(candidates, Candidates | Spread) else _even(candidates)
@@ -471,7 +471,7 @@ _NO_LIST = Candidates.unit(1)
 
 
 def _choice(
-    of: Candidates | Spread, circumstances: Circumstances, slopes: tuple[int, int] | None, rise: float | None
+    of: Candidates | Spread, circumstances: ChoiceInputs, slopes: tuple[int, int] | None, rise: float | None
 ) -> Choice:
     return choose(of, circumstances, None if slopes is None else PARTS * slopes[0] / sum(slopes), rise)
 
@@ -529,7 +529,7 @@ def slopes_for_request(request: Terms) -> Slopes | None:
     begin = time.perf_counter()
     mechanism = _slopes(request)
     if listening("planning", DEBUG):
-        tell(
+        log_event(
             "planning",
             "plan searched",
             DEBUG,

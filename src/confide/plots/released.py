@@ -129,13 +129,13 @@ def _price(plan: Plan, of: str) -> float:
 
 def _plain(plan: Plan, of: str) -> float:
     """Value without privacy; NaN, which is not drawn, for too few records."""
-    serves = plan.nonprivate_rank <= plan.counted
+    serves = plan.nonprivate_rank <= plan.effective_n
     if of == "size":
         found = plan.on_pilot
         assert found is not None
         return math.nan if found.plain_size is None else found.plain_size
-    coverage = min(1.0, plan.nonprivate_rank / (plan.counted + 1)) if serves else 1.0
-    return coverage if of == "coverage" else (coverage - float(plan.request.level)) * (plan.counted + 1)
+    coverage = min(1.0, plan.nonprivate_rank / (plan.effective_n + 1)) if serves else 1.0
+    return coverage if of == "coverage" else (coverage - float(plan.request.level)) * (plan.effective_n + 1)
 
 
 def _between(first: str, last: str, share: float) -> str:
@@ -174,16 +174,16 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
     made = [releases] if isinstance(releases, Release) else list(releases)
     if not made or not all(isinstance(one, Release) for one in made):
         raise InputTypeError("releases", "must be a release with thresholds, or a sequence of them")
-    first, names = made[0], list(made[0].named)
-    if any(list(one.named) != names for one in made):
+    first, names = made[0], list(made[0].by_name)
+    if any(list(one.by_name) != names for one in made):
         raise InputError("releases", "must all have the same parts")
     line = predecessors_of(first)
     dates = [*(one.date for one in line), *(one.first.about.get("date") for one in made)]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
     values = {}
     for name in names[:_MOST_LINES]:
-        earlier = first.named[name].predecessors
-        values[name] = [*(one.threshold for one in earlier), *(one.named[name].threshold for one in made)]
+        earlier = first.by_name[name].predecessors
+        values[name] = [*(one.threshold for one in earlier), *(one.by_name[name].threshold for one in made)]
     axes, x = axes_of(ax), range(len(called))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]

@@ -16,13 +16,13 @@ from confide.releases import documents, forms
 from confide.releases.calibration import (
     FORMS,
     Calibration,
+    Metadata,
     Release,
-    Words,
     about_of,
     as_release,
     classes_of,
-    everything,
     load_release,
+    meaning_of_infinity,
     names_for,
     parts_of,
 )
@@ -30,15 +30,15 @@ from confide.releases.documents import Document, load, register_kind
 from confide.releases.needed import candidates_of, most_needed, records_needed, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.remarks import (
-    Links,
+    LineageCheck,
     facts_of,
     is_warm,
-    links,
-    miss_if_reused,
+    miss_bound_for_reused_records,
     predecessors_of,
     remark,
     remarks,
-    warn_of,
+    verify_lineage,
+    warn_about,
     warn_of_choices,
 )
 from confide.releases.several import (
@@ -65,9 +65,9 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "Calibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "Links",
-    "NoisyLabelCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "links", "load",
-    "load_release", "records_needed", "remarks",
+    "Calibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "LineageCheck",
+    "NoisyLabelCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "load", "load_release",
+    "records_needed", "remarks", "verify_lineage",
 ]  # fmt: skip
 
 

@@ -28,7 +28,16 @@ from confide.releases.documents import Document, load
 from confide.releases.needed import needed_facts
 from confide.releases.words import Predecessor, check_about, check_predecessors, names_among
 from confide.scores import score_kind
-from confide.support import Classes, Level, Section, canonical, exact_level, order_of, positive_integer, public_classes
+from confide.support import (
+    Classes,
+    Level,
+    Section,
+    canonical_name,
+    exact_level,
+    order_of,
+    positive_integer,
+    public_classes,
+)
 
 Division: TypeAlias = Literal["loss", "level", "group", "class", "side"]
 """The type of keys of a release; with "loss" there is one threshold, which bounds the loss."""
@@ -99,7 +108,7 @@ class Release(Document):
         return next(iter(self.parts.values()))
 
     @property
-    def named(self) -> dict[str, "Calibration"]:
+    def by_name(self) -> dict[str, "Calibration"]:
         """The thresholds by a printable name; "" if there is one."""
         to_text = FORMS[self.by].told
         return {to_text(key): part for key, part in self.parts.items()}
@@ -115,14 +124,14 @@ class Release(Document):
         >>> confide.calibrate_groups(scores, ["a", "b"] * 2000, ["a", "b"], 0.1, 1.0).promises
         {'each group': 'coverage at least 0.9 on average over calibration data and new records, for every number ...'}
         """
-        return {name: str(part.guarantee) for name, part in self.named.items()}
+        return {name: str(part.guarantee) for name, part in self.by_name.items()}
 
     @property
     def disjoint(self) -> bool:
         """Whether each record has one of the thresholds: that of its group, or of the class in question."""
         return self.by in ("group", "class")
 
-    def asks_groups(self, *, sets: bool) -> bool:
+    def needs_groups(self, *, sets: bool) -> bool:
         """Whether the caller must give each record's group, or true class; for `sets` of classes the class is known."""
         return self.by == "group" or (self.by == "class" and not sets)
 
@@ -441,16 +450,16 @@ class Calibration(Release):
 def threshold_text(calibration: Calibration) -> str:
     """A threshold with twelve digits, or the meaning of +inf."""
     if math.isinf(calibration.threshold) and calibration.threshold > 0:
-        return f"+inf ({everything(calibration.score)})"
+        return f"+inf ({meaning_of_infinity(calibration.score)})"
     return f"{calibration.threshold:.12g}"
 
 
-def everything(score: str | None) -> str:
+def meaning_of_infinity(score: str | None) -> str:
     """The meaning of the threshold +inf for sets, intervals, or an unknown score.
 
     Examples
     --------
-    >>> everything("lac"), everything("cqr"), everything("my own")
+    >>> meaning_of_infinity("lac"), meaning_of_infinity("cqr"), meaning_of_infinity("my own")
     ('every label is in every set', 'every interval is the whole line', 'nothing is excluded')
     """
     task = score_kind(score).task
@@ -473,7 +482,7 @@ def parts_of(release: Any) -> dict[str, Calibration]:
     >>> list(parts_of(confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0)))
     ['alpha 0.2', 'alpha 0.1']
     """
-    return as_release(release).named
+    return as_release(release).by_name
 
 
 def as_release(release: Any) -> Release:
@@ -495,14 +504,14 @@ def load_release(path: str | Path) -> Release:
 
 
 @dataclass(frozen=True)
-class Words:
+class Metadata:
     """The public metadata of a release, validated before anything is charged; None keeps the value of a release.
 
     Examples
     --------
     >>> import confide, numpy as np
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> Words.stated(["cat", "dog"], {"model": "resnet"}).of(released).classes
+    >>> Metadata.stated(["cat", "dog"], {"model": "resnet"}).of(released).classes
     ('cat', 'dog')
     """
 
@@ -516,7 +525,7 @@ class Words:
         classes: Iterable[Any] | int | None,
         about: Mapping[str, str] | None,
         predecessors: Iterable[Predecessor] = (),
-    ) -> "Words":
+    ) -> "Metadata":
         """Validate metadata, and return them in the form that a release contains."""
         kept = None if classes is None else public_classes("classes", classes)
         return cls(kept, None if about is None else check_about(about), check_predecessors(predecessors) or None)
@@ -540,7 +549,7 @@ def classes_of(release: Release) -> Classes | None:
     """
     if release.by == "class":
         names = tuple(release.parts)
-        return len(names) if set(map(canonical, names)) == set(map(str, range(len(names)))) else names
+        return len(names) if set(map(canonical_name, names)) == set(map(str, range(len(names)))) else names
     return release.first.classes
 
 

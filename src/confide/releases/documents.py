@@ -22,7 +22,7 @@ from confide.support import (
     read_as,
     write_text,
 )
-from confide.support import Kind as FileKind
+from confide.support import FileKind as FileKind
 
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads

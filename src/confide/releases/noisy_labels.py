@@ -129,7 +129,7 @@ class LabelStatement(Described):
         return self.classes if isinstance(self.classes, int) else len(self.classes)
 
     @property
-    def truth(self) -> float:
+    def probability_unchanged(self) -> float:
         """The probability that a label is the true one."""
         return stay_probability(self.width, self.epsilon)
 
@@ -156,7 +156,8 @@ class LabelStatement(Described):
 
     def _section(self) -> Section:
         randomised = f"{self.n} labels, randomised among {class_list(self.classes)} with epsilon {self.epsilon:g}"
-        each = f"each is the true one with probability {self.truth:.6g}, and one of the others with the rest"
+        unchanged = f"{self.probability_unchanged:.6g}"
+        each = f"each is the true one with probability {unchanged}, and one of the others with the rest"
         kept = (("features and all other columns", "as they were, not protected"),)
         return Section("Statement on randomised labels", f"{randomised}\n{each}", kept)
 

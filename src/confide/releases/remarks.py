@@ -15,12 +15,12 @@ import numpy as np
 from confide.candidates import Candidates, plausible_thresholds
 from confide.errors import CoverageWarning
 from confide.planning import unusual
-from confide.releases.calibration import Calibration, Release, as_release, everything
+from confide.releases.calibration import Calibration, Release, as_release, meaning_of_infinity
 from confide.releases.documents import Document
 from confide.releases.needed import records_needed, records_needed_if_public
 from confide.releases.words import Predecessor, check_about
 from confide.scores import score_kind
-from confide.support import decimal_text, outside
+from confide.support import caller_stacklevel, decimal_text
 
 _UNIT = "state a public typical size of the scores (unit=, --unit)"
 _MORE = "take more, or a larger epsilon or alpha"
@@ -49,14 +49,14 @@ def remarks(release: Release) -> tuple[str, ...]:
     ()
     """
     groups: dict[tuple[str, str], list[str]] = {}
-    names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.named)
+    names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
     for name, part in zip(names, release.parts.values(), strict=True):
         if remark := _remark(part, grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
     return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
 
-def warn_of(release: Release) -> None:
+def warn_about(release: Release) -> None:
     """Warn of the same when a release is applied, at every call; a release is examined once.
 
     Examples
@@ -64,7 +64,7 @@ def warn_of(release: Release) -> None:
     >>> import confide, warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn_of(confide.calibrate([0.5] * 20, 0.1, mechanism="none"))
+    ...     warn_about(confide.calibrate([0.5] * 20, 0.1, mechanism="none"))
     >>> caught
     []
     """
@@ -72,7 +72,7 @@ def warn_of(release: Release) -> None:
     if _KEPT not in kept:
         kept[_KEPT] = remarks(release)
     for note in kept[_KEPT]:
-        warnings.warn(note, CoverageWarning, stacklevel=outside())
+        warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
 
 
 def warn_of_choices(release: Release) -> None:
@@ -90,7 +90,7 @@ def warn_of_choices(release: Release) -> None:
     failures = [part.guarantee.delta or 0.0 for part in release.parts.values()]
     delta = sum(failures) if release.by in ("level", "side") else max(failures)
     for note in unusual(None if release.bounded else min(release.levels), delta or None):
-        warnings.warn(note, CoverageWarning, stacklevel=outside())
+        warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
 
 
 def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:
@@ -113,7 +113,7 @@ def _remark(
 ) -> tuple[str, str] | None:
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
     if math.isinf(c.threshold) and c.threshold > 0:
-        return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
+        return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
     low, high = plausible_thresholds(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
@@ -280,12 +280,12 @@ def _promise(release: Release) -> str:
 
 
 @dataclass(frozen=True)
-class Links:
+class LineageCheck:
     """Statements about a chain: those that hold, and those that do not.
 
     Examples
     --------
-    >>> Links(("release 1 of the chain is the file you named, and its figures match",), ()).holds
+    >>> LineageCheck(("release 1 of the chain is the file you named, and its figures match",), ()).holds
     True
     """
 
@@ -313,7 +313,7 @@ def predecessors_of(release: Document) -> tuple[Predecessor, ...]:
     return release.first.predecessors if isinstance(release, Release) else ()
 
 
-def links(release: Document, earlier: Sequence[Document]) -> Links:
+def verify_lineage(release: Document, earlier: Sequence[Document]) -> LineageCheck:
     """Compare a release with earlier ones, which must be among its predecessors and match its statements about them.
 
     Examples
@@ -322,7 +322,7 @@ def links(release: Document, earlier: Sequence[Document]) -> Links:
     >>> rng = np.random.default_rng(0)
     >>> first, other = (confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac") for _ in range(2))
     >>> second = confide.recalibrate(first, rng.random(2000))
-    >>> links(second, [first]).holds, links(second, [other]).holds
+    >>> verify_lineage(second, [first]).holds, verify_lineage(second, [other]).holds
     (True, False)
     """
     line = predecessors_of(release)
@@ -340,7 +340,7 @@ def links(release: Document, earlier: Sequence[Document]) -> Links:
             confirmed.append(f"release {place + 1} of the chain is the file you named, and its figures match")
     if missing := [str(place + 1) for place in range(len(line)) if place not in seen]:
         confirmed.append(f"not compared: release {', '.join(missing)} of the chain")
-    return Links(tuple(confirmed), tuple(refuted))
+    return LineageCheck(tuple(confirmed), tuple(refuted))
 
 
 def _differing(release: Document, one: Document, place: int) -> str | None:
@@ -365,7 +365,7 @@ def _differing(release: Document, one: Document, place: int) -> str | None:
     return None
 
 
-def miss_if_reused(calibration: Calibration) -> float | None:
+def miss_bound_for_reused_records(calibration: Calibration) -> float | None:
     """A bound on the probability of a miss if its records may have been in every earlier release of its chain.
 
     1 minus the coverage if its candidates do not depend on the earlier thresholds, and always for new records. Else, by
@@ -377,7 +377,7 @@ def miss_if_reused(calibration: Calibration) -> float | None:
     --------
     >>> import confide, numpy as np
     >>> first = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 0.5, score="lac")
-    >>> miss_if_reused(first) == 1 - first.coverage
+    >>> miss_bound_for_reused_records(first) == 1 - first.coverage
     True
     """
     missed = 1 - calibration.coverage

@@ -16,7 +16,7 @@ import numpy as np
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, parallel_composition, sequential_composition
 from confide.releases.calibration import Calibration, Release, threshold_text
-from confide.releases.words import same_line
+from confide.releases.words import same_lineage
 from confide.support import Level, Name, Section, places, positive_number
 
 
@@ -230,7 +230,7 @@ def _thresholds(parts: Iterable[Calibration]) -> str:
 
 
 def _refuse_other_lines(parts: list[Calibration]) -> None:
-    if not same_line(part.predecessors for part in parts):
+    if not same_lineage(part.predecessors for part in parts):
         raise InputError("parts", "must renew the same releases")
 
 

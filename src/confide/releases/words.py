@@ -7,7 +7,7 @@ so that a reader with the file can check it (`links`), and its result, so that t
 files. The costs of the releases add up (docs/theory-after-release.md).
 
 Candidates around the threshold of the last predecessor are public for new records. They are not for records of which
-some were in an earlier release of the chain; then the guarantee is weaker (`miss_if_reused`).
+some were in an earlier release of the chain; then the guarantee is weaker (`miss_bound_for_reused_records`).
 """
 
 import math
@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import Classes, canonical, only_count, order_of, public_classes, shapes
+from confide.support import Classes, canonical_name, is_numbering, order_of, public_classes, shapes
 
 ABOUT = {
     "model": "Model",
@@ -138,7 +138,7 @@ def check_predecessors(predecessors: Iterable[Predecessor]) -> tuple[Predecessor
     return line
 
 
-def same_line(lines: Iterable[Sequence[Predecessor]]) -> bool:
+def same_lineage(lines: Iterable[Sequence[Predecessor]]) -> bool:
     """Whether lineages consist of the same releases, as those of the parts of a release do; thresholds may differ."""
     return (
         len(
@@ -233,7 +233,7 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
     InputError
         As `names_for`.
     """
-    unnamed = names is None or only_count(list(map(_text, names)))
+    unnamed = names is None or is_numbering(list(map(_text, names)))
     if isinstance(known, int) or unnamed:
         count = known if isinstance(known, int) else len(known)
         if k != count:
@@ -258,7 +258,7 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
 
 
 def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
-    given, expected = {_text(name): name for name in names}, {canonical(name): name for name in known}
+    given, expected = {_text(name): name for name in names}, {canonical_name(name): name for name in known}
     missing: list[object] = [name for text, name in expected.items() if text not in given]
     unknown: list[object] = [name for text, name in given.items() if text not in expected]
     some = [(missing, "missing"), (unknown, "unknown")]
@@ -266,4 +266,4 @@ def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
 
 
 def _text(name: object) -> str:
-    return canonical(name) if isinstance(name, str | int) else repr(name)
+    return canonical_name(name) if isinstance(name, str | int) else repr(name)

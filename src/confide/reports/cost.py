@@ -97,7 +97,7 @@ def _ladder(
 def cost_facts(plan: Plan, noun: str = "set") -> Facts:
     """Facts about the cost of privacy in a plan."""
     over = ", above n: +∞ is the likely result" if plan.target_rank > plan.n else ""
-    serves = plan.nonprivate_rank <= plan.counted
+    serves = plan.nonprivate_rank <= plan.effective_n
     rows = [
         ("Expected coverage", f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}"),
         ("Cost of privacy", f"{plan.expected_excess:.1f} more records covered than requested"),
@@ -107,9 +107,9 @@ def cost_facts(plan: Plan, noun: str = "set") -> Facts:
         ("Target rank", "not possible: the result is +∞" if math.isinf(plan.target_rank)
          else f"{plan.target_rank:.2f}{over}"),
         ("Rank without privacy", f"{plan.nonprivate_rank:,}" if serves else "+∞"),
-        ("Gaps in the scores", "a draw crosses every gap: the result is +∞" if math.isinf(plan.desert)
+        ("Gaps in the scores", "a draw crosses every gap: the result is +∞" if math.isinf(plan.gap)
          else "a draw may cross a gap of half of the candidates, if it begins within "
-         f"{round(plan.desert):,} ranks after the non-private rank"),
+         f"{round(plan.gap):,} ranks after the non-private rank"),
     ]  # fmt: skip
     if plan.pilot is not None:
         rows.append((f"Price in {noun}s", _on_pilot(plan)))
@@ -188,7 +188,7 @@ def _row(plan: Plan) -> tuple[str, ...]:
 
 
 def _plain(plan: Plan) -> float:
-    return min(1.0, plan.nonprivate_rank / (plan.counted + 1))
+    return min(1.0, plan.nonprivate_rank / (plan.effective_n + 1))
 
 
 def _figure(

@@ -18,7 +18,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from confide.support import Chart, Place, as_place, needs_extra, refuse_other_than_html, write_text
+from confide.support import Chart, FileLocation, as_place, needs_extra, refuse_other_than_html, write_text
 
 
 def percent(level: float) -> str:
@@ -110,7 +110,7 @@ class Page:
     title: str
     html: str
 
-    def save(self, path: str | Place, *, overwrite: bool = False) -> Place:
+    def save(self, path: str | FileLocation, *, overwrite: bool = False) -> FileLocation:
         """Write the page to a file, atomically, and return its path.
 
         Raises

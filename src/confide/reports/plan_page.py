@@ -108,7 +108,7 @@ def _rows(plan: Plan) -> Rows:
     m, r = plan.mechanism, plan.request
     if m is None:
         return (("Mechanism", "none, because the records are too few: the result is +∞, without using the data"),)
-    over = "" if plan.target_rank <= plan.counted else ", above n: +∞ is the likely result"
+    over = "" if plan.target_rank <= plan.effective_n else ", above n: +∞ is the likely result"
     rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
         *slopes_rows(m, r.m),

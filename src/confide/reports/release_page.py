@@ -15,7 +15,7 @@ from confide.releases import (
     NoisyLabelCalibration,
     Release,
     candidates_of,
-    everything,
+    meaning_of_infinity,
     parts_of,
     remarks,
 )
@@ -85,7 +85,7 @@ def release_page(
         bare = bare.with_shortfall(release)
     evaluated = private or bare
     short = {} if evaluated is None else evaluated.shortfalls
-    broken = any(one.broken for one in short.values())
+    broken = any(one.is_broken for one in short.values())
     federation = silos(release, answers, silo_reports)
     chosen = _plan(first, _guessed(release))
     secret = chosen.request.neighbors == "add_remove"
@@ -114,7 +114,7 @@ def release_page(
         "several": len(parts) > 1,
         "privacy": protection(release.privacy),
         "infinite": all(math.isinf(part.threshold) for part in parts.values()),
-        "everything": everything(first.score).capitalize(),
+        "everything": meaning_of_infinity(first.score).capitalize(),
         "remarks": [f"{note[0].upper()}{note[1:]}." for note in remarks(release)],
         "rule": rule(release),
         "noun": noun(release),

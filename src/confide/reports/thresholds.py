@@ -16,9 +16,9 @@ from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
     Release,
-    everything,
     is_warm,
-    miss_if_reused,
+    meaning_of_infinity,
+    miss_bound_for_reused_records,
     parts_of,
     predecessors_of,
 )
@@ -65,7 +65,7 @@ def _rule(calibration: Calibration) -> str:
     kind, t = score_kind(calibration.score), calibration.threshold
     family, part = kind.family, ", of the last one a random part," if kind.randomised else ""
     if math.isinf(t):
-        return f"The threshold is +∞: {everything(calibration.score)}."
+        return f"The threshold is +∞: {meaning_of_infinity(calibration.score)}."
     at = number(t)
     sentences = {
         "lac": f"A label is in the set if the model gives it a probability of at least {number(1 - t)}.",
@@ -98,7 +98,7 @@ def _rule(calibration: Calibration) -> str:
 
 def worked_example(release: Release) -> WorkedExample | None:
     """Example for a release; None for scores that only another program can compute."""
-    name, chosen = list(release.named.items())[-1 if release.by == "level" else 0]
+    name, chosen = list(release.by_name.items())[-1 if release.by == "level" else 0]
     if release.bounded is not None:
         if release.bounded[0] != FALSE_NEGATIVES:
             return None
@@ -224,7 +224,7 @@ def lineage(release: Release) -> dict[str, Any] | None:
 
 def _left(warm: list[Calibration]) -> str | None:
     """Guaranteed coverage of records that were in all releases of the chain; None if there is no guarantee."""
-    missed = [miss_if_reused(part) for part in warm]
+    missed = [miss_bound_for_reused_records(part) for part in warm]
     if not missed or None in missed:
         return None
     return percent(math.floor(1000 * (1 - max(one for one in missed if one is not None))) / 1000)

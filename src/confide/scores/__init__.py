@@ -13,7 +13,7 @@ from confide.scores.classification import (
     smallest_probability,
     top_k_score,
 )
-from confide.scores.kinds import FAMILIES, NamedScores, ScoreKind, named_by, score_kind, score_name
+from confide.scores.kinds import FAMILIES, NamedScores, ScoreKind, name_of_scores, score_kind, score_name
 from confide.scores.ranked import magic
 from confide.scores.regression import (
     absolute_residual_score,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import (
     ELEMENTS,
     FLOATS,
-    Sound,
+    AllValid,
     Uniforms,
     as_float_rows,
     as_labels,
@@ -40,7 +40,7 @@ from confide.scores.ranked import (
     RankRule,
     all_class_margins,
     all_class_scores,
-    left_out,
+    largest_excluded,
     true_class_margin,
     true_class_scores,
 )
@@ -155,7 +155,7 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     rule = _rule(kind, p.shape[1])
     select = selected.worth_selecting(p.size)
     ranked_scores = selected.true_class_scores if select else true_class_scores
-    unit, sound = unit_check(p), Sound()
+    unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if not sound.see(unit(rows)):
@@ -176,7 +176,7 @@ def _tempered_scores(
     p: NDArray[Any], y: NDArray[np.int64], kind: ScoreKind, temperature: float, shares: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """The scores of the same probabilities at a temperature."""
-    out, unit, sound = np.empty(len(p)), unit_check(p), Sound()
+    out, unit, sound = np.empty(len(p)), unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
@@ -191,7 +191,7 @@ def _tempered_scores(
 
 def _lac_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 - p_y; only the entries of the records' own classes are read."""
-    out, sound = np.empty(len(p)), Sound()
+    out, sound = np.empty(len(p)), AllValid()
     if p.dtype in FLOATS and worth_compiling(len(p)):
         gather = machine_code(loops.gather)
         in_blocks(lambda rows: sound.see(gather(p[rows], y[rows], out[rows])), len(p))
@@ -292,9 +292,9 @@ def _tempered_mask(
     shares: NDArray[np.float64] | None,
     per_class: bool,
     mask: NDArray[np.bool_],
-) -> Sound:
+) -> AllValid:
     """`mask` becomes the sets of the same probabilities at a temperature."""
-    unit, sound = unit_check(p), Sound()
+    unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
@@ -306,9 +306,9 @@ def _tempered_mask(
     return sound
 
 
-def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> Sound:
+def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
     """`mask` becomes p >= cut, and every entry is checked while its block is in the cache."""
-    sound = Sound()
+    sound = AllValid()
     if np.ndim(cut) == 0 and p.flags.c_contiguous and mask.flags.c_contiguous:
         p, mask = p.reshape(-1), mask.reshape(-1)
         if p.dtype == cut.dtype and worth_compiling(p.size):
@@ -333,9 +333,9 @@ def _ranked_mask(
     shares: NDArray[np.float64],
     one: bool,
     mask: NDArray[np.bool_],
-) -> Sound:
+) -> AllValid:
     """`mask` becomes score <= limit, where each record has one limit."""
-    unit, sound = unit_check(p), Sound()
+    unit, sound = unit_check(p), AllValid()
 
     def each(rows: slice) -> NDArray[np.float64]:
         return np.broadcast_to(limits[0], (rows.stop - rows.start,)) if one else limits[rows]
@@ -346,7 +346,7 @@ def _ranked_mask(
     def sort(rows: slice) -> None:
         if sound.see(unit(rows)):
             block = as_float_rows(p[rows])
-            np.greater(block, left_out(block, shares[rows], each(rows), rule)[:, None], out=mask[rows])
+            np.greater(block, largest_excluded(block, shares[rows], each(rows), rule)[:, None], out=mask[rows])
 
     if selected.worth_selecting(p.size):
         in_blocks(select, len(p), p.shape[1], selected.ELEMENTS)
@@ -362,9 +362,9 @@ def _mask_of_all(
     shares: NDArray[np.float64],
     per_class: bool,
     mask: NDArray[np.bool_],
-) -> Sound:
+) -> AllValid:
     """The mask, computed from the scores of all classes; `rule` is None for the margin score."""
-    unit, sound = unit_check(p), Sound()
+    unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):

@@ -75,7 +75,7 @@ class ScoreKind:
             return Spread("signed", unit)
         return Spread(self.spread_kind, unit)
 
-    def asked(self, candidates: AnyCandidates, unit: float | None = None) -> Candidates | Spread:
+    def choose_candidates(self, candidates: AnyCandidates, unit: float | None = None) -> Candidates | Spread:
         """The meaning of `candidates=` and `unit=` for this score: a list unchanged, or a spread.
 
         Parameters
@@ -93,9 +93,9 @@ class ScoreKind:
 
         Examples
         --------
-        >>> score_kind("lac").asked(100), score_kind("lac").asked(None)
+        >>> score_kind("lac").choose_candidates(100), score_kind("lac").choose_candidates(None)
         (Candidates.unit(size=100, spacing='uniform'), Spread(kind='probability', unit=None, around=None, hedged=False))
-        >>> score_kind("absolute_residual").asked(100, unit=25.0).recipe["unit"]
+        >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """
         if isinstance(candidates, Candidates):
@@ -324,7 +324,9 @@ def _plain(array: Any) -> Any:
     return array.view(np.ndarray) if isinstance(array, NamedScores) else array
 
 
-def named_by(scores: Any, score: str | None, classes: Iterable[Any] | int | None) -> tuple[str | None, Classes | None]:
+def name_of_scores(
+    scores: Any, score: str | None, classes: Iterable[Any] | int | None
+) -> tuple[str | None, Classes | None]:
     """The name of scores and their classes: those that they carry, or those that are given.
 
     Raises
@@ -334,7 +336,7 @@ def named_by(scores: Any, score: str | None, classes: Iterable[Any] | int | None
 
     Examples
     --------
-    >>> named_by(NamedScores.of(np.array([0.5]), "aps", 3), None, ["a", "b", "c"])
+    >>> name_of_scores(NamedScores.of(np.array([0.5]), "aps", 3), None, ["a", "b", "c"])
     ('aps', ('a', 'b', 'c'))
     """
     given = None if classes is None else public_classes("classes", classes)

@@ -119,7 +119,9 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
     return out
 
 
-def left_out(p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule) -> NDArray[Any]:
+def largest_excluded(
+    p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule
+) -> NDArray[Any]:
     """The largest excluded probability per row; -1 if there is none. The set of row i is {p > left_out[i]}.
 
     Parameters as in `true_class_scores`; `threshold` has shape (n,).

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
     FLOATS,
-    Sound,
+    AllValid,
     as_array,
     as_numeric,
     as_vector,
@@ -27,7 +27,7 @@ from confide.arrays import (
 )
 from confide.errors import InputError
 from confide.scores.kinds import NamedScores, ScoreKind, score_kind
-from confide.support import refuse_marked
+from confide.support import raise_for_rows
 
 
 def interval_score(
@@ -68,7 +68,7 @@ def interval_score(
         raise InputError("targets", "must have as many entries as predictions", got=f"{len(y)} for {len(rule)}")
     out = np.empty(len(y))
     named = NamedScores.of(out, score)
-    sound = Sound()
+    sound = AllValid()
     if rule.family == "absolute_residual" and rule.compiles(y):
         residuals = machine_code(loops.residuals)
         in_blocks(lambda rows: sound.see(residuals(rule.center[rows], y[rows], out[rows])), len(y))
@@ -117,7 +117,7 @@ def interval_ends(
     lower, upper = np.empty(len(rule)), np.empty(len(rule))
     with np.errstate(over="ignore"):
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(rule),))
-    sound = Sound()
+    sound = AllValid()
     if rule.family == "absolute_residual" and np.ndim(threshold) == 0 and rule.compiles():
         ends = machine_code(loops.ends)
         in_blocks(lambda rows: sound.see(ends(rule.center[rows], reach[0], lower[rows], upper[rows])), len(rule))
@@ -169,13 +169,13 @@ class _Rule:
         """Whether there is machine code for predictions and other numbers of these types."""
         return all(array.dtype in FLOATS for array in (self.center, *others)) and worth_compiling(len(self))
 
-    def block(self, rows: slice, sound: Sound) -> NDArray[np.float64]:
+    def block(self, rows: slice, sound: AllValid) -> NDArray[np.float64]:
         """Some predictions in float64, which are checked on the way."""
         center = _float64(self.center[rows])
         sound.see(finite(center))
         return center
 
-    def scale_block(self, rows: slice, sound: Sound) -> NDArray[np.float64] | None:
+    def scale_block(self, rows: slice, sound: AllValid) -> NDArray[np.float64] | None:
         """Their divisors in float64, which are checked on the way; None if the score has none."""
         if self.scale is None:
             return None
@@ -188,7 +188,7 @@ class _Rule:
         refuse_infinite("predictions", self.center)
         if self.scale is not None:
             refuse_infinite(self.scale_name, self.scale)
-            refuse_marked(self.scale_name, self.scale <= 0, "must be positive for this score", "that are not")
+            raise_for_rows(self.scale_name, self.scale <= 0, "must be positive for this score", "that are not")
 
 
 def regression_kind(score: str) -> ScoreKind:
@@ -214,9 +214,9 @@ def refuse_infinite(name: str, array: NDArray[Any]) -> None:
     """Raise an error for numbers that are not finite, with their count and the position of the first."""
     fine = np.isfinite(_float64(array))
     if array.ndim == 1:
-        refuse_marked(name, ~fine, "must be finite", "NaN or infinite")
+        raise_for_rows(name, ~fine, "must be finite", "NaN or infinite")
     else:
-        refuse_marked(name, ~fine.all(axis=1), "must be finite", "rows with NaN or infinite values", place="row")
+        raise_for_rows(name, ~fine.all(axis=1), "must be finite", "rows with NaN or infinite values", place="row")
 
 
 def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NamedScores:

@@ -33,7 +33,7 @@ from confide.releases import (
     area_of,
     classes_of,
     names_for,
-    warn_of,
+    warn_about,
 )
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals, warn_of_intervals
@@ -103,7 +103,7 @@ def predict_set(
     per_class = calibration.by == "class"
     mask = set_mask(p, name, limits, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
     refuse_other_sums("probabilities", p)
-    warn_of(calibration)
+    warn_about(calibration)
     return PredictionSets(mask, names, calibration.promised, calibration, row_index(probabilities))
 
 
@@ -169,12 +169,12 @@ def intervals_of(
             raise InputError("difficulty", "difficulty and groups must be left out for thresholds per side")
         lower, _ = interval_ends(predictions, "cqr_low", calibration.parts["low"].threshold)
         _, upper = interval_ends(predictions, "cqr_high", calibration.parts["high"].threshold)
-        warn_of(calibration)
+        warn_about(calibration)
         return PredictionIntervals(lower, upper, calibration.promised, calibration, index)
     name = _score_of(calibration, "regression", score)
     limits = calibration.limits(len(as_array("predictions", predictions)), groups=groups)
     ends = interval_ends(predictions, name, limits, difficulty=difficulty)
-    warn_of(calibration)
+    warn_about(calibration)
     return PredictionIntervals(*ends, calibration.promised, calibration, index)
 
 
@@ -199,7 +199,7 @@ def predict_labels(
         raise InputTypeError("calibration", "must come from calibrate_false_negatives")
     p, names = _match_columns(probabilities, calibration, classes)
     mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
-    warn_of(calibration)
+    warn_about(calibration)
     return PredictionSets(mask, names, index=row_index(probabilities))
 
 
@@ -233,7 +233,7 @@ def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDA
     names_for(calibration, None, len(p))
     rows = p.reshape(1, -1)
     mask = set_mask(rows, "lac", calibration.threshold) if p.size else np.zeros(rows.shape, np.bool_)
-    warn_of(calibration)
+    warn_about(calibration)
     return mask.reshape(p.shape)
 
 

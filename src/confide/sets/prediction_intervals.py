@@ -24,10 +24,10 @@ from confide.support import (
     Section,
     Table,
     axes_of,
+    caller_stacklevel,
     labelled,
     legend,
     needs_extra,
-    outside,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def warn_of_widths(records: int, width: float, least: float, most: float) -> Non
         "largest: they say next to nothing. Either there were too few calibration records, or the model's predictions "
         "hardly differ",
         CoverageWarning,
-        stacklevel=outside(),
+        stacklevel=caller_stacklevel(),
     )
 
 

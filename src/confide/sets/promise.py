@@ -26,7 +26,7 @@ from confide.releases import (
     Calibration,
     Release,
 )
-from confide.support import Described, Level, Section, exact_level, outside, positive_integer
+from confide.support import Described, Level, Section, caller_stacklevel, exact_level, positive_integer
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,7 +169,7 @@ class Shortfall:
     population: str | None = None
 
     @property
-    def broken(self) -> bool:
+    def is_broken(self) -> bool:
         """Whether a correct release falls so short with probability CHANCE, or CHANCE + delta, at most."""
         return self.luck in ("excluded", "rare")
 
@@ -215,7 +215,7 @@ class Shortfall:
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
         stated = {name: value for name, value in asdict(self).items() if value is not None}
-        return {**stated, "broken": self.broken, "chance": CHANCE + (self.delta or 0), "sentence": self.sentence}
+        return {**stated, "broken": self.is_broken, "chance": CHANCE + (self.delta or 0), "sentence": self.sentence}
 
 
 def sentence_of(name: str, found: Shortfall) -> str:
@@ -232,7 +232,7 @@ def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> count_shortfall(released, 880, 1000)
     >>> found = count_shortfall(released, 505, 1000)
-    >>> found.broken, found.from_records < 100
+    >>> found.is_broken, found.from_records < 100
     (True, True)
     """
     return shortfall_at(release, hits / n, count_limit(hits, n), n)
@@ -242,7 +242,7 @@ def compared(inside: NDArray[np.bool_], release: Release | None, confidence: Lev
     """Coverage of a release's sets, with a warning if it falls short; nothing is known about other sets."""
     estimate = share_covered(inside, confidence)
     if release is not None and (short := count_shortfall(release, int(inside.sum()), len(inside))) is not None:
-        warnings.warn(short.sentence, CoverageWarning, stacklevel=outside())
+        warnings.warn(short.sentence, CoverageWarning, stacklevel=caller_stacklevel())
     return estimate
 
 

@@ -39,6 +39,7 @@ from confide.support.checks import (
     Level,
     as_number,
     ceil_to,
+    check_unknown_arguments,
     exact_level,
     float_above,
     float_below,
@@ -47,17 +48,18 @@ from confide.support.checks import (
     positive_integer,
     positive_number,
     privacy_loss,
-    refuse_marked,
-    refuse_unknown,
+    raise_for_rows,
     scale_for,
     several,
 )
-from confide.support.events import DEBUG, INFO, listening, outside, tell
+from confide.support.events import DEBUG, INFO, caller_stacklevel, listening, log_event
 from confide.support.files import (
     LEDGER_ID,
     SHOWN_ELSEWHERE,
-    Kind,
+    FileKind,
     OutputExistsError,
+    check_new,
+    check_not_input,
     foreign_file,
     has_locks,
     kind_named,
@@ -66,8 +68,6 @@ from confide.support.files import (
     new_file,
     read_as,
     read_text,
-    refuse_existing,
-    refuse_input,
     refuse_other_than_html,
     same_place,
     to_disk,
@@ -85,21 +85,21 @@ from confide.support.names import (
     Classes,
     Name,
     as_integer,
-    canonical,
+    canonical_name,
+    check_column_order,
     check_names,
     column_order,
+    is_numbering,
     known_positions,
-    only_count,
     order_of,
     places,
     public_classes,
     refuse_first_of_pair,
-    refuse_turned,
 )
 from confide.support.object_stores import (
     Address,
+    FileLocation,
     ObjectPath,
-    Place,
     as_place,
     names_object,
     names_server,
@@ -109,4 +109,4 @@ from confide.support.object_stores import (
 )
 from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_text
 from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
-from confide.support.shown import aligned, decimal_text, harmless, harmless_json, one_line, short_number
+from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal, TypeAlias
 
-from confide.support.shown import harmless
+from confide.support.shown import escape_text
 
 Tone: TypeAlias = Literal["accent", "soft", "promise", "reference", "below"]
 Point: TypeAlias = tuple[float, float]
@@ -253,7 +253,7 @@ _MARKS: dict[type, Callable[..., Iterator[str]]] = {
 
 
 def _safe(text: str) -> str:
-    return escape(harmless(text))
+    return escape(escape_text(text))
 
 
 def _words(x: float, y: float, text: str, anchor: str, tone: str | None = None) -> str:

@@ -84,21 +84,23 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
     return number
 
 
-def refuse_marked(
-    argument: str, wrong: ArrayLike, requirement: str, found: str, remedy: str = "", place: str = "position"
+def raise_for_rows(
+    argument: str, invalid: ArrayLike, requirement: str, description: str, remedy: str = "", place: str = "position"
 ) -> None:
     """Raise an error for marked entries, with their number and the position of the first, without their values.
 
     Examples
     --------
-    >>> refuse_marked("u", np.array([False, True]), "must be finite", "that are not", "Drop them")
+    >>> raise_for_rows("u", np.array([False, True]), "must be finite", "that are not", "Drop them")
     Traceback (most recent call last):
         ...
     confide.errors.InputError: u: must be finite; got 1 that are not, the first at position 1. Drop them
     """
-    at = np.flatnonzero(wrong)
+    at = np.flatnonzero(invalid)
     if at.size:
-        raise InputError(argument, requirement, got=f"{at.size} {found}, the first at {place} {at[0]}", remedy=remedy)
+        raise InputError(
+            argument, requirement, got=f"{at.size} {description}, the first at {place} {at[0]}", remedy=remedy
+        )
 
 
 def several(name: str, values: Any) -> list[Any]:
@@ -116,7 +118,7 @@ def several(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
-def refuse_unknown(
+def check_unknown_arguments(
     function: str, given: Iterable[str], known: Collection[str], hints: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Raise an error for arguments that a call does not accept, by their names; `hints` has further advice for some.
@@ -128,7 +130,7 @@ def refuse_unknown(
 
     Examples
     --------
-    >>> refuse_unknown("plan", ["epsilom"], ["epsilon", "rho"])
+    >>> check_unknown_arguments("plan", ["epsilom"], ["epsilon", "rho"])
     Traceback (most recent call last):
         ...
     confide.errors.InputTypeError: epsilom: must be left out: plan() takes no such argument. Did you mean 'epsilon'?

@@ -15,7 +15,7 @@ INFO, DEBUG = 20, 10  # values of `logging`, which is imported only if a program
 _PLAIN = re.compile(r"[\w.,:;/@+*-]+")
 
 
-def tell(room: str, event: str, level: int = INFO, /, **facts: Any) -> None:
+def log_event(package: str, event: str, level: int = INFO, /, **facts: Any) -> None:
     """Log an event of a subpackage with public facts; facts that are None are omitted.
 
     Examples
@@ -24,19 +24,19 @@ def tell(room: str, event: str, level: int = INFO, /, **facts: Any) -> None:
     >>> heard = logging.getLogger("confide.ledger")
     >>> handler, before = logging.StreamHandler(sys.stdout), heard.level
     >>> heard.addHandler(handler); heard.setLevel(DEBUG)
-    >>> tell("ledger", "charged", dataset="ward 7", epsilon=0.5, left=None)
+    >>> log_event("ledger", "charged", dataset="ward 7", epsilon=0.5, left=None)
     charged dataset="ward 7" epsilon=0.5
     >>> heard.removeHandler(handler); heard.setLevel(before)
     """
-    if listening(room, level):
+    if listening(package, level):
         import logging
 
         given = {name: value for name, value in facts.items() if value is not None}
         extra = {"event": event, "facts": given}
-        logging.getLogger(f"confide.{room}").log(level, "%s", _line(event, given), extra=extra, stacklevel=2)
+        logging.getLogger(f"confide.{package}").log(level, "%s", _line(event, given), extra=extra, stacklevel=2)
 
 
-def listening(room: str, level: int = INFO) -> bool:
+def listening(package: str, level: int = INFO) -> bool:
     """Whether a program listens to events of a subpackage, for facts that take time to compute."""
     if "logging" not in sys.modules:
         return False
@@ -45,7 +45,7 @@ def listening(room: str, level: int = INFO) -> bool:
     top = logging.getLogger("confide")
     if not top.handlers:
         top.addHandler(logging.NullHandler())
-    return logging.getLogger(f"confide.{room}").isEnabledFor(level)
+    return logging.getLogger(f"confide.{package}").isEnabledFor(level)
 
 
 def _line(event: str, facts: dict[str, Any]) -> str:
@@ -68,7 +68,7 @@ _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
 """This package, and packages that call its estimators for a user: pipelines, searches, their threads."""
 
 
-def outside() -> int:
+def caller_stacklevel() -> int:
     """The `stacklevel` for a warning that refers to the first caller outside this package and scikit-learn."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError
-from confide.support.object_stores import ObjectPath, Place, as_place
+from confide.support.object_stores import FileLocation, ObjectPath, as_place
 
 # The kind of a file follows from its first bytes. An output may overwrite only an earlier output of the same kind.
 
@@ -25,7 +25,7 @@ LEDGER_ID = 0x436F6E66  # "Conf"
 """The application id in SQLite's header of a ledger."""
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """Kinds of files, in words."""
 
     RELEASE = "a release"
@@ -56,78 +56,78 @@ class Kind(StrEnum):
 
 
 _DOCUMENTS = {
-    "calibration": Kind.RELEASE,
-    "groups": Kind.RELEASE,
-    "levels": Kind.RELEASE,
-    "sides": Kind.RELEASE,
-    "risk": Kind.RELEASE,
-    "noisy-labels": Kind.RELEASE,
-    "labelling": Kind.LABELLING,
-    "federated.calibration": Kind.RELEASE,
-    "federated.several": Kind.RELEASE,
-    "federated.own-share": Kind.RELEASE,
-    "federated.signed-release": Kind.SIGNED,
-    "evaluation": Kind.EVALUATION,
-    "watch": Kind.WATCH,
-    "private-evaluation": Kind.PRIVATE_EVALUATION,
-    "audit": Kind.AUDIT,
-    "ledger": Kind.EXPORT,
-    "schedule": Kind.SCHEDULE,
-    "counting-plan": Kind.COUNTING,
-    "ledger-head": Kind.HEAD,
-    "federated.plan": Kind.PLAN,
-    "federated.plans": Kind.PLAN,
-    "federated.answer": Kind.ANSWER,
-    "federated.opening": Kind.OPENING,
-    "federated.part": Kind.PART,
-    "federated.silo-report": Kind.REPORT,
-    "federated.silo": Kind.SILO,
-    "federated.private-keys": Kind.KEYS,
-    "federated.policy": Kind.POLICY,
+    "calibration": FileKind.RELEASE,
+    "groups": FileKind.RELEASE,
+    "levels": FileKind.RELEASE,
+    "sides": FileKind.RELEASE,
+    "risk": FileKind.RELEASE,
+    "noisy-labels": FileKind.RELEASE,
+    "labelling": FileKind.LABELLING,
+    "federated.calibration": FileKind.RELEASE,
+    "federated.several": FileKind.RELEASE,
+    "federated.own-share": FileKind.RELEASE,
+    "federated.signed-release": FileKind.SIGNED,
+    "evaluation": FileKind.EVALUATION,
+    "watch": FileKind.WATCH,
+    "private-evaluation": FileKind.PRIVATE_EVALUATION,
+    "audit": FileKind.AUDIT,
+    "ledger": FileKind.EXPORT,
+    "schedule": FileKind.SCHEDULE,
+    "counting-plan": FileKind.COUNTING,
+    "ledger-head": FileKind.HEAD,
+    "federated.plan": FileKind.PLAN,
+    "federated.plans": FileKind.PLAN,
+    "federated.answer": FileKind.ANSWER,
+    "federated.opening": FileKind.OPENING,
+    "federated.part": FileKind.PART,
+    "federated.silo-report": FileKind.REPORT,
+    "federated.silo": FileKind.SILO,
+    "federated.private-keys": FileKind.KEYS,
+    "federated.policy": FileKind.POLICY,
 }
 
 
 SHOWN_ELSEWHERE = {
-    Kind.PAGE: "a browser shows it",
-    Kind.AUDIT: "`confide audit` printed them, and the file is JSON",
-    Kind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
-    Kind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
-    Kind.LEDGER: "`confide ledger list FILE` shows it",
-    Kind.TABLE: "`confide evaluate` and other commands read its records",
+    FileKind.PAGE: "a browser shows it",
+    FileKind.AUDIT: "`confide audit` printed them, and the file is JSON",
+    FileKind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
+    FileKind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
+    FileKind.LEDGER: "`confide ledger list FILE` shows it",
+    FileKind.TABLE: "`confide evaluate` and other commands read its records",
 }
 """Commands for kinds of files that `confide show` does not print."""
 
 
-def foreign_file(text: str, wanted: Kind, remedy: str = "") -> FormatError:
+def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
     """The error about a text of another kind than expected; the remedy is for texts that `confide` did not write.
 
     Examples
     --------
-    >>> print(foreign_file('{"kind": "confide.federated.plan", "schema": 1}', Kind.RELEASE))
+    >>> print(foreign_file('{"kind": "confide.federated.plan", "schema": 1}', FileKind.RELEASE))
     file: must be a release; got a federated plan. `confide show` shows it
     """
     kind = kind_of_content(text[:HEAD].encode())
-    if kind in (wanted, Kind.EMPTY, Kind.OTHER):
+    if kind in (wanted, FileKind.EMPTY, FileKind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
     elsewhere = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
     return FormatError("file", f"must be {wanted}", got=str(kind), remedy=elsewhere[0].upper() + elsewhere[1:])
 
 
-def kind_of(path: Place) -> Kind:
+def kind_of(path: FileLocation) -> FileKind:
     """The kind of a file; a path that is not a regular file, or cannot be read, is of another kind.
 
     Tables of predictions are distinguished from other tables by their columns, in `confide.tables`.
     """
     try:
         if not path.is_file():
-            return Kind.OTHER
+            return FileKind.OTHER
         with path.open("rb") as stream:
             return kind_of_content(stream.read(HEAD))
     except OSError:
-        return Kind.OTHER
+        return FileKind.OTHER
 
 
-def kind_of_content(head: bytes) -> Kind:
+def kind_of_content(head: bytes) -> FileKind:
     """The kind of a file that begins with these bytes.
 
     Examples
@@ -136,18 +136,18 @@ def kind_of_content(head: bytes) -> Kind:
     a release, another kind of file
     """
     if not head:
-        return Kind.EMPTY
+        return FileKind.EMPTY
     if head.startswith(_TABLES):
-        return Kind.TABLE
+        return FileKind.TABLE
     if head.startswith(_DATABASE):
-        return Kind.LEDGER if int.from_bytes(head[68:72], "big") == LEDGER_ID else Kind.OTHER
+        return FileKind.LEDGER if int.from_bytes(head[68:72], "big") == LEDGER_ID else FileKind.OTHER
     if head[:15].lower() == b"<!doctype html>":
-        return Kind.PAGE if _TITLE in head else Kind.OTHER
+        return FileKind.PAGE if _TITLE in head else FileKind.OTHER
     document = _DOCUMENT.match(head)
-    return Kind.OTHER if document is None else kind_named(document[1].decode())
+    return FileKind.OTHER if document is None else kind_named(document[1].decode())
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> FileKind:
     """The kind of a document that states this name.
 
     Examples
@@ -155,10 +155,10 @@ def kind_named(name: str) -> Kind:
     >>> print(kind_named("confide.levels"), kind_named("confide.federated.silo"), sep=", ")
     a release, a silo's public file
     """
-    return _DOCUMENTS.get(name.removeprefix("confide."), Kind.OTHER)
+    return _DOCUMENTS.get(name.removeprefix("confide."), FileKind.OTHER)
 
 
-def refuse_other_than_html(path: str | Place) -> None:
+def refuse_other_than_html(path: str | FileLocation) -> None:
     """Raise an error if the name of an HTML page has the ending of another kind of file.
 
     Raises
@@ -170,7 +170,9 @@ def refuse_other_than_html(path: str | Place) -> None:
         raise InputError("output", f"{str(path)!r} must end in .html or .htm: a page is written in HTML")
 
 
-def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] = kind_of) -> None:
+def check_replaceable(
+    path: FileLocation, kind: FileKind, what_is: Callable[[FileLocation], FileKind] = kind_of
+) -> None:
     """Raise an error before overwriting a file that is not an output of the same kind; empty files may be overwritten.
 
     Raises
@@ -179,7 +181,7 @@ def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] =
         If the file is something else.
     """
     existing = what_is(path)
-    if existing not in (kind, Kind.EMPTY) or kind is Kind.OTHER:
+    if existing not in (kind, FileKind.EMPTY) or kind is FileKind.OTHER:
         raise InputError(
             "output",
             f"{str(path)!r} is {existing}, and {kind} may replace nothing but {kind}",
@@ -187,7 +189,7 @@ def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] =
         )
 
 
-def refuse_input(path: Place, inputs: Iterable[str | Place | None]) -> None:
+def check_not_input(path: FileLocation, inputs: Iterable[str | FileLocation | None]) -> None:
     """Raise an error before overwriting an input, also if its path differs or is a link.
 
     Raises
@@ -202,7 +204,7 @@ def refuse_input(path: Place, inputs: Iterable[str | Place | None]) -> None:
             )
 
 
-def same_place(path: Place, other: Place) -> bool:
+def same_place(path: FileLocation, other: FileLocation) -> bool:
     """Whether two names refer to one file, by another path or a link, or to one object, by another address.
 
     Examples
@@ -278,7 +280,11 @@ class OutputExistsError(InputError):
 
 @contextmanager
 def new_file(
-    path: str | Place, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Place], Kind] = kind_of
+    path: str | FileLocation,
+    *,
+    overwrite: bool,
+    kind: FileKind = FileKind.OTHER,
+    what_is: Callable[[FileLocation], FileKind] = kind_of,
 ) -> Iterator[Path]:
     """A temporary path next to `path`, moved into place if the block succeeds and removed if it does not.
 
@@ -293,13 +299,13 @@ def new_file(
         according to `what_is`: only an earlier output of the same kind is replaced.
     """
     path = as_place(path)
-    refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)
+    check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)
     if isinstance(path, ObjectPath):
         with tempfile.TemporaryDirectory(prefix="confide-") as folder:  # readable by this user only
             part = Path(folder) / "part"
             part.touch(0o600)
             yield part
-            refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)  # it may exist by now
+            check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)  # it may exist by now
             path.write(part)
         return
     part = (
@@ -311,7 +317,7 @@ def new_file(
         part.chmod(0o666 & ~_umask())
         if overwrite:
             if path.exists():  # it may exist by now
-                refuse_replacing(path, kind, what_is)
+                check_replaceable(path, kind, what_is)
             part.replace(path)
         else:
             try:
@@ -325,8 +331,12 @@ def new_file(
             part.unlink()
 
 
-def refuse_existing(
-    path: Place, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Place], Kind] = kind_of
+def check_new(
+    path: FileLocation,
+    *,
+    overwrite: bool,
+    kind: FileKind = FileKind.OTHER,
+    what_is: Callable[[FileLocation], FileKind] = kind_of,
 ) -> None:
     """Raise an error for an existing output, unless it may be overwritten and is of this kind; always for a folder."""
     try:
@@ -338,10 +348,10 @@ def refuse_existing(
     if exists and not overwrite:
         raise _exists(path)
     if exists:
-        refuse_replacing(path, kind, what_is)
+        check_replaceable(path, kind, what_is)
 
 
-def write_text(path: str | Place, text: str, *, overwrite: bool, durable: bool = False) -> None:
+def write_text(path: str | FileLocation, text: str, *, overwrite: bool, durable: bool = False) -> None:
     """Write a text file, or an object in a store, atomically; the text determines which kind it may replace.
 
     A `durable` file always has either the old text or the new one on disk, and the new one when this returns.
@@ -354,7 +364,7 @@ def write_text(path: str | Place, text: str, *, overwrite: bool, durable: bool =
         to_disk(Path(str(path)).parent)
 
 
-def read_text(path: str | Place) -> str:
+def read_text(path: str | FileLocation) -> str:
     """Read a small text file, or a small object in a store."""
     path = as_place(path)
     try:
@@ -375,7 +385,7 @@ def read_text(path: str | Place) -> str:
         raise InputError("path", f"{str(path)!r} cannot be read: no file has such a name") from None
 
 
-def read_as(path: str | Place, reader: Callable[[str], Document]) -> Document:
+def read_as(path: str | FileLocation, reader: Callable[[str], Document]) -> Document:
     """Read a small text file with a reader of texts; errors of the reader then mention the file."""
     text = read_text(path)
     try:
@@ -394,7 +404,7 @@ def to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def _exists(path: Place) -> OutputExistsError:
+def _exists(path: FileLocation) -> OutputExistsError:
     return OutputExistsError(
         "output", f"{str(path)!r} exists already", remedy="Choose another name or give overwrite=True"
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
-from confide.support.checks import positive_integer, refuse_marked, several
+from confide.support.checks import positive_integer, raise_for_rows, several
 
 Name: TypeAlias = str | int
 """The name of a class or a group."""
@@ -32,12 +32,12 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL | re.ASCII)
 _SHOWN = 3
 
 
-def canonical(name: Name) -> str:
+def canonical_name(name: Name) -> str:
     """The canonical string of a name: two strings are equal exactly if the names are the same.
 
     Examples
     --------
-    >>> canonical(7) == canonical("7"), canonical(7) == canonical("07")
+    >>> canonical_name(7) == canonical_name("7"), canonical_name(7) == canonical_name("07")
     (True, False)
     """
     return name if isinstance(name, str) else str(int(name))
@@ -77,7 +77,7 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
     if not listed or not all(isinstance(name, str | int) for name in listed):
         raise InputTypeError(argument, "must be one or more str or int")
     checked = tuple(str(name) if isinstance(name, str) else int(name) for name in listed)
-    repeated = len(checked) - len(set(map(canonical, checked)))
+    repeated = len(checked) - len(set(map(canonical_name, checked)))
     if repeated:
         raise InputError(argument, "must differ from one another, also as str", got=f"{repeated} repeated")
     return checked
@@ -144,7 +144,7 @@ def known_positions(
     if called == "classes":
         must = f"{must}, {_first(names)}"
         remedy = "Name the classes as the labels do, by the columns or with classes=[...],"
-    refuse_marked(argument, result < 0, must, "that are not", f"{remedy} or drop those records")
+    raise_for_rows(argument, result < 0, must, "that are not", f"{remedy} or drop those records")
     return result
 
 
@@ -192,11 +192,11 @@ def column_order(
     confide.errors.InputError: classes: classes and columns must have the same order; got column 'p_cat' for 'dog'. ...
     """
     as_listed = list(range(len(classes)))
-    if columns is None or only_count(texts := list(map(_shown, columns))):
+    if columns is None or is_numbering(texts := list(map(_shown, columns))):
         return as_listed
     if (order := order_of(classes, columns)) is not None:
         return order
-    refuse_turned(argument, classes, columns, called)
+    check_column_order(argument, classes, columns, called)
     if _cores(texts) != _cores(list(map(_shown, classes))) and not _numbered(classes, texts):
         raise InputError(
             argument,
@@ -207,12 +207,12 @@ def column_order(
     return as_listed
 
 
-def refuse_turned(argument: str, classes: Sequence[Any], columns: Sequence[Any], called: str = "columns") -> None:
+def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[Any], called: str = "columns") -> None:
     """Raise an error if column names without their common prefix and suffix are the classes in another order.
 
     Examples
     --------
-    >>> refuse_turned("classes", ["cat", "dog"], ["p_cat", "p_dog"])
+    >>> check_column_order("classes", ["cat", "dog"], ["p_cat", "p_dog"])
     """
     column_cores, class_cores = (_cores(list(map(_shown, names))) for names in (columns, classes))
     if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
@@ -250,12 +250,12 @@ def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
         )
 
 
-def only_count(texts: Sequence[str]) -> bool:
+def is_numbering(texts: Sequence[str]) -> bool:
     """Whether names are the positions 0 to K-1, in this order, so that they contain no information.
 
     Examples
     --------
-    >>> only_count(["0", "1", "2"]), only_count(["1", "0"])
+    >>> is_numbering(["0", "1", "2"]), is_numbering(["1", "0"])
     (True, False)
     """
     return list(texts) == list(map(str, range(len(texts))))
@@ -283,8 +283,8 @@ def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
     if not all(isinstance(name, str | int) for name in listed):
         return positive_integer(argument, len(listed))
     names = check_names(argument, listed)
-    texts = list(map(canonical, names))
-    kept = not only_count(texts) and all(map(str.isprintable, texts))
+    texts = list(map(canonical_name, names))
+    kept = not is_numbering(texts) and all(map(str.isprintable, texts))
     return names if kept and sum(map(len, texts)) <= _MOST_CHARACTERS else len(names)
 
 
@@ -300,7 +300,7 @@ def _text(name: int) -> str | None:
 
 
 def _shown(name: object) -> str:
-    return canonical(name) if isinstance(name, str | int) else repr(name)
+    return canonical_name(name) if isinstance(name, str | int) else repr(name)
 
 
 def _first(names: Sequence[Any]) -> str:

@@ -431,11 +431,11 @@ class ObjectPath:
                 filesystem.delete_dir(self.address.path)
 
 
-Place: TypeAlias = Path | ObjectPath
+FileLocation: TypeAlias = Path | ObjectPath
 """A local file, or an object in a store."""
 
 
-def as_place(place: str | Place) -> Place:
+def as_place(place: str | FileLocation) -> FileLocation:
     """The object with this address, or else the file with this name.
 
     Examples

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from confide.support.chart import Chart
-from confide.support.shown import aligned, harmless, one_line
+from confide.support.shown import aligned, escape_line, escape_text
 
 Facts = tuple[tuple[str, str], ...]
 """Names and values."""
@@ -112,7 +112,7 @@ class Described:
         return to_text(describe(self))
 
     def __repr__(self) -> str:
-        return one_line(f"{type(self).__name__}({self._brief()})")
+        return escape_line(f"{type(self).__name__}({self._brief()})")
 
     def _repr_html_(self) -> str:
         return to_html(describe(self))
@@ -242,4 +242,4 @@ def _cell(tag: str, value: str, *, scope: str = "", columns: int = 1) -> str:
 
 
 def _text(value: str) -> str:
-    return escape(harmless(value))
+    return escape(escape_text(value))

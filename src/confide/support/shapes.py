@@ -192,7 +192,7 @@ class Form:
         except (InputError, InputTypeError) as error:
             if type(error) not in ARGUMENT_ERRORS:
                 raise
-            raise refused_field(error, self.name, names) from None
+            raise field_error(error, self.name, names) from None
         fields.finish()
         return document
 
@@ -284,7 +284,7 @@ ARGUMENT_ERRORS = InputError, InputTypeError
 """Errors of a value about its arguments: an error of exactly these classes becomes one about the field in the file."""
 
 
-def refused_field(error: ConfideError, at: str, known: Collection[str]) -> FormatError:
+def field_error(error: ConfideError, at: str, known: Collection[str]) -> FormatError:
     """The error of an object at a path, from the error of its value: about a known field, or the whole object."""
     if error.argument in known:
         return FormatError(f"{at}.{error.argument}", error.requirement, error.got, error.remedy)
@@ -363,7 +363,7 @@ class Field:
             if type(error) not in ARGUMENT_ERRORS:
                 raise
             if self.shape is not None:
-                raise refused_field(error, at, value) from None
+                raise field_error(error, at, value) from None
             raise FormatError(at, error.requirement, error.got, error.remedy) from None
         except (ValueError, ArithmeticError):
             raise FormatError(at, f"must be {self.must}") from None
@@ -485,7 +485,7 @@ def choice(*names: str, **how: Any) -> Field:
     return Field(f"one of {', '.join(map(repr, names))}", (str,), lambda text: names[names.index(text)], **how)
 
 
-def within(holds: Callable[[Any], bool], read: Callable[[Any], Any] = _itself) -> Callable[[Any], Any]:
+def reads_if(holds: Callable[[Any], bool], read: Callable[[Any], Any] = _itself) -> Callable[[Any], Any]:
     """Return a function that reads a value with a required property."""
 
     def reader(content: Any) -> Any:
@@ -499,14 +499,14 @@ def within(holds: Callable[[Any], bool], read: Callable[[Any], Any] = _itself) -
 
 def integer(most: int = MOST_RECORDS, least: int = 1) -> Field:
     """An integer in a range, both ends included."""
-    return Field(f"an integer from {least} to {most}", (int,), within(lambda value: least <= value <= most))
+    return Field(f"an integer from {least} to {most}", (int,), reads_if(lambda value: least <= value <= most))
 
 
 def number(low: float = -math.inf, high: float = math.inf) -> Field:
     """A finite number in a range, both ends included, as a float."""
     ends = f" of at least {low:g}" if high == math.inf else f" from {low:g} to {high:g}"
     must = "a number" + (ends if low > -math.inf else "")
-    return Field(must, (float, int), within(lambda value: low <= value <= high, float))
+    return Field(must, (float, int), reads_if(lambda value: low <= value <= high, float))
 
 
 def or_infinite(finite: Field) -> Field:
@@ -537,12 +537,12 @@ def fraction(where: str = "", holds: Callable[[Fraction], bool] = lambda value: 
             raise ValueError
         return value
 
-    return Field(f"a fraction of non-negative integers {where}".strip(), (str,), within(holds, read), str)
+    return Field(f"a fraction of non-negative integers {where}".strip(), (str,), reads_if(holds, read), str)
 
 
 def hexadecimal(digits: int = 64, **how: Any) -> Field:
     """A string of hexadecimal digits, in lower case."""
-    fits = within(lambda text: len(text) == digits and set(text) <= set("0123456789abcdef"))
+    fits = reads_if(lambda text: len(text) == digits and set(text) <= set("0123456789abcdef"))
     return Field(f"{digits} hexadecimal digits", (str,), fits, **how)
 
 

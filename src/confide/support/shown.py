@@ -15,34 +15,34 @@ _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 _LINES = re.compile("[\t\n]")
 
 
-def harmless(text: str) -> str:
+def escape_text(text: str) -> str:
     r"""Escape a text of one or several lines for a terminal.
 
     Examples
     --------
-    >>> harmless("one\n\x1b[31mtwo"), harmless("Zoë\u202e")
+    >>> escape_text("one\n\x1b[31mtwo"), escape_text("Zoë\u202e")
     ('one\n\\x1b[31mtwo', 'Zoë\\u202e')
     """
     return _STEERS.sub(_escaped, text)
 
 
-def one_line(text: str) -> str:
+def escape_line(text: str) -> str:
     r"""Escape a name within a line, also its line breaks.
 
     Examples
     --------
-    >>> one_line("north\nsigned by the coordinator")
+    >>> escape_line("north\nsigned by the coordinator")
     'north\\nsigned by the coordinator'
     """
-    return _LINES.sub(_escaped, harmless(text))
+    return _LINES.sub(_escaped, escape_text(text))
 
 
-def harmless_json(text: str) -> str:
+def escape_json(text: str) -> str:
     r"""An equivalent JSON document without characters that control a terminal.
 
     Examples
     --------
-    >>> harmless_json('{"name": "\x9b31m"}')
+    >>> escape_json('{"name": "\x9b31m"}')
     '{"name": "\\u009b31m"}'
     """
     return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -86,6 +86,6 @@ def aligned(rows: Sequence[tuple[str, str]]) -> str:
       alpha    0.1
       epsilon  1
     """
-    cells = [(one_line(name), one_line(value)) for name, value in rows]
+    cells = [(escape_line(name), escape_line(value)) for name, value in rows]
     width = max(len(name) for name, _ in cells)
     return "\n".join(f"  {name:<{width}}  {value}".rstrip() for name, value in cells)

@@ -27,9 +27,15 @@ from confide.tables.calibrate import (
     class_keys,
     recalibrate_table,
 )
-from confide.tables.columns import SIDES, Classified, Losses, Regressed, Scored, What
+from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
 from confide.tables.counting import group_histograms, read_pilot, score_histogram
-from confide.tables.evaluate import covered_counts, evaluate, evaluate_table, evaluate_table_privately, size_counts
+from confide.tables.evaluate import (
+    evaluate,
+    evaluate_table,
+    evaluate_table_privately,
+    monitoring_coverage_counts,
+    size_counts,
+)
 from confide.tables.failures import EngineError
 from confide.tables.file_formats import file_format
 from confide.tables.groupings import grouping_of, register_grouping
@@ -37,10 +43,11 @@ from confide.tables.noisy_labels import calibrate_noisy_label_table, randomise_t
 from confide.tables.open_table import files_of, open_table
 from confide.tables.predict import is_folder, predict_table, refuse_existing_folder, refuse_existing_predictions
 from confide.tables.spark import names_spark
-from confide.tables.table import People, Progress, silent
+from confide.tables.table import ContributionBound, Progress, no_progress
 
 __all__ = [
-    "COUNT_SCHEMA", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
+    "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "EngineError", "LossColumns", "Progress",
+    "ScoreColumn", "TargetColumns",
     "calibrate_noisy_label_table", "calibrate_table", "class_histograms", "count_batches", "evaluate",
     "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_table",
     "randomise_table", "read_pilot", "recalibrate_table", "register_grouping", "score_batches",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confide.arrays import as_numeric
 from confide.errors import InputError
-from confide.support import as_integer, canonical
+from confide.support import as_integer, canonical_name
 from confide.tables.groupings import Grouping
 
 Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text", "grouped"]
@@ -115,7 +115,7 @@ def is_temporal(kind: Any) -> bool:
     return bool(pa.types.is_temporal(kind))
 
 
-def in_words(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """Describe values of a column of this type for messages, never by the type's own text, which can list values."""
     import pyarrow as pa
 
@@ -187,7 +187,7 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
     import pyarrow.compute as pc
 
     values = _names(batch, read)
-    kind, texts = values.type, list(map(canonical, names))
+    kind, texts = values.type, list(map(canonical_name, names))
     if pa.types.is_integer(kind):
         integers = [as_integer(one) for one in names]
         known = pa.array([one if one is not None and abs(one) < 2**63 else None for one in integers], pa.int64())
@@ -245,13 +245,13 @@ def first_length(lists: Any) -> int | None:
     return int(lengths[0].as_py()) if len(lengths) else None
 
 
-def one_at_least(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+def or_empty_batch(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     """The batches, or, if there are none, one batch without rows that has the columns and types of a schema.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> [batch.num_rows for batch in one_at_least([], pa.schema([("a", pa.int8())]))]
+    >>> [batch.num_rows for batch in or_empty_batch([], pa.schema([("a", pa.int8())]))]
     [0]
     """
     import pyarrow as pa
@@ -264,7 +264,7 @@ def one_at_least(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist([], schema=schema)
 
 
-def in_pieces(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+def split_batches(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     """Record batches of at most _ROWS rows with this schema."""
     for batch in batches:
         for start in range(0, batch.num_rows, _ROWS):

@@ -23,14 +23,14 @@ from confide.scores import score_kind
 from confide.support import needs_extra
 from confide.tables.arrow import ColumnRef, first_length
 from confide.tables.bin_counts import Job, count_stream
-from confide.tables.columns import Classified, Losses, Regressed, Scored
+from confide.tables.columns import ClassColumns, LossColumns, ScoreColumn, TargetColumns
 from confide.tables.failures import RowErrors
 from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.records import RecordColumns
 from confide.tables.streams import as_record_batches
-from confide.tables.table import People, Table, silent
+from confide.tables.table import ContributionBound, Table, no_progress
 
-Scores: TypeAlias = "Scored | Classified | Regressed | Losses | str | Callable[[Any], Any] | None"
+Scores: TypeAlias = "ScoreColumn | ClassColumns | TargetColumns | LossColumns | str | Callable[[Any], Any] | None"
 """The scores of a batch: the columns to compute them from, the column of scores, a function, or the batch itself."""
 
 COUNT_COLUMNS = {"bin": "int32", "count": "int64"}
@@ -54,9 +54,9 @@ def score_batches(
     batches
         Arrow record batches or tables, mappings of arrays, or arrays and tensors of shape (n,).
     scores
-        `Classified`, `Regressed` or `Losses`, which name the columns that a score is computed from; the name of the
-        column of scores; a function from a batch to its scores, shape (n,), where NaN marks a record without one; or
-        None if the batches are the scores.
+        `ClassColumns`, `TargetColumns` or `LossColumns`, which name the columns that a score is computed from; the name
+        of the column of scores; a function from a batch to its scores, shape (n,), where NaN marks a record without
+        one; or None if the batches are the scores.
     score
         The score's name, for a column or a function. It determines the valid range and the default candidates.
     candidates
@@ -178,11 +178,11 @@ def _counted(
     """The counts of all batches in sequence, and the records that cannot be used."""
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
-    what = Scored(scores, score) if isinstance(scores, str) else scores
-    own = what.kind.name if isinstance(what, Scored | Classified | Regressed | Losses) else score
+    what = ScoreColumn(scores, score) if isinstance(scores, str) else scores
+    own = what.kind.name if isinstance(what, ScoreColumn | ClassColumns | TargetColumns | LossColumns) else score
     if score not in (None, own):
         raise InputError("score", f"must be left out or be {own!r}, which is computed", got=repr(score))
-    if isinstance(what, Scored | Classified | Regressed | Losses):
+    if isinstance(what, ScoreColumn | ClassColumns | TargetColumns | LossColumns):
         chosen = what.kind.candidates() if candidates is None else candidates
         arriving = (piece for batch in batches for piece in as_record_batches(batch))
         first = next(arriving, None)
@@ -192,7 +192,7 @@ def _counted(
         chosen = score_kind(own).candidates() if candidates is None else candidates
         reader = ScoreReader.of("scores", own)
         pieces = (_own_scores(batch, what) for batch in batches)
-    ((counts, errors),) = count_stream(pieces, [Job(RecordColumns(reader), chosen.edges)], silent, threads=1)
+    ((counts, errors),) = count_stream(pieces, [Job(RecordColumns(reader), chosen.edges)], no_progress, threads=1)
     return chosen, reader, counts[0], errors
 
 
@@ -206,7 +206,7 @@ class _Columns(Table):
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         raise NotImplementedError
 
-    def bound_contributions(self, people: People) -> Table:
+    def bound_contributions(self, people: ContributionBound) -> Table:
         raise NotImplementedError
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> Table:

@@ -20,7 +20,7 @@ from confide.tables.failures import RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn
 from confide.tables.readers import mark
 from confide.tables.records import RecordColumns, rows_per_batch
-from confide.tables.table import FLAG, Progress, Table
+from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
 
 _FEW_GROUPS = 16
 _GATHERED = 2**14
@@ -76,7 +76,7 @@ class Counters:
         unusable = [wrong for wrong in (None if group is None else places < 0, unweighed) if wrong is not None]
         if unusable or reasons is not None:  # otherwise the counter checks the range
             reasons = mark(reasons, ~columns.reader.in_range(scores), 1)
-        reasons = columns.marked(batch, reasons, unusable)
+        reasons = columns.with_column_reasons(batch, reasons, unusable)
         if reasons is not None:
             self.errors.note(reasons, start, columns.column_errors(batch))
         elif columns.weight is not None:
@@ -198,7 +198,7 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
         values |= {"weight": value} if one is columns.weight else {"group": value.cast("int32")}
     if columns.people is not None:
         after = len(reader.requirements) + len(columns.required)
-        reasons |= {after + flag: table[FLAG] == flag for flag in (1, 2)}
+        reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in (1, 2)}
     clauses = [(wrong, reason) for reason, wrong in sorted(reasons.items())]
     first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
     rows = table.select(score=score, reason=first, **values)

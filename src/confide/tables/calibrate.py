@@ -22,19 +22,19 @@ from confide.planning import (
     ClassShift,
     Population,
     RecordWeights,
-    refuse_combinations,
-    refuse_halves,
+    check_combinations,
+    check_together,
     shifted_population,
 )
 from confide.releases import Release
-from confide.support import DEBUG, Level, as_integer, canonical, order_of, positive_integer, tell
+from confide.support import DEBUG, Level, as_integer, canonical_name, log_event, order_of, positive_integer
 from confide.tables.arrow import is_integer
-from confide.tables.columns import Classified, Losses, Regressed, Scored, What, stated_outputs
+from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, stated_outputs
 from confide.tables.counting import Counting
 from confide.tables.named_columns import NamedColumn, Names, WeightColumn, group_column
-from confide.tables.open_table import opened
-from confide.tables.predictors import names_in
-from confide.tables.table import People, Progress, Table, silent
+from confide.tables.open_table import as_open_table
+from confide.tables.predictors import release_class_names
+from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class Columns:
     groups: Sequence[str | int] | None = None
     by_class: bool = False
     weights: str | None = None
-    people: People | None = None
+    people: ContributionBound | None = None
     skip_incomplete: bool = False
 
     def __post_init__(self) -> None:
         if self.by_class and (self.by is not None or self.groups is not None):
             raise InputError("by", "by and groups must be left out with by_class")
 
-    def group(self, table: Table, what: What, population: Population | None) -> NamedColumn | None:
+    def group(self, table: Table, what: ColumnSpec, population: Population | None) -> NamedColumn | None:
         """The column that a threshold or a class weight depends on; None for one threshold for all records."""
         if population is not None and (self.groups is not None or self.by_class):
             raise InputError(
@@ -76,10 +76,12 @@ class Columns:
         if isinstance(population, RecordWeights) and self.by is not None:
             raise InputError("by", "must be left out with weights of records")
         if isinstance(population, ClassShift):
-            return shifted_classes(table, what, self.by, population)
-        return group_of(table, what, self.by, self.groups, self.by_class)
+            return class_weight_column(table, what, self.by, population)
+        return group_or_class_column(table, what, self.by, self.groups, self.by_class)
 
-    def counting(self, table: Table, what: What, group: NamedColumn | None, population: Population | None) -> Counting:
+    def counting(
+        self, table: Table, what: ColumnSpec, group: NamedColumn | None, population: Population | None
+    ) -> Counting:
         """Build the counting pass, with the column of each record's weight if the population has weights."""
         weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
         return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
@@ -92,7 +94,7 @@ class TableOptions(Options, total=False):
     groups: Sequence[str | int] | None
     by_class: bool
     weights: str | None
-    people: People | None
+    people: ContributionBound | None
     skip_incomplete: bool
     classes: Any
     share_low: Level
@@ -121,18 +123,18 @@ class Rows:
     """
 
     counting: Counting
-    progress: Progress = silent
+    progress: Progress = no_progress
     stated: int | None = None
 
     @property
-    def looking_tells(self) -> bool:
+    def reading_is_visible(self) -> bool:
         """Whether an engine counts; its logs or its timing may reveal something."""
         return not self.counting.table.local
 
     @property
     def recounts(self) -> bool:
         """Whether an engine counts: two queries over few candidates are faster than one over very many."""
-        return self.looking_tells
+        return self.reading_is_visible
 
     @property
     def n(self) -> int | None:
@@ -142,7 +144,7 @@ class Rows:
             return self.stated
         return table.counted_rows() or None  # the count reports an empty table
 
-    def see(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
         """Count by row of the request; raises `InputError` if the number of records is not the stated one."""
         table, found = self.counting.table, self.counting.run(candidates, self.progress)
         if len(found) > 1:
@@ -154,13 +156,13 @@ class Rows:
             raise InputError(
                 "n", "must be the number of records that count", got=f"{total}, and n={self.stated} was given"
             )
-        tell("tables", "counted", DEBUG, table=table.name, rows=total if request.public_n else "secret")
+        log_event("tables", "counted", DEBUG, table=table.name, rows=total if request.public_n else "secret")
         if request.public_n:
             table.check_rows(total)
         if isinstance(request.population, ClassShift):
             return {None: weighted_sum(counted, request.population)}
-        named = {None if name is None else canonical(name): one for name, one in counted.items()}
-        return {row: named[None if row is None else canonical(row)] for row in request.rows}
+        named = {None if name is None else canonical_name(name): one for name, one in counted.items()}
+        return {row: named[None if row is None else canonical_name(row)] for row in request.rows}
 
     def released(self, request: Request, payer: Payer) -> Any:
         """Make the requested release from these records."""
@@ -171,13 +173,13 @@ class Rows:
 
 def calibrate_table(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     alpha: Level | Sequence[Level],
     epsilon: float | None = None,
     *,
     n: int | None = None,
     candidates: AnyCandidates = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     class_weights: Mapping[Any, Any] | ClassShift | None = None,
     weight_bound: float | None = None,
     **options: Unpack[TableOptions],
@@ -195,7 +197,7 @@ def calibrate_table(
         As in `score_histogram`.
     what
         The columns of each record. Regression with the score `cqr_sides` releases a threshold for each side, and
-        `Losses` a threshold at which the expected loss is at most alpha.
+        `LossColumns` a threshold at which the expected loss is at most alpha.
     alpha
         The miscoverage level, or several for nested thresholds under one budget.
     n
@@ -234,12 +236,12 @@ def calibrate_table(
     Examples
     --------
     >>> import pyarrow, numpy as np
-    >>> from confide.tables import Scored
+    >>> from confide.tables import ScoreColumn
     >>> rng = np.random.default_rng(0)
     >>> table = pyarrow.table({"s": rng.random(5000), "ward": rng.choice(["a", "b"], 5000)})
-    >>> print(calibrate_table(table, Scored("s", "lac"), alpha=0.1, epsilon=1.0).privacy)
+    >>> print(calibrate_table(table, ScoreColumn("s", "lac"), alpha=0.1, epsilon=1.0).privacy)
     1-differential privacy for adding or removing one record
-    >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
+    >>> list(calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
     all_options = {"class_weights": class_weights, "weight_bound": weight_bound, **options}
@@ -250,13 +252,13 @@ def calibrate_table(
 def recalibrate_table(
     previous: Release,
     source: Any,
-    what: What,
+    what: ColumnSpec,
     *,
     n: int | None = None,
     epsilon: float | None = None,
     candidates: AnyCandidates = None,
     cold: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     **options: Unpack[TableOptions],
 ) -> Any:
     """Recalibrate a release on a table, with the guarantees of `recalibrate` on the same scores.
@@ -290,7 +292,7 @@ def recalibrate_table(
     >>> import confide, pyarrow, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> january = confide.calibrate(rng.beta(2, 5, 1000), 0.1, 1.0, score="lac")
-    >>> february = recalibrate_table(january, pyarrow.table({"s": rng.beta(2, 5, 1000)}), Scored("s"))
+    >>> february = recalibrate_table(january, pyarrow.table({"s": rng.beta(2, 5, 1000)}), ScoreColumn("s"))
     >>> february.score, february.predecessors[0].threshold == january.threshold
     ('lac', True)
     """
@@ -302,7 +304,7 @@ def recalibrate_table(
 class TableRequest:
     """A request to calibrate on a table. It is checked before the table is opened; its classes are named afterwards."""
 
-    what: What
+    what: ColumnSpec
     columns: Columns
     request: Request
     payer: Payer
@@ -311,7 +313,7 @@ class TableRequest:
     @classmethod
     def of(
         cls,
-        what: What,
+        what: ColumnSpec,
         alpha: Level | Sequence[Level],
         epsilon: float | None = None,
         *,
@@ -324,21 +326,25 @@ class TableRequest:
         """Build the request from the arguments of `calibrate_table`."""
         columns, rest = split_columns(options)
         payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
-        if "classes" in request_options and isinstance(what, Classified | Losses) and what.probabilities is not None:
+        if (
+            "classes" in request_options
+            and isinstance(what, ClassColumns | LossColumns)
+            and what.probabilities is not None
+        ):
             raise InputError("classes", "must be left out: they are those of the columns of probabilities")
-        if isinstance(what, Losses) and what.losses is not None:
+        if isinstance(what, LossColumns) and what.losses is not None:
             what = what.over(candidates)
         if columns.people is not None:
             request_options["records_per_person"] = columns.people.bound(request_options.get("records_per_person"))
         if n is not None:
             positive_integer("n", n)
-        refuse_halves(weights=columns.weights, weight_bound=weight_bound)
+        check_together(weights=columns.weights, weight_bound=weight_bound)
         population = shifted_population(class_weights, weight_bound)
         if population is None:
-            refuse_halves(by=columns.by, groups=columns.groups)
+            check_together(by=columns.by, groups=columns.groups)
         request_options |= _divided(what, alpha, columns, population)
         if columns.by_class:
-            refuse_combinations({**request_options, "by": "class"})
+            check_combinations({**request_options, "by": "class"})
         if (low := request_options.pop("share_low", None)) is not None:
             if request_options.get("by") != "side" or "shares" in request_options:
                 raise InputError(
@@ -353,7 +359,7 @@ class TableRequest:
     def again(
         cls,
         previous: Release,
-        what: What,
+        what: ColumnSpec,
         *,
         n: int | None = None,
         epsilon: float | None = None,
@@ -392,22 +398,22 @@ class TableRequest:
         people, payer = self.columns.people, self.payer
         return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
 
-    def release(self, source: Any, progress: Progress = silent) -> Any:
+    def release(self, source: Any, progress: Progress = no_progress) -> Any:
         """Make the release from the table of this name, or from an open table."""
         what, columns, request = self.what, self.columns, self.request
-        with opened(source) as table:
+        with as_open_table(source) as table:
             if request.renews is None or isinstance(request.population, ClassShift):
                 group = columns.group(table, what, request.population)
             else:
                 group = _group_again(table, what, request, columns.by)
             rows = Rows(columns.counting(table, what, group, request.population), progress, self.n)
             named: dict[str, Any] = {}
-            if isinstance(what, Classified | Losses) and what.probabilities is not None:
+            if isinstance(what, ClassColumns | LossColumns) and what.probabilities is not None:
                 probabilities, classes = what.columns(table)
                 if request.renews is None:
                     named["classes"] = classes
                 else:
-                    names_in(request.renews, probabilities, classes)
+                    release_class_names(request.renews, probabilities, classes)
             if request.renews is None and group is not None and request.population is None:
                 named |= {"by": "class" if columns.by_class else "group", "names": group.names}
             if any(getattr(request, name) != value for name, value in named.items()):
@@ -415,7 +421,7 @@ class TableRequest:
             return rows.released(request, self._who_pays)
 
 
-def _divided(what: What, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
+def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
     """The division into several thresholds, as fields of a request: levels, groups or sides; or a loss.
 
     The names of classes, and the type of the names of groups, come from the table.
@@ -424,15 +430,15 @@ def _divided(what: What, alpha: Any, columns: Columns, population: Population | 
         "level": isinstance(alpha, Sequence) and not isinstance(alpha, str),
         "class": columns.by_class,
         "group": columns.by is not None and population is None,
-        "side": isinstance(what, Regressed) and len(what.kinds) > 1,
-        "loss": isinstance(what, Losses),
+        "side": isinstance(what, TargetColumns) and len(what.kinds) > 1,
+        "loss": isinstance(what, LossColumns),
     }
     found = [name for name, applies in kinds.items() if applies]
     if len(found) > 1:
         raise InputError(
             "by", "only one of several levels, groups or classes, two sides, and losses can be requested", got="more"
         )
-    if isinstance(what, Losses):
+    if isinstance(what, LossColumns):
         return {"loss": what.loss, "bound": what.bound}
     if found == ["side"]:
         return {"by": "side"}
@@ -442,23 +448,23 @@ def _divided(what: What, alpha: Any, columns: Columns, population: Population | 
     return {**by, "score": what.kind.name}
 
 
-def _of_the_release(what: What, request: Request) -> What:
+def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     """The same columns for the score of the release; raises `InputError` if they give another score."""
     parts = list(request.parts.values())
     scores: Sequence[str | None] = [part.score for part in parts]
-    if isinstance(what, Scored) and what.score is None:
+    if isinstance(what, ScoreColumn) and what.score is None:
         what = replace(what, score=scores[0])
-    if isinstance(what, Losses) and what.losses is not None:
+    if isinstance(what, LossColumns) and what.losses is not None:
         what = what.over(parts[0].law if isinstance(parts[0].law, Candidates) else None)
-    given = [kind.name for kind in what.kinds] if isinstance(what, Regressed) else [what.kind.name]
+    given = [kind.name for kind in what.kinds] if isinstance(what, TargetColumns) else [what.kind.name]
     if set(given) != set(scores):
         raise InputError("what", f"must give the score {scores[0]!r}, as in previous", remedy=f"It gives {given[0]!r}")
-    if isinstance(what, Losses) and request.loss is not None and what.bound != request.bound:
+    if isinstance(what, LossColumns) and request.loss is not None and what.bound != request.bound:
         raise InputError("bound", f"must be that of previous, {request.bound:g}", got=f"{what.bound:g}")
     return what
 
 
-def _group_again(table: Table, what: What, request: Request, by: str | None) -> NamedColumn | None:
+def _group_again(table: Table, what: ColumnSpec, request: Request, by: str | None) -> NamedColumn | None:
     """The column that thresholds depend on: the label, or a column with the release's names; None without groups."""
     if not request.disjoint:
         if by is not None:
@@ -466,50 +472,50 @@ def _group_again(table: Table, what: What, request: Request, by: str | None) -> 
         return None
     names = tuple(request.parts)
     if by is not None:
-        return group_of(table, what, by, names, by_class=False)
+        return group_or_class_column(table, what, by, names, by_class=False)
     if request.by == "group":
         raise InputError("by", "must be given, the column of each record's group: previous has thresholds for each")
-    column = group_of(table, what, None, None, by_class=True)
+    column = group_or_class_column(table, what, None, None, by_class=True)
     assert column is not None
-    if set(map(canonical, map(str, column.names))) != set(map(canonical, map(str, names))):
+    if set(map(canonical_name, map(str, column.names))) != set(map(canonical_name, map(str, names))):
         raise InputError("what", f"must have the {len(names)} classes of previous", got="others")
     return column
 
 
-def group_of(
-    table: Table, what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool
+def group_or_class_column(
+    table: Table, what: ColumnSpec, by: str | None, groups: Sequence[str | int] | None, by_class: bool
 ) -> NamedColumn | None:
     """The column that thresholds depend on: the label, or one with a public list of names; None for one threshold."""
     if by_class:
-        if not isinstance(what, Classified):
+        if not isinstance(what, ClassColumns):
             raise InputError("by_class", "needs the probabilities and the label of every record")
         _, names = what.columns(table)
         return replace(what.label_column(table, names), names=class_keys(names))
     if by is None and groups is None:
         return None
-    refuse_halves(by=by, groups=groups)
+    check_together(by=by, groups=groups)
     assert by is not None
     assert groups is not None
     column = group_column(table, by, tuple(groups))
     integers = column.in_sql and is_integer(table.type_of(by))
-    names = tuple(as_integer(name) if integers else canonical(name) for name in groups)  # type: ignore[misc]
+    names = tuple(as_integer(name) if integers else canonical_name(name) for name in groups)  # type: ignore[misc]
     return replace(column, names=names)
 
 
-def shifted_classes(table: Table, what: What, by: str | None, shift: ClassShift) -> NamedColumn:
+def class_weight_column(table: Table, what: ColumnSpec, by: str | None, shift: ClassShift) -> NamedColumn:
     """The column of each record's class, for its weight: the label or a named column, with the names of the weights."""
-    if by is None and not isinstance(what, Classified):
+    if by is None and not isinstance(what, ClassColumns):
         raise InputError(
             "by", "must name the column of each record's class with class_weights: no label is read otherwise"
         )
     if by is not None:
-        return group_of(table, what, by, shift.classes, False)  # type: ignore[return-value]
-    column = group_of(table, what, None, None, True)
+        return group_or_class_column(table, what, by, shift.classes, False)  # type: ignore[return-value]
+    column = group_or_class_column(table, what, None, None, True)
     assert column is not None
     order = order_of(column.names, shift.classes)
     if order is None:
-        known = set(map(canonical, shift.classes))
-        without = [name for name in column.names if canonical(name) not in known]
+        known = set(map(canonical_name, shift.classes))
+        without = [name for name in column.names if canonical_name(name) not in known]
         found = f"{without[0]!r} has none" if without else "some are of no class"
         raise InputError("class_weights", "must have a weight for every class, and no other", remedy=found)
     return replace(column, names=tuple(shift.classes[place] for place in order))
@@ -517,26 +523,26 @@ def shifted_classes(table: Table, what: What, by: str | None, shift: ClassShift)
 
 def class_histograms(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     candidates: Candidates,
     *,
-    people: People | None = None,
+    people: ContributionBound | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str | int, ScoreHistogram]:
     """Count one histogram per class, by the names under which classes are released; arguments as in `score_histogram`.
 
     Examples
     --------
     >>> import pyarrow
-    >>> from confide.tables import Classified
+    >>> from confide.tables import ClassColumns
     >>> table = pyarrow.table({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "y": ["no", "yes"]})
-    >>> counts = class_histograms(table, Classified("p_*", "y"), Candidates.of([0.15, 0.5]))
+    >>> counts = class_histograms(table, ClassColumns("p_*", "y"), Candidates.of([0.15, 0.5]))
     >>> {name: one.counts.tolist() for name, one in counts.items()}
     {'no': [1, 0, 0], 'yes': [0, 1, 0]}
     """
-    with opened(source) as table:
-        column = group_of(table, what, None, None, by_class=True)
+    with as_open_table(source) as table:
+        column = group_or_class_column(table, what, None, None, by_class=True)
         return dict(Counting.of(table, what, column, people, skip_incomplete).run(candidates, progress)[0])
 
 
@@ -549,4 +555,4 @@ def class_keys(names: Names) -> Names:
     ((0, 1), ('cat', '1'))
     """
     positions = tuple(range(len(names)))
-    return positions if tuple(map(canonical, names)) == tuple(map(str, positions)) else names
+    return positions if tuple(map(canonical_name, names)) == tuple(map(str, positions)) else names

@@ -1,9 +1,9 @@
 """The columns of each record of a table: one definition for the command line, the library, batches and silos.
 
-Scored        scores that were computed elsewhere
-Classified    class probabilities, and the true class
-Regressed     predictions or predicted quantiles, and the true number
-Losses        a loss at every candidate, or probabilities and true labels of several labels: risk control
+ScoreColumn    scores that were computed elsewhere
+ClassColumns   class probabilities, and the true class
+TargetColumns  predictions or predicted quantiles, and the true number
+LossColumns    a loss at every candidate, or probabilities and true labels of several labels: risk control
 """
 
 import re
@@ -15,8 +15,8 @@ from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.releases import FROM_LOGITS
 from confide.scores import ScoreKind, score_kind
-from confide.support import column_order, positive_number, refuse_first_of_pair, refuse_turned
-from confide.tables.arrow import in_words, is_boolean, is_number, is_text, list_element
+from confide.support import check_column_order, column_order, positive_number, refuse_first_of_pair
+from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
 from confide.tables.named_columns import NamedColumn, Names, label_column
 from confide.tables.readers import (
     ClassReader,
@@ -44,7 +44,7 @@ _PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoreColumn:
     """A column of scores.
 
     Parameters
@@ -70,7 +70,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Classified:
+class ClassColumns:
     """A classification score of the record's own class; engines compute LAC, one minus its probability, in SQL.
 
     Parameters
@@ -102,7 +102,7 @@ class Classified:
 
     def __post_init__(self) -> None:
         if isinstance(self.probabilities, tuple) and self.classes is not None:
-            refuse_turned("classes", tuple(self.classes), self.probabilities)
+            check_column_order("classes", tuple(self.classes), self.probabilities)
 
     @property
     def kind(self) -> ScoreKind:
@@ -170,7 +170,7 @@ class Classified:
 
 
 @dataclass(frozen=True)
-class Regressed:
+class TargetColumns:
     """Scores of regression: the absolute residual, also relative to the prediction, or CQR and its sides.
 
     Parameters
@@ -252,7 +252,7 @@ class Regressed:
 
 
 @dataclass(frozen=True)
-class Losses:
+class LossColumns:
     """Risk control: what a threshold would lose on each record (docs/theory.md, section 7).
 
     Parameters
@@ -265,7 +265,7 @@ class Losses:
         Its largest possible value.
     probabilities, truth
         For the false-negative rate of sets of labels, instead of losses: one column per label or one list column, as in
-        `Classified`. `probabilities` names the probabilities, and `truth` whether each label is true. `truth` is
+        `ClassColumns`. `probabilities` names the probabilities, and `truth` whether each label is true. `truth` is
         optional for prediction.
     classes
         The names of the labels.
@@ -290,17 +290,17 @@ class Losses:
         kind = score_kind(f"critical threshold of {self.loss}")
         return kind if self.losses is not None else replace(kind, builder=("unit", 1000, "logit"))
 
-    def over(self, candidates: AnyCandidates) -> "Losses":
+    def over(self, candidates: AnyCandidates) -> "LossColumns":
         """The same losses, with the thresholds that they belong to."""
         if not isinstance(candidates, Candidates):
             raise InputError("candidates", "must be given for losses: the thresholds that they belong to")
         return replace(self, candidates=candidates)
 
     def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
-        """The columns of probabilities in a table, and the names of the labels; `known` as in `Classified.columns`."""
+        """The columns of probabilities in a table, and the label names; `known` as in `ClassColumns.columns`."""
         if self.probabilities is None:
             raise InputError("probabilities", "must be given: sets of labels are made from them")
-        found, names = Classified(self.probabilities, None, self.classes).columns(table, known)
+        found, names = ClassColumns(self.probabilities, None, self.classes).columns(table, known)
         found = replace(found, exclusive=False)
         if found.of_pair:
             raise InputError(
@@ -351,20 +351,20 @@ def _upper_first(lower: str, upper: str) -> bool:
     return float(ends[0]["level"] or 0) > float(ends[1]["level"] or 100)
 
 
-def stated_outputs(what: "What", about: Mapping[str, str] | None) -> Mapping[str, str] | None:
+def stated_outputs(what: "ColumnSpec", about: Mapping[str, str] | None) -> Mapping[str, str] | None:
     """The public metadata of a release, with an entry that its outputs are logits if they are.
 
     Examples
     --------
-    >>> stated_outputs(Classified("z_*", "y", logits=True), {"model": "resnet"})
+    >>> stated_outputs(ClassColumns("z_*", "y", logits=True), {"model": "resnet"})
     {'outputs': 'logits; softmax in double precision', 'model': 'resnet'}
     """
-    if not (isinstance(what, Classified) and what.logits):
+    if not (isinstance(what, ClassColumns) and what.logits):
         return about
     return {"outputs": FROM_LOGITS, **(about or {})}
 
 
-What: TypeAlias = Scored | Classified | Regressed | Losses
+ColumnSpec: TypeAlias = ScoreColumn | ClassColumns | TargetColumns | LossColumns
 """The columns of each record."""
 
 
@@ -389,7 +389,7 @@ def number_columns(
                 raise InputError(
                     "column",
                     f"{name!r} must hold numbers, because the pattern {named!r} matches it",
-                    got=str(in_words(table.type_of(name))),
+                    got=str(describe_type(table.type_of(name))),
                     remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
                 )
             if not (booleans and is_boolean(table.type_of(name))):
@@ -401,7 +401,7 @@ def number_columns(
     if element is None or not (is_number(element) or (booleans and is_boolean(element))):
         raise InputError(
             "column",
-            (f"{named!r} holds {in_words(kind)}{'' if element is None else ' of something else than numbers'}"),
+            (f"{named!r} holds {describe_type(kind)}{'' if element is None else ' of something else than numbers'}"),
             remedy=(
                 f"{what} come from a column of lists of numbers, or from one column per class by a pattern "
                 f"such as 'p_*'{f' ({_PAIR})' if is_number(kind) else ''}; {table.existing()}"

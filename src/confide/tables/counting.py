@@ -16,12 +16,12 @@ from confide.errors import InputError
 from confide.planning import Pilot
 from confide.scores import ScoreKind, all_scores
 from confide.tables.bin_counts import Job, count_rows
-from confide.tables.columns import Classified, Losses, Regressed, What
+from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
 from confide.tables.named_columns import NamedColumn, WeightColumn, group_column
-from confide.tables.open_table import opened
+from confide.tables.open_table import as_open_table
 from confide.tables.readers import ClassReader, refuse_first_rows
 from confide.tables.records import RecordColumns, checked_batches
-from confide.tables.table import People, Progress, Table, silent
+from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 Histograms = Mapping[Any, ScoreHistogram]
 """Histograms by the name of a group; without groups the name is None."""
@@ -52,9 +52,9 @@ class Counting:
     def of(
         cls,
         table: Table,
-        what: What,
+        what: ColumnSpec,
         group: NamedColumn | None = None,
-        people: People | None = None,
+        people: ContributionBound | None = None,
         skip_incomplete: bool = False,
         weight: WeightColumn | None = None,
     ) -> "Counting":
@@ -62,7 +62,7 @@ class Counting:
         if people is not None:
             table.check_people(people)
         records = tuple(RecordColumns(one, group, weight, people) for one in what.readers(table))
-        kinds = what.kinds if isinstance(what, Regressed) else (what.kind,)
+        kinds = what.kinds if isinstance(what, TargetColumns) else (what.kind,)
         return cls(table, records, kinds, skip_incomplete)
 
     @property
@@ -70,7 +70,7 @@ class Counting:
         """Whether every row of the table is a record that counts."""
         return not self.skip_incomplete and self.records[0].people is None
 
-    def run(self, candidates: Candidates | None = None, progress: Progress = silent) -> list[Histograms]:
+    def run(self, candidates: Candidates | None = None, progress: Progress = no_progress) -> list[Histograms]:
         """Count the histograms of each score, by group; default candidates fit the score.
 
         Raises
@@ -99,12 +99,12 @@ class Counting:
 
 def score_histogram(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     candidates: Candidates | None = None,
     *,
-    people: People | None = None,
+    people: ContributionBound | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> ScoreHistogram:
     """Count a table's scores over public candidates. **Private**, like every histogram.
 
@@ -113,7 +113,7 @@ def score_histogram(
     source
         A source that `open_table` opens, or its result.
     what
-        The columns: `Scored`, `Classified`, `Regressed` or `Losses`.
+        The columns: `ScoreColumn`, `ClassColumns`, `TargetColumns` or `LossColumns`.
     candidates
         Public candidate thresholds; by default the score's list for any number of records, as in `score_batches`.
     people
@@ -136,11 +136,11 @@ def score_histogram(
     Examples
     --------
     >>> import pyarrow
-    >>> from confide.tables import Scored
-    >>> score_histogram(pyarrow.table({"s": [0.1, 0.5, 0.6]}), Scored("s"), Candidates.of([0.5, 1.0])).counts
+    >>> from confide.tables import ScoreColumn
+    >>> score_histogram(pyarrow.table({"s": [0.1, 0.5, 0.6]}), ScoreColumn("s"), Candidates.of([0.5, 1.0])).counts
     array([2, 1, 0])
     """
-    with opened(source) as table:
+    with as_open_table(source) as table:
         counting = Counting.of(table, what, people=people, skip_incomplete=skip_incomplete)
         if len(counting.records) != 1:
             raise InputError(
@@ -151,14 +151,14 @@ def score_histogram(
 
 def group_histograms(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     group: str,
     names: Sequence[str | int],
     candidates: Candidates | None = None,
     *,
-    people: People | None = None,
+    people: ContributionBound | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str | int, ScoreHistogram]:
     """Count one histogram per group, in the same pass.
 
@@ -174,18 +174,20 @@ def group_histograms(
     Examples
     --------
     >>> import pyarrow
-    >>> from confide.tables import Scored
+    >>> from confide.tables import ScoreColumn
     >>> table = pyarrow.table({"s": [0.1, 0.5, 0.6], "g": ["a", "b", "a"]})
-    >>> {name: h.total for name, h in group_histograms(table, Scored("s"), "g", ["a", "b", "c"]).items()}
+    >>> {name: h.total for name, h in group_histograms(table, ScoreColumn("s"), "g", ["a", "b", "c"]).items()}
     {'a': 2, 'b': 1, 'c': 0}
     """
-    with opened(source) as table:
+    with as_open_table(source) as table:
         column = group_column(table, group, tuple(names))
         counting = Counting.of(table, what, column, people, skip_incomplete)
         return dict(counting.run(candidates, progress)[0])
 
 
-def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progress: Progress = silent) -> Pilot:
+def read_pilot(
+    source: Any, what: ColumnSpec, *, skip_incomplete: bool = False, progress: Progress = no_progress
+) -> Pilot:
     """Read a PUBLIC sample for a plan. Never pass private records, because a plan reveals properties of the sample.
 
     Parameters
@@ -207,27 +209,27 @@ def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progre
     Examples
     --------
     >>> import pyarrow
-    >>> from confide.tables import Scored
-    >>> read_pilot(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac")).scores
+    >>> from confide.tables import ScoreColumn
+    >>> read_pilot(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac")).scores
     array([0.1 , 0.5 , 0.99])
     """
-    if isinstance(what, Losses) or (isinstance(what, Regressed) and len(what.kinds) > 1):
+    if isinstance(what, LossColumns) or (isinstance(what, TargetColumns) and len(what.kinds) > 1):
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
     scores, of_classes, widths, rows = list[Any](), list[Any](), list[float](), 0
     # Whichever score: all probabilities of a record are read.
-    read = replace(what, score="aps") if isinstance(what, Classified) else what
-    with opened(source) as table:
+    read = replace(what, score="aps") if isinstance(what, ClassColumns) else what
+    with as_open_table(source) as table:
         (columns,) = map(RecordColumns, read.readers(table))
         counting = columns.counting(table, skip_incomplete=skip_incomplete)
         with closing(checked_batches(counting, columns, progress, skips=not skip_incomplete)) as batches:
             for batch, arrays in batches:
                 rows += batch.num_rows
-                if isinstance(what, Classified):
+                if isinstance(what, ClassColumns):
                     of_classes.append(all_scores(arrays[0], what.score))
                     scores.append(of_classes[-1][np.arange(batch.num_rows), arrays[1]])
                     continue
                 scores.append(columns.reader.score_of(arrays))
-                if isinstance(what, Regressed) and what.kind.family == "cqr":
+                if isinstance(what, TargetColumns) and what.kind.family == "cqr":
                     widths.append(float(np.diff(arrays[0], axis=1).sum()))
         table.check_rows(rows)
     return Pilot(

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.support import names_server, shown_address
-from confide.tables.arrow import ColumnRef, one_at_least
+from confide.tables.arrow import ColumnRef, or_empty_batch
 from confide.tables.bin_counts import Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
-from confide.tables.failures import RowErrors, of_engine
-from confide.tables.table import People, Progress, Table
+from confide.tables.failures import RowErrors, engine_errors_in_fixed_words
+from confide.tables.table import ContributionBound, Progress, Table
 from confide.tables.writers import Predictions, Summary, write_postgres
 
 
@@ -44,7 +44,7 @@ class IbisTable(Table):
     any_thread = False
 
     def __init__(self, name: str, expression: Any) -> None:
-        with of_engine():
+        with engine_errors_in_fixed_words():
             schema = expression.schema().to_pyarrow()
         super().__init__(name, schema)
         self.expression, self._incomplete = expression, None
@@ -57,10 +57,10 @@ class IbisTable(Table):
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches; from PostgreSQL through a server-side cursor."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
             with closing(selected.to_pyarrow_batches(chunk_size=rows)) as batches:
-                yield from one_at_least(batches, batches.schema)
+                yield from or_empty_batch(batches, batches.schema)
 
     def _read(self, read: ColumnRef) -> Any:
         column = self.expression[read.column]
@@ -73,33 +73,33 @@ class IbisTable(Table):
         """The number of rows that PostgreSQL's planner expects; None for other engines."""
         if self.backend.name != "postgres":
             return None
-        with of_engine(), self.backend.con.transaction(), self.backend.con.cursor() as cursor:
+        with engine_errors_in_fixed_words(), self.backend.con.transaction(), self.backend.con.cursor() as cursor:
             compiled = self.backend.compile(self.expression)
             plan = cursor.execute(f"EXPLAIN (FORMAT JSON) {compiled}").fetchone()[0]
         return int(plan[0]["Plan"]["Plan Rows"])
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             lengths = self.expression.select(k=self.expression[column].length())
             first = lengths.filter(lengths.k.notnull()).limit(1).to_pyarrow().to_pylist()
         return first[0]["k"] if first else None
 
     def head(self, rows: int) -> "IbisTable":
         """The first few rows, by LIMIT."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             return type(self)(self.name, self.expression.limit(rows))
 
-    def bound_contributions(self, people: People) -> "IbisTable":
+    def bound_contributions(self, people: ContributionBound) -> "IbisTable":
         """The table with a bounded number of rows of each person."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             if self.backend.name == "sqlite":
                 self.backend.con.create_function("md5", 1, _md5, deterministic=True)
             return type(self)(self.name, people.limit(self.expression))
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "IbisTable":
         """The table without the rows that lack a value."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             made, wrong = copy(self), incomplete_expression(self.expression, reads)
             made.expression, self._incomplete = self.expression.filter(~wrong), wrong
             return made
@@ -108,14 +108,14 @@ class IbisTable(Table):
         """The number of rows that lack a value in a column that is read, counted by the engine on each call."""
         if self._incomplete is None:
             return 0
-        with of_engine():
+        with engine_errors_in_fixed_words():
             return int(self.expression.filter(self._incomplete).count().to_pyarrow().as_py())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
         """Count by a GROUP BY in PostgreSQL; None for other engines, and for scores that SQL cannot compute."""
         if self.backend.name != "postgres" or not job.columns.in_sql:
             return None
-        with of_engine():
+        with engine_errors_in_fixed_words():
             return grouped_counts(self.expression, job, progress)
 
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
@@ -187,7 +187,7 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
     doing = f"opening {shown!r}"
     if scheme == "duckdb":
         with ExitStack() as opening:
-            with of_engine(doing):
+            with engine_errors_in_fixed_words(doing):
                 connection = opening.enter_context(embedded(path, write=write))
                 opened = _duckdb_table(connection, shown, str(table), writes=write)
                 opened.files = files_behind(url)
@@ -196,10 +196,10 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
     if scheme == "databricks":
         extra += ", which brings the rows here; or hand over a data frame of Databricks Connect, which counts there"
-    with of_engine(doing, f"install {extra}"):
+    with engine_errors_in_fixed_words(doing, f"install {extra}"):
         connection = _connect(url, scheme, path, write)
     try:
-        with of_engine(doing):
+        with engine_errors_in_fixed_words(doing):
             if scheme in _IN_MEMORY:
                 expression = connection.read_parquet(path)
             else:
@@ -213,7 +213,7 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
 
 def _check_engine(shown: str, scheme: str) -> None:
     """Raise `InputError` if the scheme is not an engine of Ibis."""
-    with of_engine(f"opening {shown!r}", "install ibis-framework"):
+    with engine_errors_in_fixed_words(f"opening {shown!r}", "install ibis-framework"):
         import ibis
 
         known = {entry.name for entry in ibis.util.backend_entry_points()}
@@ -264,7 +264,7 @@ def _duckdb_table(connection: Any, shown: str, name: str, *, writes: bool) -> Du
         schema,
         connection,
         source,
-        partial(of_engine, f"reading table {name!r}"),
+        partial(engine_errors_in_fixed_words, f"reading table {name!r}"),
         rows=lambda: int(connection.sql(count).fetchall()[0][0]),
         writes_tables=writes,
     )

@@ -13,17 +13,17 @@ from typing import Any
 from confide.errors import InputError
 from confide.tables.arrow import (
     ColumnRef,
+    describe_type,
     fits_csv,
-    in_words,
     is_integer,
     is_number,
     is_temporal,
     is_text,
     list_element,
-    one_at_least,
+    or_empty_batch,
 )
 from confide.tables.expressions import identifier, incomplete_sql, select
-from confide.tables.table import People, Progress, Table
+from confide.tables.table import ContributionBound, Progress, Table
 from confide.tables.writers import Predictions, Summary, write_duckdb
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -108,7 +108,7 @@ class DuckTable(Table):
             self.connection.execute("RESET threads" if busy else "SET threads = 1")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
             reader = self.connection.sql(query).to_arrow_reader(rows)
-            yield from one_at_least(reader, reader.schema)
+            yield from or_empty_batch(reader, reader.schema)
 
     def row_count(self) -> int | None:
         """The number of rows if the source states it, for progress bars; None for CSV."""
@@ -171,7 +171,7 @@ class DuckTable(Table):
         first_rows = select("*", self._source, f"LIMIT {_FIRST}")
         return self.connection.sql(select(expressions, f"({first_rows})")).fetchall()[0]
 
-    def bound_contributions(self, people: People) -> "DuckTable":
+    def bound_contributions(self, people: ContributionBound) -> "DuckTable":
         """The table with a bounded number of rows of each person; sorting uses every core."""
         import ibis
 
@@ -277,7 +277,7 @@ class DuckTable(Table):
         if not fits_csv(kind):
             raise InputError(
                 "column",
-                f"{column!r} holds {in_words(kind)}, which a CSV cell cannot",
+                f"{column!r} holds {describe_type(kind)}, which a CSV cell cannot",
                 remedy="Leave it out with keep, or write Parquet",
             )
         return f"CAST({identifier(column)} AS VARCHAR)"

@@ -31,13 +31,13 @@ from confide.evaluation import (
 from confide.mechanisms import Neighbors
 from confide.releases import Release
 from confide.support import Level
-from confide.tables.columns import Classified, Losses, Regressed, What
+from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
 from confide.tables.named_columns import AnyGroups, NamedColumn, group_column
-from confide.tables.open_table import opened
-from confide.tables.predictors import SetPredictor, names_in, predictors_of
+from confide.tables.open_table import as_open_table
+from confide.tables.predictors import SetPredictor, predictors_of, release_class_names
 from confide.tables.readers import RecordReader
-from confide.tables.records import RecordColumns, checked_batches, hand_over
-from confide.tables.table import People, Progress, Table, silent
+from confide.tables.records import RecordColumns, checked_batches, process_records
+from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -74,9 +74,9 @@ def evaluate(
     *unnamed: object,
     groups: ArrayLike | None = None,
     table: Any = None,
-    what: What | None = None,
+    what: ColumnSpec | None = None,
     by: str | None = None,
-    people: People | None = None,
+    people: ContributionBound | None = None,
     skip_incomplete: bool = False,
     examples: int = 0,
     epsilon: float | None = None,
@@ -171,13 +171,13 @@ def evaluate(
 
 def evaluate_table(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     release: Release,
     *,
     by: str | None = None,
     examples: int = 0,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Evaluation | LevelEvaluation:
     """Measure coverage and set size on records with true labels; not private.
 
@@ -186,14 +186,15 @@ def evaluate_table(
     source
         A source that `open_table` opens, or its result.
     what
-        The columns, with label or target. The score is that of the release. `Scored` compares scores of the true labels
-        with the threshold. `Losses` compares critical thresholds; the loss is the share beyond the threshold, times the
-        bound.
+        The columns, with label or target. The score is that of the release. `ScoreColumn` compares scores of the true
+        labels with the threshold. `LossColumns` compares critical thresholds; the loss is the share beyond the
+        threshold, times the bound.
     release
         The release to evaluate.
     by
-        The column of each record's group. It is required for thresholds per group, and for `Scored` with thresholds per
-        class, where it names the class. For every other release it is a check: coverage is measured group by group.
+        The column of each record's group. It is required for thresholds per group, and for `ScoreColumn` with
+        thresholds per class, where it names the class. For every other release it is a check: coverage is measured
+        group by group.
     examples
         Number of records to keep unchanged, with sets and true labels; the first ones.
     skip_incomplete
@@ -208,13 +209,13 @@ def evaluate_table(
     Examples
     --------
     >>> import confide, pyarrow, numpy as np
-    >>> from confide.tables import Scored
+    >>> from confide.tables import ScoreColumn
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> found = evaluate_table(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac"), released)
+    >>> found = evaluate_table(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac"), released)
     >>> round(found.coverage.value, 2)
     0.67
     """
-    with opened(source) as table:
+    with as_open_table(source) as table:
         tally, rows = _tallied(table, what, release, by, examples, skip_incomplete, progress)
         table.check_rows(rows)
     return tally.result()
@@ -222,7 +223,7 @@ def evaluate_table(
 
 def _tallied(
     table: Table,
-    what: What,
+    what: ColumnSpec,
     release: Release,
     by: str | None,
     examples: int,
@@ -240,20 +241,20 @@ def _tallied(
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
-    rows = hand_over(table, what, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+    rows = process_records(table, what, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
     return tally, rows
 
 
 def evaluate_table_privately(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     release: Release,
     request: PrivateRequest,
     *,
     by: str | None = None,
-    people: People | None = None,
+    people: ContributionBound | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> PrivateEvaluation:
     """Measure coverage and set size with differential privacy, so that the result may be published.
 
@@ -281,19 +282,19 @@ def evaluate_table_privately(
     --------
     >>> import confide, pyarrow, numpy as np
     >>> from confide.evaluation import PrivateRequest
-    >>> from confide.tables import Scored
+    >>> from confide.tables import ScoreColumn
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> table = pyarrow.table({"s": np.linspace(0, 1, 5000)})
-    >>> found = evaluate_table_privately(table, Scored("s", "lac"), released, PrivateRequest(epsilon=1.0))
+    >>> found = evaluate_table_privately(table, ScoreColumn("s", "lac"), released, PrivateRequest(epsilon=1.0))
     >>> 0.85 < found.coverage.low < found.coverage.high < 0.95
     True
     """
     if people is not None:
         bound = people.bound(None if request.records_per_person == 1 else request.records_per_person)
         request = replace(request, records_per_person=bound, dataset=people.payer(request.dataset))
-    with opened(source) as table:
+    with as_open_table(source) as table:
         reader, tally = _tally(table, what, release, 0)
-        own = release.asks_groups(sets=isinstance(what, Classified))
+        own = release.needs_groups(sets=isinstance(what, ClassColumns))
         if (by is not None) != (own or request.group_names is not None):
             raise InputError(
                 "by", "by and group_names must be given together: a column, and the public list of its values"
@@ -309,45 +310,45 @@ def evaluate_table_privately(
                 keys = group.keys(batch) if group is not None and own else None
                 add(*arrays, groups=keys, places=None if group is None else group.places(batch))
 
-            hand_over(table, what, columns, add_batch, progress, skip_incomplete=skip_incomplete)
+            process_records(table, what, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
         return answer(request, release, tally, count, charge_first=not table.local)
 
 
 def _tally(
-    table: Table, what: What, release: Release, examples: int
+    table: Table, what: ColumnSpec, release: Release, examples: int
 ) -> tuple[RecordReader, SetTally | IntervalTally | ScoreTally]:
     """The reader of each record, and the tally that counts."""
-    if isinstance(what, Classified):
+    if isinstance(what, ClassColumns):
         (reader,) = replace(what, score="aps").readers(table)  # for every score: all probabilities are read
         p, names = what.columns(table)
-        names_in(release, p, names)
+        release_class_names(release, p, names)
         return reader, SetTally(release, names, examples)
     reader = what.readers(table)[0]
-    if isinstance(what, Losses) and what.probabilities is not None:
-        names_in(release, *what.columns(table))
-    if isinstance(what, Regressed):
+    if isinstance(what, LossColumns) and what.probabilities is not None:
+        release_class_names(release, *what.columns(table))
+    if isinstance(what, TargetColumns):
         return reader, IntervalTally(release)
-    if isinstance(what, Losses) and release.by != "loss":
+    if isinstance(what, LossColumns) and release.by != "loss":
         raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
     return reader, ScoreTally(release)
 
 
-def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:
+def _group_column(table: Table, by: str, release: Release, what: ColumnSpec) -> NamedColumn | AnyGroups:
     """The column of a record's group or true class in a release, or of any group."""
-    if release.asks_groups(sets=isinstance(what, Classified)):
+    if release.needs_groups(sets=isinstance(what, ClassColumns)):
         return group_column(table, by, tuple(release.parts))
     return AnyGroups.of(table, by)
 
 
-def covered_counts(
+def monitoring_coverage_counts(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     release: Release,
     *,
     by: str | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> NDArray[np.int64]:
     """Count covered and missed records of a batch with true labels, which may be empty; not private.
 
@@ -365,14 +366,14 @@ def covered_counts(
     Examples
     --------
     >>> import confide, pyarrow
-    >>> from confide.tables import Scored
+    >>> from confide.tables import ScoreColumn
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> covered_counts(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac"), released)
+    >>> monitoring_coverage_counts(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac"), released)
     array([[2, 1]])
     """
     if release.by == "level":
         raise InputError("release", "must be of one level", remedy="Choose one with alpha")
-    with opened(source) as table:
+    with as_open_table(source) as table:
         tally, _ = _tallied(table, what, release, by, 0, skip_incomplete, progress)
     counts: NDArray[np.int64] = tally.levels[0].covered_and_missed()
     return counts
@@ -380,13 +381,13 @@ def covered_counts(
 
 def size_counts(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     release: Release,
     bins: Sequence[int],
     *,
     by: str | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> NDArray[np.int64]:
     """Count records of a batch, which may be empty, by the size of their sets; needs no true labels. Not private.
 
@@ -406,12 +407,12 @@ def size_counts(
     Examples
     --------
     >>> import confide, pyarrow
-    >>> from confide.tables import Classified
+    >>> from confide.tables import ClassColumns
     >>> released = confide.calibrate([0.3] * 500, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3))
-    >>> size_counts(pyarrow.table({"p_a": [0.9, 0.5], "p_b": [0.1, 0.5]}), Classified("p_*"), released, [0, 1, 2])
+    >>> size_counts(pyarrow.table({"p_a": [0.9, 0.5], "p_b": [0.1, 0.5]}), ClassColumns("p_*"), released, [0, 1, 2])
     array([0, 1, 1])
     """
-    with opened(source) as table:
+    with as_open_table(source) as table:
         predictors = predictors_of(table, what, release, by)
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
             raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.support import as_integer, canonical
+from confide.support import as_integer, canonical_name
 from confide.tables.arrow import ColumnRef, is_text, list_element
 
 
@@ -91,15 +91,17 @@ def position(column: Any, names: Sequence[str | int]) -> Any:
 
     if tuple(names) == tuple(range(len(names))) and column.type().is_integer():
         return column.cast("int64")
-    clauses = [(column == value, i) for i, name in enumerate(names) if (value := alike(column, name)) is not None]
+    clauses = [
+        (column == value, i) for i, name in enumerate(names) if (value := as_column_value(column, name)) is not None
+    ]
     return ibis.cases(*clauses, else_=ibis.null("int64")) if clauses else ibis.null("int64")
 
 
-def alike(column: Any, name: str | int) -> str | int | None:
+def as_column_value(column: Any, name: str | int) -> str | int | None:
     """A name as a value of the column's type: a text or an integer; None if it cannot be such a value."""
     kind = column.type()
     if kind.is_string():
-        return canonical(name)
+        return canonical_name(name)
     if kind.is_integer():
         return as_integer(name)
     raise InputError("column", f"{column.get_name()!r} must hold texts or integers", got=str(kind.name))

@@ -161,7 +161,7 @@ class EngineError(ConfideError):
 
 
 @contextmanager
-def of_files(names: str, form: Format) -> Iterator[None]:
+def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
     """Replace every error of reading files by one that cannot quote data."""
     import duckdb
     import pyarrow as pa
@@ -209,7 +209,7 @@ _BRING = (
 
 
 @contextmanager
-def of_engine(doing: str = "the query", brings: str = _BRING) -> Iterator[None]:
+def engine_errors_in_fixed_words(doing: str = "the query", brings: str = _BRING) -> Iterator[None]:
     """Replace every error of an engine, or of its driver, by one that cannot quote data."""
     try:
         yield

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from confide.errors import InputError
-from confide.support import Place
+from confide.support import FileLocation
 
 FormatName: TypeAlias = Literal["parquet", "csv", "arrow"]
 
@@ -54,7 +54,7 @@ ENDINGS: dict[str, Format] = {
 }
 
 
-def ending_of(name: str | Place) -> str | None:
+def ending_of(name: str | FileLocation) -> str | None:
     """The known extension of a name; None for any other.
 
     Examples
@@ -66,7 +66,7 @@ def ending_of(name: str | Place) -> str | None:
     return next((ending for ending in ENDINGS if lower.endswith(ending)), None)
 
 
-def format_of(name: str | Place) -> Format | None:
+def format_of(name: str | FileLocation) -> Format | None:
     """The format for the extension of a name; None for any other extension.
 
     Examples
@@ -87,7 +87,7 @@ _REMEDIES = {
 }
 
 
-def file_format(path: Place, *, to_read: bool = False) -> Format:
+def file_format(path: FileLocation, *, to_read: bool = False) -> Format:
     """The format of a file.
 
     Raises

@@ -25,18 +25,18 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputError
-from confide.support import ObjectPath, Place, as_integer, as_place, needs_extra, store_words
-from confide.tables.arrow import in_pieces, readable_schema
+from confide.support import FileLocation, ObjectPath, as_integer, as_place, needs_extra, store_words
+from confide.tables.arrow import readable_schema, split_batches
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import identifier, select, text
-from confide.tables.failures import Rows, of_files
+from confide.tables.failures import Rows, file_errors_in_fixed_words
 from confide.tables.file_formats import ENDINGS, Format, ending_of, file_format, format_of
 
 _MAGIC = re.compile(r"[*?\[]")
 _PIECE = re.compile(r"\[!?[^/][^\]/]*\]|.", re.DOTALL)
 
 
-def places_named(source: str) -> list[Place]:
+def places_named(source: str) -> list[FileLocation]:
     """The files of a name: the file or object of that name, otherwise those below it, otherwise those of the pattern.
 
     The path of an existing file on this machine is taken literally, even with special characters.
@@ -68,13 +68,13 @@ def places_named(source: str) -> list[Place]:
     return _of_one_format(source, "pattern", (one for one in inside if match.fullmatch(one.address.path[start:])))
 
 
-def _below(folder: Place, found: Iterable[Place]) -> Iterator[Place]:
+def _below(folder: FileLocation, found: Iterable[FileLocation]) -> Iterator[FileLocation]:
     """Skip names, and folders on the way, that mark temporary files of other programs."""
     start = len(folder.parts)
     return (one for one in found if not any(part.startswith((".", "_")) for part in one.parts[start:]))
 
 
-def _of_one_format(source: str, what: str, found: Iterable[Place]) -> list[Place]:
+def _of_one_format(source: str, what: str, found: Iterable[FileLocation]) -> list[FileLocation]:
     """The places with known extensions, in order; raises `InputError` for none, or for several formats."""
     places = [one for one in found if format_of(str(one))]
     if not places:
@@ -89,7 +89,7 @@ def _of_one_format(source: str, what: str, found: Iterable[Place]) -> list[Place
     return places
 
 
-def folders_by_value(places: Sequence[Place]) -> dict[str, str]:
+def folders_by_value(places: Sequence[FileLocation]) -> dict[str, str]:
     """The columns of folders such as `ward=north`, each with the DuckDB type of its values."""
     values: dict[str, list[str]] = {}
     for place in places if len(places) > 1 else ():
@@ -109,12 +109,12 @@ _OBJECTS = "confide"
 """The scheme of addresses that DuckDB reads through `duckdb_filesystem`."""
 
 
-def path_in_duckdb(place: Place) -> str:
+def path_in_duckdb(place: FileLocation) -> str:
     """The name of a file, or an object of a store, in DuckDB's messages."""
     return f"{_OBJECTS}://{place.address.path}" if isinstance(place, ObjectPath) else str(place)
 
 
-def pattern_in_duckdb(place: Place) -> str:
+def pattern_in_duckdb(place: FileLocation) -> str:
     """The name for DuckDB, which reads file names as patterns; our `glob` takes names of objects literally."""
     return path_in_duckdb(place) if isinstance(place, ObjectPath) else glob.escape(str(place))
 
@@ -256,9 +256,9 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
 
 
 @contextmanager
-def _in_words(name: str, form: Format, places: Sequence[Place]) -> Iterator[None]:
+def _in_words(name: str, form: Format, places: Sequence[FileLocation]) -> Iterator[None]:
     """Replace every error of reading these files by one that cannot quote data."""
-    with of_files(name, form):
+    with file_errors_in_fixed_words(name, form):
         try:
             yield
         except ConfideError:
@@ -274,7 +274,7 @@ def _in_words(name: str, form: Format, places: Sequence[Place]) -> Iterator[None
             raise
 
 
-def _open(connection: Any, name: str, places: Sequence[Place], form: Format) -> DuckTable:
+def _open(connection: Any, name: str, places: Sequence[FileLocation], form: Format) -> DuckTable:
     if form.kind == "arrow":
         return _arrow_files(connection, name, places)
     names = list(map(pattern_in_duckdb, places))
@@ -299,7 +299,7 @@ def _open(connection: Any, name: str, places: Sequence[Place], form: Format) -> 
     return DuckTable(name, schema, connection, source, rows=lambda: int(connection.sql(count).fetchall()[0][0]))
 
 
-def _arrow_files(connection: Any, name: str, places: Sequence[Place]) -> DuckTable:
+def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
     import pyarrow as pa
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -333,7 +333,7 @@ def _arrow_files(connection: Any, name: str, places: Sequence[Place]) -> DuckTab
     )
 
 
-def _in_folder(batch: Any, place: Place, folders: Any) -> Any:
+def _in_folder(batch: Any, place: FileLocation, folders: Any) -> Any:
     """A batch with the columns for parts such as `ward=north` of its file's path."""
     import pyarrow as pa
 
@@ -344,23 +344,23 @@ def _in_folder(batch: Any, place: Place, folders: Any) -> Any:
     return batch
 
 
-def _arrow_rows(place: Place) -> int:
+def _arrow_rows(place: FileLocation) -> int:
     """The number of rows, from the headers of the batches."""
     reader, _ = _arrow_reader(place)
     return sum(int(reader.get_batch(i).num_rows) for i in range(reader.num_record_batches))
 
 
-def _arrow_stream(place: Place, schema: Any) -> Iterator[Any]:
+def _arrow_stream(place: FileLocation, schema: Any) -> Iterator[Any]:
     """The record batches of an Arrow file, in pieces with the columns of this schema; other columns are not fetched."""
     reader, mapped = _arrow_reader(place, schema.names)
     for i in range(reader.num_record_batches):
-        for piece in in_pieces([reader.get_batch(i)], schema):
+        for piece in split_batches([reader.get_batch(i)], schema):
             yield piece
             if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
                 mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def _arrow_reader(place: Place, names: Sequence[str] | None = None) -> tuple[Any, mmap.mmap | None]:
+def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tuple[Any, mmap.mmap | None]:
     """The reader of an Arrow file, with all columns or the named ones; local files are memory-mapped."""
     import pyarrow as pa
 
@@ -394,7 +394,7 @@ def _top_level(schema: Any) -> list[str]:
     return names
 
 
-def _check_readable(place: Place) -> None:
+def _check_readable(place: FileLocation) -> None:
     """Reject a file that is missing, unreadable, or has no bytes."""
     try:
         if isinstance(place, ObjectPath):
@@ -437,7 +437,7 @@ def csv_rows(skip: int = 0) -> Rows:
     return Rows(2 + skip, f"rows as in a spreadsheet, where the column names are row {1 + skip}")
 
 
-def sniff(connection: Any, path: Place, pattern: str, packing: str) -> CsvDialect:
+def sniff(connection: Any, path: FileLocation, pattern: str, packing: str) -> CsvDialect:
     """Find the dialect of a CSV file; `pattern` is its name, with DuckDB's special characters escaped.
 
     `packing` is `gzip` or `none`. It is given explicitly, because DuckDB does not detect it for every name.
@@ -495,7 +495,7 @@ def refuse_repeated(name: str, names: Sequence[str]) -> None:
         seen[one.lower()] = one
 
 
-def refuse_ragged(path: Place, packing: str) -> None:
+def refuse_ragged(path: FileLocation, packing: str) -> None:
     """Reject the first line that has more or fewer cells than there are column names, if there is one."""
     with suppress(csv.Error, EOFError, zlib.error), _opened(path, packing) as stream:
         header = stream.readline()
@@ -511,7 +511,7 @@ def refuse_ragged(path: Place, packing: str) -> None:
                 )
 
 
-def _header(path: Place, packing: str, skip: int, delimiter: str, quote: str) -> list[str]:
+def _header(path: FileLocation, packing: str, skip: int, delimiter: str, quote: str) -> list[str]:
     """The cells of the line of column names; empty if Python's reader does not support such a dialect."""
     with suppress(csv.Error, TypeError), _opened(path, packing) as stream:
         for _ in range(skip):
@@ -520,7 +520,7 @@ def _header(path: Place, packing: str, skip: int, delimiter: str, quote: str) ->
     return []
 
 
-def _opened(place: Place, packing: str) -> Any:
+def _opened(place: FileLocation, packing: str) -> Any:
     """The text of a CSV file, with invalid characters replaced."""
     spelled: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
     held: Any = place.open() if isinstance(place, ObjectPath) else place
@@ -529,7 +529,7 @@ def _opened(place: Place, packing: str) -> Any:
     return TextIOWrapper(held, **spelled) if isinstance(place, ObjectPath) else held.open(**spelled)
 
 
-def sniff_all(connection: Any, paths: Sequence[Place], patterns: Sequence[str], packing: str) -> CsvDialect:
+def sniff_all(connection: Any, paths: Sequence[FileLocation], patterns: Sequence[str], packing: str) -> CsvDialect:
     """The common dialect of several files; the types of the first."""
     dialects = [sniff(connection, path, pattern, packing) for path, pattern in zip(paths, patterns, strict=True)]
     for path, dialect in zip(paths, dialects, strict=True):

@@ -72,10 +72,10 @@ def register_grouping(name: str, function: Callable[[Any], Any]) -> Callable[[An
     Examples
     --------
     >>> import confide, pyarrow, numpy as np
-    >>> from confide.tables import Scored, calibrate_table
+    >>> from confide.tables import ScoreColumn, calibrate_table
     >>> decade = confide.register_grouping("decade", lambda years: years // 10 * 10)
     >>> table = pyarrow.table({"s": np.linspace(0, 1, 2000), "year": [1987, 1994] * 1000})
-    >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="decade(year)", groups=[1980, 1990]).parts)
+    >>> list(calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="decade(year)", groups=[1980, 1990]).parts)
     ['1980', '1990']
     """
     if not name.isidentifier():

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.planning import RecordWeights
-from confide.support import as_integer, canonical, only_count
+from confide.support import as_integer, canonical_name, is_numbering
 from confide.tables.arrow import (
     ColumnRef,
     column_of,
-    in_words,
+    describe_type,
     integer_column,
     is_integer,
     number_column,
@@ -60,7 +60,7 @@ class NamedColumn:
         if self.positions:
             return f"column {self.read.column!r} must hold the position of a class, 0 to {k - 1},"
         some = ", ".join(map(str, self.names[:10])) + (", ..." if k > 10 else "")
-        if self.what == "classes" and only_count(list(map(str, self.names))):
+        if self.what == "classes" and is_numbering(list(map(str, self.names))):
             some += "; other names with classes=[...]"
         return f"column {self.read.title!r} must hold one of the {k} {self.what} ({some})"
 
@@ -89,7 +89,7 @@ class NamedColumn:
         if is_integer(held.type) or self.positions:
             return ColumnError(reason, self.requirement, wrong, held.null_count > 0)
         texts = pc.fill_null(held.cast(pa.string()), "")
-        trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical(name)) for name in self.names]
+        trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical_name(name)) for name in self.names]
         tries = {
             "be one without the surrounding blanks": (trimmed, names),
             "be one in other upper and lower case": (pc.utf8_lower(trimmed), [name.lower() for name in names]),
@@ -158,13 +158,13 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
     """
     kind = table.type_of(column)
     if not table.holds_labels(column):
-        held = in_words(kind)
+        held = describe_type(kind)
         raise InputError(
             "column", f"{column!r} holds {held}", remedy=f"Labels are class names or integers; {table.existing()}"
         )
     integers = is_integer(kind)
     if positions and not integers:
-        raise InputError("column", f"{column!r} must hold positions, by label_positions", got=str(in_words(kind)))
+        raise InputError("column", f"{column!r} must hold positions, by label_positions", got=str(describe_type(kind)))
     if integers and not positions and not any(as_integer(name) is not None for name in names):
         some = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
         raise InputError(
@@ -202,7 +202,7 @@ def _groups(table: Table, column: str) -> ColumnRef:
         return ColumnRef(column, "grouped", grouping=grouping)
     kind = table.type_of(column)
     if not table.holds_labels(column):
-        held = in_words(kind)
+        held = describe_type(kind)
         raise InputError(
             "column", f"{column!r} holds {held}", remedy=f"Groups are named by texts or integers; {table.existing()}"
         )
@@ -237,7 +237,7 @@ class WeightColumn:
         kind = table.type_of(column)
         if not table.holds_numbers(column):
             raise InputError(
-                "column", f"{column!r} holds {in_words(kind)}", remedy=f"Weights are numbers; {table.existing()}"
+                "column", f"{column!r} holds {describe_type(kind)}", remedy=f"Weights are numbers; {table.existing()}"
             )
         return cls(column, weights)
 

@@ -11,25 +11,25 @@ import numpy as np
 from confide.calibration import LabelRequest, LedgerOptions, NoisyLabelCounts, randomise_labels, release
 from confide.candidates import Candidates
 from confide.releases import LabelStatement, NoisyLabelCalibration
-from confide.support import Kind, as_place, canonical, new_file, refuse_input
+from confide.support import FileKind, as_place, canonical_name, check_not_input, new_file
 from confide.tables.arrow import ColumnRef, is_integer
-from confide.tables.columns import Classified, stated_outputs
+from confide.tables.columns import ClassColumns, stated_outputs
 from confide.tables.file_formats import file_format, open_sink
 from confide.tables.named_columns import Names, label_column
-from confide.tables.open_table import opened
+from confide.tables.open_table import as_open_table
 from confide.tables.readers import LabelReader, RecordReader
-from confide.tables.records import RecordColumns, checked_batches, hand_over
-from confide.tables.table import Progress, Table, silent
+from confide.tables.records import RecordColumns, checked_batches, process_records
+from confide.tables.table import Progress, Table, no_progress
 
 
 def calibrate_noisy_label_table(
     source: Any,
-    what: Classified,
+    what: ClassColumns,
     request: LabelRequest,
     *,
     about: Mapping[str, str] | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> NoisyLabelCalibration:
     """Calibrate on noisy labels of a table as `calibrate_noisy_labels`; `what` names probabilities and noisy labels.
 
@@ -40,7 +40,7 @@ def calibrate_noisy_label_table(
     what
         The columns. The score is that of the request.
     request
-        From `confide.calibration.asked_of_labels`.
+        From `confide.calibration.label_request`.
     about, skip_incomplete, progress
         As in `calibrate_table`. The number of records is public.
 
@@ -52,13 +52,13 @@ def calibrate_noisy_label_table(
     Examples
     --------
     >>> import pyarrow
-    >>> from confide.calibration import asked_of_labels
+    >>> from confide.calibration import label_request
     >>> table = pyarrow.table({"p_no": [0.9] * 500, "p_yes": [0.1] * 500, "label": ["no"] * 450 + ["yes"] * 50})
-    >>> released = calibrate_noisy_label_table(table, Classified("p_*", "label"), asked_of_labels(0.2, 3.0))
+    >>> released = calibrate_noisy_label_table(table, ClassColumns("p_*", "label"), label_request(0.2, 3.0))
     >>> released.classes, 0.1 <= released.threshold < 0.2
     (('no', 'yes'), True)
     """
-    with opened(source) as table:
+    with as_open_table(source) as table:
         known = request.classes
         if what.classes is None and isinstance(known, tuple) and isinstance(what.probabilities, tuple):
             what = replace(what, classes=known)
@@ -75,18 +75,18 @@ class LabelledRows:
     """Probabilities and randomised labels of a table, as a source of releases; its columns are looked up at once."""
 
     table: Table
-    what: Classified
+    what: ClassColumns
     skip_incomplete: bool = False
-    progress: Progress = silent
+    progress: Progress = no_progress
     reader: RecordReader = field(init=False)
     n = None
-    looking_tells = recounts = False
+    reading_is_visible = recounts = False
 
     def __post_init__(self) -> None:
         (reader,) = replace(self.what, score="aps").readers(self.table)  # for every score: all probabilities are read
         object.__setattr__(self, "reader", reader)
 
-    def see(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
+    def count(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
         """Count the labels, overall and by class."""
         counts = NoisyLabelCounts(candidates, request.score)
 
@@ -94,7 +94,7 @@ class LabelledRows:
             counts.add(arrays[0], arrays[1])
 
         columns = RecordColumns(self.reader)
-        hand_over(self.table, self.what, columns, add, self.progress, skip_incomplete=self.skip_incomplete)
+        process_records(self.table, self.what, columns, add, self.progress, skip_incomplete=self.skip_incomplete)
         self.table.check_rows(counts.n)
         return {None: counts}
 
@@ -108,7 +108,7 @@ def randomise_table(
     *,
     keep: Sequence[str] | None = None,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     **account: Unpack[LedgerOptions],
 ) -> LabelStatement:
     """Write a copy of a table with randomised labels; other columns are unchanged, in the order of the rows.
@@ -150,8 +150,8 @@ def randomise_table(
     """
     place = as_place(out)
     form = file_format(place)
-    with opened(source) as table:
-        refuse_input(place, table.files)
+    with as_open_table(source) as table:
+        check_not_input(place, table.files)
         column = label_column(table, label, _public(classes))
         names = [one for one in table.columns if keep is None or one in keep or one == label]
         for name in keep or ():
@@ -162,7 +162,7 @@ def randomise_table(
         checked = checked_batches(rows, reader, progress, keep=other, skips=not skip_incomplete, shows_types=True)
         with closing(checked):
             batches = [(batch, positions) for batch, (positions,) in checked]
-        with new_file(place, overwrite=False, kind=Kind.TABLE) as part, open_sink(part, form) as sink:
+        with new_file(place, overwrite=False, kind=FileKind.TABLE) as part, open_sink(part, form) as sink:
             integers = is_integer(table.type_of(label))
             labels = np.concatenate([positions for _, positions in batches])
             drawn, start = randomise_labels(labels, len(column.names), epsilon, **account), 0
@@ -177,7 +177,7 @@ def randomise_table(
 
 def _public(classes: Sequence[Any]) -> Names:
     """The class names as texts or integers."""
-    return tuple(name if isinstance(name, int) else str(canonical(name)) for name in classes)
+    return tuple(name if isinstance(name, int) else str(canonical_name(name)) for name in classes)
 
 
 def _written(

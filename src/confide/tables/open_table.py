@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import Place, names_object, needs_extra, one_of
+from confide.support import FileLocation, names_object, needs_extra, one_of
 from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
-from confide.tables.failures import of_engine
+from confide.tables.failures import engine_errors_in_fixed_words
 from confide.tables.files import open_files, places_named
 from confide.tables.spark import SparkTable, names_spark, open_spark
 from confide.tables.streams import open_batches, open_memory, open_standard_input
@@ -88,7 +88,7 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
             yield opened
 
 
-def files_of(source: str) -> tuple[Place, ...]:
+def files_of(source: str) -> tuple[FileLocation, ...]:
     """The files, or objects of a store, of a name as far as they are known; no output may replace one."""
     if source in _STANDARD_INPUT:
         return (Path("/dev/stdin"),)
@@ -105,7 +105,7 @@ def _names_database(source: str) -> bool:
 
 
 @contextmanager
-def opened(source: Any) -> Iterator[Table]:
+def as_open_table(source: Any) -> Iterator[Table]:
     """An open table as it is, or the table that `open_table` opens."""
     if isinstance(source, Table):
         yield source
@@ -142,7 +142,7 @@ def _is_arrow(data: Any) -> bool:
 
 def _ibis_table(expression: Any) -> Table:
     """An Ibis table; a table of a DuckDB in this process is read like a file."""
-    with of_engine():
+    with engine_errors_in_fixed_words():
         backend = expression.get_backend()
         if backend.name == "pyspark":
             return SparkTable("the table", expression)
@@ -150,7 +150,7 @@ def _ibis_table(expression: Any) -> Table:
             return IbisTable("the table", expression)
         backend._run_pre_execute_hooks(expression)
         source, schema = f"({backend.compile(expression)})", expression.schema().to_pyarrow()
-        return DuckTable("the table", schema, backend.con, source, of_engine, writes_tables=True)
+        return DuckTable("the table", schema, backend.con, source, engine_errors_in_fixed_words, writes_tables=True)
 
 
 def _needed(table: str | None, shown: str) -> str:

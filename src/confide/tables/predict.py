@@ -8,34 +8,34 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import ConfideError, InputError
-from confide.releases import Release, warn_of
+from confide.releases import Release, warn_about
 from confide.support import (
-    Kind,
+    FileKind,
+    FileLocation,
     ObjectPath,
     OutputExistsError,
-    Place,
     as_place,
+    check_new,
+    check_not_input,
     kind_of,
     names_object,
     new_file,
     of_store,
-    refuse_existing,
-    refuse_input,
 )
-from confide.tables.columns import What
+from confide.tables.columns import ColumnSpec
 from confide.tables.databases import without_password
 from confide.tables.file_formats import file_format, format_of, open_sink
 from confide.tables.files import open_files
-from confide.tables.open_table import opened
+from confide.tables.open_table import as_open_table
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
 from confide.tables.readers import refuse_first_rows
-from confide.tables.table import Progress, Table, silent
+from confide.tables.table import Progress, Table, no_progress
 from confide.tables.writers import PredictionCounts, Predictions, Summary
 
 
 def predict_table(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     release: Release,
     out: str | Path | None = None,
     *,
@@ -45,7 +45,7 @@ def predict_table(
     partition_by: Sequence[str] = (),
     overwrite: bool = False,
     skip_incomplete: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Summary:
     """Predict for every row of a table, and write its columns with the predictions; all of them, or nothing.
 
@@ -100,11 +100,11 @@ def predict_table(
     Examples
     --------
     >>> import confide, pyarrow, tempfile
-    >>> from confide.tables import Classified
+    >>> from confide.tables import ClassColumns
     >>> released = confide.calibrate([0.3] * 500, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3))
     >>> table = pyarrow.table({"p_a": [0.9, 0.5], "p_b": [0.1, 0.5]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     summary = predict_table(table, Classified("p_*"), released, f"{folder}/sets.csv")
+    ...     summary = predict_table(table, ClassColumns("p_*"), released, f"{folder}/sets.csv")
     ...     print(Path(folder, "sets.csv").read_text(), summary["mean_set_size"])
     "prediction_set","set_size"
     "[""a""]",1
@@ -113,12 +113,12 @@ def predict_table(
     """
     if (out is None) == (out_table is None):
         raise InputError("out", "out or out_table must be given, and not both")
-    with opened(source) as table:
+    with as_open_table(source) as table:
         predictors = predictors_of(table, what, release, by)
         for one in predictors[:1]:
             if isinstance(one, SetPredictor) and one.sums and one.in_sql and not table.local:
                 refuse_first_rows(table, one.probabilities)
-        warn_of(release)
+        warn_about(release)
         reads = [read for one in predictors for read in one.reads]
         rows = table.drop_missing(reads) if skip_incomplete else table
         made = Predictions(rows, _kept(table, keep, predictors), predictors)
@@ -165,26 +165,26 @@ def is_folder(out: str | Path) -> bool:
     return str(out).endswith("/") or foreign or not (format_of(out) or Path(out).suffix)
 
 
-def refuse_existing_predictions(path: Place, *, overwrite: bool) -> None:
+def refuse_existing_predictions(path: FileLocation, *, overwrite: bool) -> None:
     """Reject a file that exists, unless it may be overwritten and contains predictions."""
-    refuse_existing(path, overwrite=overwrite, kind=Kind.PREDICTIONS, what_is=kind_of_table)
+    check_new(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table)
 
 
-def kind_of_table(path: Place) -> Kind:
+def kind_of_table(path: FileLocation) -> FileKind:
     """The kind of a file; a table with columns such as `predict_table` adds at its end is one of predictions.
 
     The columns are `prediction_set` and `set_size`, or `lower` and `upper`, each possibly with `_` and a level. So a
     table that another version or a person wrote counts as predictions, and a table of records does not.
     """
     found = kind_of(path)
-    if found not in (Kind.TABLE, Kind.OTHER) or format_of(path) is None:
+    if found not in (FileKind.TABLE, FileKind.OTHER) or format_of(path) is None:
         return found
     try:
         with open_files(str(path)) as table:
             last = table.columns[-2:]
     except ConfideError:
         return found
-    return Kind.PREDICTIONS if _are_added(last) else Kind.TABLE
+    return FileKind.PREDICTIONS if _are_added(last) else FileKind.TABLE
 
 
 def _are_added(last: Sequence[str]) -> bool:
@@ -196,7 +196,7 @@ def _are_added(last: Sequence[str]) -> bool:
     )
 
 
-def refuse_existing_folder(folder: Place) -> None:
+def refuse_existing_folder(folder: FileLocation) -> None:
     """Reject a folder that exists."""
     if folder.exists():
         raise OutputExistsError("output", f"{str(folder)!r} exists already", remedy="Choose another name")
@@ -239,12 +239,12 @@ def write_predictions(
     return _write_folder(predictions, as_place(out), partition_by, progress)
 
 
-def _write_file(predictions: Predictions, path: Place, *, overwrite: bool, progress: Progress) -> Summary:
+def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool, progress: Progress) -> Summary:
     form, tally = file_format(path), PredictionCounts(predictions)
     as_text = form.kind == "csv"
-    refuse_input(path, predictions.table.files)
+    check_not_input(path, predictions.table.files)
     with (
-        new_file(path, overwrite=overwrite, kind=Kind.PREDICTIONS, what_is=kind_of_table) as part,
+        new_file(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table) as part,
         open_sink(part, form) as sink,
         closing(predictions.batches(as_text=as_text, progress=progress)) as batches,
     ):
@@ -255,7 +255,7 @@ def _write_file(predictions: Predictions, path: Place, *, overwrite: bool, progr
 
 
 def _write_folder(
-    predictions: Predictions, folder: Place, partition_by: tuple[str, ...], progress: Progress
+    predictions: Predictions, folder: FileLocation, partition_by: tuple[str, ...], progress: Progress
 ) -> Summary:
     """Write Parquet files of at most a million rows into a new folder, possibly in folders by value; one if no rows."""
     import pyarrow as pa
@@ -300,7 +300,7 @@ def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
 
 
 @contextmanager
-def _new_folder(folder: Place) -> Iterator[Place]:
+def _new_folder(folder: FileLocation) -> Iterator[FileLocation]:
     """A temporary folder next to a new one; it is moved into place if the block succeeds, and removed otherwise.
 
     A store cannot move. There it is the new folder itself, and all its objects are deleted after an error.

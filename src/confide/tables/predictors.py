@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.releases import FALSE_NEGATIVES, UNNAMED, Release, as_release, classes_of, names_for
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
-from confide.support import only_count, refuse_turned
+from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import ColumnRef
-from confide.tables.columns import Classified, Losses, Regressed, What
-from confide.tables.expressions import alike, exact, number
+from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
+from confide.tables.expressions import as_column_value, exact, number
 from confide.tables.failures import ColumnError
 from confide.tables.named_columns import NamedColumn, Names, group_column
 from confide.tables.readers import (
@@ -221,7 +221,7 @@ class IntervalPredictor(Predictor):
         return number(reaches[0]) if self.group is None else _per_group(table, self.group, reaches)
 
 
-def predictors_of(table: Table, what: What, release: Release, by: str | None = None) -> tuple[Predictor, ...]:
+def predictors_of(table: Table, what: ColumnSpec, release: Release, by: str | None = None) -> tuple[Predictor, ...]:
     """The predictors of a release for a table: one, or one per level.
 
     Raises
@@ -235,7 +235,7 @@ def predictors_of(table: Table, what: What, release: Release, by: str | None = N
     return (_predictor(table, what, release, by, ""),)
 
 
-def names_in(release: Release, p: NumberColumns, names: Names) -> Any:
+def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any:
     """The column names for a release (`names_for`); columns named one by one must be in the order of the release.
 
     Raises
@@ -244,13 +244,13 @@ def names_in(release: Release, p: NumberColumns, names: Names) -> Any:
         If the release is for other classes, or the columns have its class names in another order.
     """
     known = classes_of(release)
-    refuse_turned_pair(p, names, release)
-    if isinstance(known, tuple) and len(p.columns) == len(known) and only_count(list(map(str, names))):
-        refuse_turned("classes", known, p.columns)
+    check_pair_order(p, names, release)
+    if isinstance(known, tuple) and len(p.columns) == len(known) and is_numbering(list(map(str, names))):
+        check_column_order("classes", known, p.columns)
     return names_for(release, names, p.width)
 
 
-def refuse_turned_pair(p: NumberColumns, names: Names, release: Release) -> None:
+def check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
     """Reject one column of two classes that are named in another order than at the calibration.
 
     It would be the probability of the other class, which is usually a mistake.
@@ -267,17 +267,17 @@ def refuse_turned_pair(p: NumberColumns, names: Names, release: Release) -> None
         )
 
 
-def _predictor(table: Table, what: What, release: Release, by: str | None, suffix: str) -> Predictor:
+def _predictor(table: Table, what: ColumnSpec, release: Release, by: str | None, suffix: str) -> Predictor:
     if (release.by == "group") != (by is not None):
         raise InputError("by", "must name the column of each record's group, if the release has thresholds per group")
     group = group_column(table, by, tuple(release.parts)) if by is not None else None
-    if isinstance(what, Regressed):
+    if isinstance(what, TargetColumns):
         return _interval_predictor(table, what, release, group, suffix)
-    if isinstance(what, Losses):
+    if isinstance(what, LossColumns):
         if release.bounded is None or release.bounded[0] != FALSE_NEGATIVES:
             raise InputError("release", "must be of the false-negative rate, to make sets of labels")
         score = "lac"
-    elif isinstance(what, Classified):
+    elif isinstance(what, ClassColumns):
         score = _score(release, "classification")
     else:
         raise InputError(
@@ -285,8 +285,8 @@ def _predictor(table: Table, what: What, release: Release, by: str | None, suffi
         )
     known = classes_of(release)
     p, found = what.columns(table, len(known) if isinstance(known, tuple) else known)
-    names = names_in(release, p, found)
-    sums = (p.sum_requirement,) if isinstance(what, Classified) else ()
+    names = release_class_names(release, p, found)
+    sums = (p.sum_requirement,) if isinstance(what, ClassColumns) else ()
     return SetPredictor(
         reads=(*p.reads, *([] if group is None else [group.read])),
         adds=(SET + suffix, SIZE + suffix),
@@ -304,7 +304,7 @@ def _predictor(table: Table, what: What, release: Release, by: str | None, suffi
 
 
 def _interval_predictor(
-    table: Table, what: Regressed, release: Release, group: NamedColumn | None, suffix: str
+    table: Table, what: TargetColumns, release: Release, group: NamedColumn | None, suffix: str
 ) -> IntervalPredictor:
     low, high = release.parts.values() if release.by == "side" else (release, release)
     scores = _score(low, "regression"), _score(high, "regression")
@@ -350,7 +350,7 @@ def _per_group(table: Any, group: NamedColumn, values: Sequence[float]) -> Any:
     clauses = [
         (member == name, number(value))
         for one, value in zip(group.names, values, strict=True)
-        if (name := alike(member, one)) is not None
+        if (name := as_column_value(member, one)) is not None
     ]
     return ibis.cases(*clauses, else_=ibis.null("float64"))
 

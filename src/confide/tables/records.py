@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.tables.arrow import ColumnRef, number_column
-from confide.tables.columns import Classified, Regressed, What
+from confide.tables.columns import ClassColumns, ColumnSpec, TargetColumns
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn, WeightColumn
 from confide.tables.readers import Reasons, RecordReader, ScoreReader, mark
-from confide.tables.table import FLAG, People, Progress, Table
+from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
 _CELLS = 2**18
 _LEAST, _MOST = 2**11, 2**16
@@ -115,7 +115,7 @@ class RecordColumns:
     reader: RecordReader
     group: NamedColumn | AnyGroups | None = None
     weight: WeightColumn | None = None
-    people: People | None = None
+    people: ContributionBound | None = None
     other_groups: bool = False
 
     def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
@@ -128,7 +128,9 @@ class RecordColumns:
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
         """The columns, each once; with people also the column of errors about persons."""
-        return tuple(dict.fromkeys([*self._columns, *([] if self.people is None else [ColumnRef(FLAG)])]))
+        return tuple(
+            dict.fromkeys([*self._columns, *([] if self.people is None else [ColumnRef(PERSON_ERROR_COLUMN)])])
+        )
 
     @property
     def width(self) -> int:
@@ -157,11 +159,11 @@ class RecordColumns:
         arrays, reasons = self.reader.read(batch)
         if isinstance(self.reader, ScoreReader):
             reasons = mark(reasons, ~self.reader.in_range(arrays[0]), 1)
-        return arrays, self.marked(batch, reasons, [one.unusable(batch) for one in self.required])
+        return arrays, self.with_column_reasons(batch, reasons, [one.unusable(batch) for one in self.required])
 
-    def marked(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
+    def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
         """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
-        flags = [] if self.people is None else [number_column(batch, FLAG) == flag for flag in (1, 2)]
+        flags = [] if self.people is None else [number_column(batch, PERSON_ERROR_COLUMN) == flag for flag in (1, 2)]
         for reason, wrong in enumerate([*unusable, *flags], start=len(self.reader.requirements) + 1):
             reasons = mark(reasons, wrong, reason)
         return reasons
@@ -176,9 +178,9 @@ class RecordColumns:
         return [*self.reader.reads, *(one.read for one in (self.group, self.weight) if one is not None)]
 
 
-def hand_over(
+def process_records(
     table: Table,
-    what: What,
+    what: ColumnSpec,
     columns: RecordColumns,
     add: Callable[[list[Any], Any], None],
     progress: Progress,
@@ -189,7 +191,7 @@ def hand_over(
 
     For classes and regression these are all arrays that the score is computed from; otherwise the score.
     """
-    whole, number = isinstance(what, Classified | Regressed), 0
+    whole, number = isinstance(what, ClassColumns | TargetColumns), 0
     rows = columns.counting(table, skip_incomplete=skip_incomplete)
     with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
         for batch, arrays in batches:

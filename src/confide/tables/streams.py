@@ -13,10 +13,10 @@ import numpy as np
 
 from confide.arrays import as_host_array
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.tables.arrow import ColumnRef, first_length, in_pieces, readable_schema
+from confide.tables.arrow import ColumnRef, first_length, readable_schema, split_batches
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import identifier, incomplete_sql, select
-from confide.tables.failures import of_files
+from confide.tables.failures import file_errors_in_fixed_words
 from confide.tables.file_formats import Format
 from confide.tables.files import DELIMITERS, csv_rows, refuse_repeated
 
@@ -70,7 +70,7 @@ def open_batches(
             raise InputError("source", f"{name} must have at least one batch", got="none")
         first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     schema = readable_schema(first.schema)
-    pieces = in_pieces(chain([first], arriving), schema)
+    pieces = split_batches(chain([first], arriving), schema)
     with embedded() as connection:
         yield StreamedTable(name, schema, connection, first, pieces, in_words)
 
@@ -211,13 +211,13 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     if not head:
         raise FormatError("path", f"{name} is empty: it has no bytes")
     if head[:4] == _ARROW_STREAM:
-        in_words = partial(of_files, name, Format("arrow"))
+        in_words = partial(file_errors_in_fixed_words, name, Format("arrow"))
         with in_words():
             batches = pa.ipc.open_stream(stream)
         with open_batches(batches, name, in_words, batches.schema) as opened:
             yield opened
         return
-    in_words = partial(of_files, name, Format("csv"))
+    in_words = partial(file_errors_in_fixed_words, name, Format("csv"))
     with embedded() as connection:
         with in_words():
             reader = csv_batches(stream, head, name)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_PER_PERSON, Place, positive_integer
-from confide.tables.arrow import ColumnRef, in_words, is_integer, is_number, is_text, list_element
+from confide.support import MOST_PER_PERSON, FileLocation, positive_integer
+from confide.tables.arrow import ColumnRef, describe_type, is_integer, is_number, is_text, list_element
 from confide.tables.failures import Rows
 
 if TYPE_CHECKING:
@@ -17,18 +17,18 @@ Progress: TypeAlias = Callable[[int], None]
 """Called with the number of rows of every batch. A method `share(done, total)` is called with the tasks of Spark."""
 
 
-def silent(rows: int) -> None:
+def no_progress(rows: int) -> None:
     """Show no progress."""
 
 
-FLAG = "confide_person"
+PERSON_ERROR_COLUMN = "confide_person"
 """The column of errors about a record's person or place: the position of the broken requirement from 1 on, or 0."""
 
 _PLACE, _TIED = "confide_place", "confide_tied"
 
 
 @dataclass(frozen=True)
-class People:
+class ContributionBound:
     """The person of each record, and the bound on the number of records that count for each person.
 
     The records kept of a person follow from that person's records alone. Adding or removing a person therefore changes
@@ -51,7 +51,7 @@ class People:
 
     Examples
     --------
-    >>> People("patient", 3, ("visit",)).most
+    >>> ContributionBound("patient", 3, ("visit",)).most
     3
     """
 
@@ -90,7 +90,7 @@ class People:
         return data if data.one_cell else replace(data, one_cell=False)
 
     def limit(self, table: Any) -> Any:
-        """An Ibis table with the rows that count, and rows with an unclear person or place, which FLAG marks."""
+        """An Ibis table with the rows that count, and unclear rows, which PERSON_ERROR_COLUMN marks."""
         import ibis
 
         person, columns = table[self.person], [table[name] for name in self.order]
@@ -106,7 +106,7 @@ class People:
         unclear = placed[_TIED] | placed[self.person].isnull()
         kept = placed.filter((placed[_PLACE] < self.most) | unclear)
         flag = ibis.cases((kept[self.person].isnull(), 1), (kept[_TIED], 2), else_=0).cast("int32")
-        return kept.mutate(**{FLAG: flag}).drop(_PLACE, _TIED)
+        return kept.mutate(**{PERSON_ERROR_COLUMN: flag}).drop(_PLACE, _TIED)
 
 
 def _md5() -> Any:
@@ -151,7 +151,7 @@ class Table(ABC):
     rows = Rows()
     """The counting of rows in messages."""
 
-    files: tuple[Place, ...] = ()
+    files: tuple[FileLocation, ...] = ()
     """The known files, or objects of a store, with the data of the table; no output may replace them."""
 
     def __init__(self, name: str, schema: Any) -> None:
@@ -177,7 +177,7 @@ class Table(ABC):
         return self
 
     @abstractmethod
-    def bound_contributions(self, people: People) -> "Table":
+    def bound_contributions(self, people: ContributionBound) -> "Table":
         """The table with a bounded number of rows of each person; `people.flag` marks errors."""
 
     @abstractmethod
@@ -223,7 +223,7 @@ class Table(ABC):
 
     def existing(self) -> str:
         """The existing columns, in words."""
-        shown = [f"{field.name} ({in_words(field.type)})" for field in list(self.schema)[:40]]
+        shown = [f"{field.name} ({describe_type(field.type)})" for field in list(self.schema)[:40]]
         more = f" and {len(self.schema) - 40} more" if len(self.schema) > 40 else ""
         return f"its columns are {', '.join(shown)}{more}"
 
@@ -234,7 +234,7 @@ class Table(ABC):
                 "source", f"{self.name} must have rows", remedy="It is empty: it has column names but no rows"
             )
 
-    def check_people(self, people: People) -> None:
+    def check_people(self, people: ContributionBound) -> None:
         """Reject people whose columns are not in the table."""
         for column in (people.person, *people.order):
             self.type_of(column)
@@ -250,7 +250,7 @@ class Table(ABC):
     def check_number(self, column: str) -> None:
         """Reject a column that cannot be read as numbers."""
         if not self.holds_numbers(column):
-            held = in_words(self.type_of(column))
+            held = describe_type(self.type_of(column))
             raise InputError("column", f"{column!r} must hold numbers", got=held, remedy=self.existing())
 
     def list_length(self, column: str, otherwise: int | None = None) -> int:

@@ -15,7 +15,7 @@ from confide.sets import warn_of_widths
 from confide.support import OutputExistsError
 from confide.tables.arrow import ColumnRef
 from confide.tables.expressions import identifier, select
-from confide.tables.failures import ColumnError, of_engine
+from confide.tables.failures import ColumnError, engine_errors_in_fixed_words
 from confide.tables.predictors import LOWER, SIZE, Added, Predictor
 from confide.tables.readers import Reasons
 from confide.tables.records import checked_batches
@@ -186,7 +186,7 @@ def write_duckdb(connection: Any, predictions: Predictions, name: str, progress:
         writing.execute("BEGIN")
         try:
             for batch in batches:
-                with of_engine(f"writing table {name!r}"):
+                with engine_errors_in_fixed_words(f"writing table {name!r}"):
                     writing.register("confide_batch", pa.Table.from_batches([batch]))
                     rows = select("*", "confide_batch")
                     if tally.rows:
@@ -195,7 +195,7 @@ def write_duckdb(connection: Any, predictions: Predictions, name: str, progress:
                         try:
                             writing.execute(f"CREATE TABLE {quoted} AS {rows}")
                         except duckdb.CatalogException:
-                            raise exists(name) from None
+                            raise table_exists_error(name) from None
                     writing.unregister("confide_batch")
                 tally.add(batch)
             summary = tally.summary()
@@ -209,7 +209,7 @@ def write_duckdb(connection: Any, predictions: Predictions, name: str, progress:
 def write_postgres(expression: Any, predictions: Predictions, name: str, progress: Progress) -> Summary:
     """Write into a new PostgreSQL table, in one transaction: by SQL where that computes the predictions."""
     backend = expression.get_backend()
-    with of_engine(f"writing table {name!r}"):
+    with engine_errors_in_fixed_words(f"writing table {name!r}"):
         import psycopg.errors
 
         try:
@@ -220,7 +220,7 @@ def write_postgres(expression: Any, predictions: Predictions, name: str, progres
                     return engine_summary(backend.table(name), predictions)
                 return _copied(expression, predictions, name, progress, cursor)
         except psycopg.errors.DuplicateTable:
-            raise exists(name) from None
+            raise table_exists_error(name) from None
 
 
 def in_sql(expression: Any, predictions: Predictions) -> Any:
@@ -232,10 +232,10 @@ def in_sql(expression: Any, predictions: Predictions) -> Any:
 
 def engine_summary(written: Any, predictions: Predictions) -> Summary:
     """The number of written rows and the mean size of sets, counted by the engine."""
-    return approved(counted(written, predictions).to_pyarrow().to_pylist()[0], predictions)
+    return checked_summary(count_expression(written, predictions).to_pyarrow().to_pylist()[0], predictions)
 
 
-def counted(written: Any, predictions: Predictions) -> Any:
+def count_expression(written: Any, predictions: Predictions) -> Any:
     """An expression with one row: the number of rows, of rows without a prediction, of members of sets, of empty sets.
 
     For intervals it has half of the smallest width, and the smallest and the largest centre.
@@ -250,14 +250,14 @@ def counted(written: Any, predictions: Predictions) -> Any:
     return written.aggregate(**found)
 
 
-def approved(row: dict[str, Any], predictions: Predictions) -> Summary:
+def checked_summary(row: dict[str, Any], predictions: Predictions) -> Summary:
     """The summary of written predictions; raises `InputError` if rows have none."""
     sizes = (int(row["members"] or 0), int(row["empty"] or 0)) if "members" in row else None
     halves = None if predictions.ends is None else (row["half"], row["least"], row["most"])
     return summary_of(predictions, int(row["rows"]), int(row["missing"] or 0), sizes, halves)
 
 
-def exists(name: str) -> OutputExistsError:
+def table_exists_error(name: str) -> OutputExistsError:
     """The error for a table name that exists already."""
     return OutputExistsError("out_table", f"{name!r} exists already", remedy="Choose another name")
 

@@ -21,7 +21,7 @@ from confide.calibration import (
     Options,
     Request,
     calibrate_areas,
-    peek,
+    first_and_all,
     release,
     split_options,
     true_pixels,
@@ -29,11 +29,11 @@ from confide.calibration import (
 from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
-from confide.releases import Calibration, MissedAreaLoss, RiskCalibration, area_of, names_for, warn_of
+from confide.releases import Calibration, MissedAreaLoss, RiskCalibration, area_of, names_for, warn_about
 from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets, warn_of_widths
-from confide.support import Classes, Level, outside, public_classes
-from confide.torch.outputs import answered, look_like_probabilities, probabilities, returned
+from confide.support import Classes, Level, caller_stacklevel, public_classes
+from confide.torch.outputs import look_like_probabilities, model_outputs, output_tensor, probabilities
 
 _NONE = "must yield at least one record"
 
@@ -109,11 +109,11 @@ def calibrate(
     request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)
     most = options.get("records_per_person")
     scores: Iterable[Any]
-    with answered(model, loader, device, progress=progress) as answers:
+    with model_outputs(model, loader, device, progress=progress) as answers:
         if kind.task == "regression":
             scores = (_residuals(outputs, targets, score) for outputs, targets in answers)
         else:
-            first, batches = peek(_classified(answers, request, most, ignore_index, logits=logits))
+            first, batches = first_and_all(_classified(answers, request, most, ignore_index, logits=logits))
             if class_names is None:
                 if first is None:
                     if request.public_n:
@@ -140,7 +140,7 @@ def _classified(
         ignored += int((~kept).sum())
         yield probabilities(outputs[kept], logits=logits), labels[kept]
     if ignored and request.public_n:
-        warnings.warn(f"{ignored} records with the label {ignore_index} were ignored", stacklevel=outside())
+        warnings.warn(f"{ignored} records with the label {ignore_index} were ignored", stacklevel=caller_stacklevel())
 
 
 def _true_scores(
@@ -222,7 +222,7 @@ def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = Tru
     >>> predict_set(torch.tensor([[0.9, 0.1]]), released, logits=False)
     tensor([[ True, False]])
     """
-    mask: Tensor = predict_mask(probabilities(returned(outputs), logits=logits), calibration, u=u)
+    mask: Tensor = predict_mask(probabilities(output_tensor(outputs), logits=logits), calibration, u=u)
     return mask
 
 
@@ -245,7 +245,7 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
     predictions = predictions.detach()
     if predictions.ndim != (2 if pairs else 1) or not bool(torch.isfinite(predictions).all()):
         raise InputError("predictions", "must be finite, of shape (n,), or (n, 2) for CQR")
-    warn_of(calibration)
+    warn_about(calibration)
     low, high = (predictions[:, 0], predictions[:, 1]) if pairs else (predictions, predictions)
     far = torch.tensor(float("inf"), dtype=predictions.dtype, device=predictions.device)
     reach = torch.tensor(calibration.threshold, dtype=torch.float64).to(predictions.dtype)
@@ -319,7 +319,7 @@ def calibrate_masks(
     def pixels(p: Tensor, truth: Tensor, area: MissedAreaLoss, ignored: int) -> tuple[int, list[Any]]:
         return len(p), [own.cpu().numpy() for own in true_pixels(p, truth, area, ignored)]
 
-    with answered(model, loader, device, progress=progress) as answers:
+    with model_outputs(model, loader, device, progress=progress) as answers:
         images = _images(answers, logits=logits, sigmoid=sigmoid)
         return calibrate_areas(images, pixels, risk, epsilon, **options)
 
@@ -342,7 +342,7 @@ def predict_masks(
     area_of(calibration)
     p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
     names_for(calibration, None, p.shape[1])
-    warn_of(calibration)
+    warn_about(calibration)
     inside = (p >= 0) & (p <= 1)
     if not bool(inside.all()):
         raise InputError("probabilities", "of every pixel must lie in [0, 1]", got="NaN or values outside")
@@ -379,7 +379,7 @@ def evaluate_masks(
     def counts(p: Tensor, truth: Tensor) -> Any:
         return area_counts(predict_masks(p[None], calibration, logits=False)[0], truth, ignore_index)
 
-    with answered(model, loader, device, progress=progress) as answers:
+    with model_outputs(model, loader, device, progress=progress) as answers:
         return evaluation_of_areas(
             image_by_image(_images(answers, logits=logits, sigmoid=sigmoid), counts), calibration
         )

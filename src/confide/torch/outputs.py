@@ -68,7 +68,7 @@ def _refuse_rows_unlike_one(rows: Tensor) -> None:
 
 
 @contextmanager
-def answered(
+def model_outputs(
     model: Callable[..., Any], loader: Iterable[Any], device: torch.device | str | None, *, progress: bool
 ) -> Iterator[Iterator[tuple[Tensor, Tensor]]]:
     """The outputs of a model for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
@@ -97,7 +97,7 @@ def evaluating(model: Callable[..., Any]) -> Iterator[None]:
             model.train()  # type: ignore[attr-defined]
 
 
-def returned(outputs: Any) -> Tensor:
+def output_tensor(outputs: Any) -> Tensor:
     """A tensor, or the one in a model's output as `logits`, for Hugging Face, or `out`, for torchvision."""
     tensor = getattr(outputs, "logits", outputs)
     if isinstance(tensor, Mapping):
@@ -118,34 +118,34 @@ def returned(outputs: Any) -> Tensor:
 
 def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | None) -> tuple[Tensor, Tensor]:
     inputs, labels = _pair(batch, device)
-    return returned(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
+    return output_tensor(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
 
 
 def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:
     """Inputs, or the keyword arguments of the model, and labels, on a device."""
     if isinstance(batch, Mapping):
-        parts = {name: _moved(part, device) for name, part in batch.items()}
+        parts = {name: _move(part, device) for name, part in batch.items()}
         key = next((name for name in ("labels", "label") if name in parts), None)
         if key is None:
             raise InputTypeError("loader", "must yield mappings with 'labels'", got="one without")
         labels = parts.pop(key)
-        return parts, returned(labels)
+        return parts, output_tensor(labels)
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         raise InputTypeError("loader", "must yield pairs (inputs, labels), or mappings with 'labels'")
     inputs, labels = batch
-    return _moved(inputs, device), returned(_moved(labels, device))
+    return _move(inputs, device), output_tensor(_move(labels, device))
 
 
-def _moved(part: Any, device: torch.device | str | None) -> Any:
+def _move(part: Any, device: torch.device | str | None) -> Any:
     """The same on a device, including tensors in lists and mappings."""
     if device is None:
         return part
     if hasattr(part, "to"):
         return part.to(device)
     if isinstance(part, Mapping):
-        return {name: _moved(item, device) for name, item in part.items()}
+        return {name: _move(item, device) for name, item in part.items()}
     if type(part) in (list, tuple):
-        return type(part)(_moved(item, device) for item in part)
+        return type(part)(_move(item, device) for item in part)
     return part
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
-from confide.support import MOST_RECORDS, ObjectPath, Place, as_place, same_place
+from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, same_place
 from confide.warehouse.plan import CountingPlan
 from confide.warehouse.query import COLUMNS, requirements
 
@@ -29,7 +29,9 @@ _WHOLE = re.compile(r"-?[0-9]{1,16}", re.ASCII)
 Row = Mapping[str, Any]
 
 
-def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) -> dict[Any, ScoreHistogram]:
+def read_counts(
+    files: str | FileLocation | Sequence[str | FileLocation], plan: CountingPlan
+) -> dict[Any, ScoreHistogram]:
     r"""Read the histograms of one or several files, whose counts are added, by the names of `plan.parts`; private.
 
     Parameters
@@ -50,8 +52,8 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
     Examples
     --------
     >>> import tempfile
-    >>> from confide.tables import Scored
-    >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0)
+    >>> from confide.tables import ScoreColumn
+    >>> plan = CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "counts.csv")
     ...     written = path.write_text(f"plan,part,bin,records\n{plan.digest},0,3,20\n")
@@ -87,8 +89,8 @@ def counts_of(rows: Iterable[Row], plan: CountingPlan, path: str = "") -> dict[t
 
     Examples
     --------
-    >>> from confide.tables import Scored
-    >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0)
+    >>> from confide.tables import ScoreColumn
+    >>> plan = CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0)
     >>> counts_of([{"plan": plan.digest, "part": "0", "bin": 3, "records": 20}], plan)
     {(0, 3): 20}
     """
@@ -128,7 +130,7 @@ def _whole(value: Any, argument: str, of_file: str) -> int:
     raise FormatError(argument, f"must be a whole number{of_file}")
 
 
-def _rows(place: Place) -> Iterator[Row]:
+def _rows(place: FileLocation) -> Iterator[Row]:
     """The rows of a file, each with the columns that count."""
     reader = _READERS.get(place.suffix.lower())
     if reader is None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Unpack
 
-from confide.calibration import By, Counted, Options, Request, prepare_thresholds, release, split_options
+from confide.calibration import By, GivenCounts, Options, Request, prepare_thresholds, release, split_options
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
@@ -19,11 +19,11 @@ from confide.planning import CONCENTRATED, NOISY
 from confide.support import (
     Described,
     Fields,
+    FileLocation,
     Form,
     Level,
-    Place,
     Section,
-    canonical,
+    canonical_name,
     check_names,
     exact_level,
     positive_integer,
@@ -32,7 +32,16 @@ from confide.support import (
     shapes,
     write_text,
 )
-from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys, grouping_of
+from confide.tables import (
+    SIDES,
+    ClassColumns,
+    ColumnSpec,
+    ContributionBound,
+    ScoreColumn,
+    TargetColumns,
+    class_keys,
+    grouping_of,
+)
 
 OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "selector", "mechanism", "epsilon")
 """The options of `calibrate` that a plan contains."""
@@ -49,7 +58,7 @@ class CountingPlan(Described):
     Parameters
     ----------
     what
-        The columns of the score; for `Classified` one column per class, named one by one.
+        The columns of the score; for `ClassColumns` one column per class, named one by one.
     request
         The request, with the public candidates that follow from it.
     n
@@ -62,17 +71,17 @@ class CountingPlan(Described):
         Whether records with missing values are left out.
     """
 
-    what: Scored | Classified | Regressed
+    what: ScoreColumn | ClassColumns | TargetColumns
     request: Request
     n: int | None = None
     column: str | None = None
-    people: People | None = None
+    people: ContributionBound | None = None
     skip_incomplete: bool = False
 
     @classmethod
     def of(
         cls,
-        what: What,
+        what: ColumnSpec,
         alpha: Level | Sequence[Level],
         epsilon: float | None = None,
         *,
@@ -81,7 +90,7 @@ class CountingPlan(Described):
         by_class: bool = False,
         n: int | None = None,
         candidates: AnyCandidates = None,
-        people: People | None = None,
+        people: ContributionBound | None = None,
         skip_incomplete: bool = False,
         **options: Unpack[Options],
     ) -> "CountingPlan":
@@ -90,7 +99,7 @@ class CountingPlan(Described):
         Parameters
         ----------
         what
-            `Scored`, `Classified` (LAC; each of `classes` is inserted into its pattern) or `Regressed`.
+            `ScoreColumn`, `ClassColumns` (LAC; each of `classes` is inserted into its pattern) or `TargetColumns`.
         n
             The public number of records. It is required under `replace_one`, where candidates follow from it.
         alpha, epsilon, by, groups, by_class, candidates, people, skip_incomplete, **options
@@ -103,7 +112,7 @@ class CountingPlan(Described):
 
         Examples
         --------
-        >>> plan = CountingPlan.of(Classified("p_*", "y", ("cat", "dog")), 0.1, 1.0)
+        >>> plan = CountingPlan.of(ClassColumns("p_*", "y", ("cat", "dog")), 0.1, 1.0)
         >>> plan.what.probabilities, plan.bins > 30
         (('p_cat', 'p_dog'), True)
         """
@@ -137,7 +146,7 @@ class CountingPlan(Described):
             by=kinds[0] if kinds else None,
             names=next(iter(divided.values()), ()),
             score=None if len(scores) > 1 else scores[0],
-            classes=counted.classes if isinstance(counted, Classified) else None,
+            classes=counted.classes if isinstance(counted, ClassColumns) else None,
             candidates=candidates,
             **request_options,
         )
@@ -181,14 +190,14 @@ class CountingPlan(Described):
     def numbers(self) -> list[str]:
         """The columns of the score that are read as numbers."""
         what = self.what
-        if isinstance(what, Scored):
+        if isinstance(what, ScoreColumn):
             return [what.column]
-        return list(what.probabilities) if isinstance(what, Classified) else [*what.predictions, str(what.target)]
+        return list(what.probabilities) if isinstance(what, ClassColumns) else [*what.predictions, str(what.target)]
 
     @property
     def labels(self) -> list[str]:
         """The column of labels, if the score needs one."""
-        return [str(self.what.label)] if isinstance(self.what, Classified) else []
+        return [str(self.what.label)] if isinstance(self.what, ClassColumns) else []
 
     @property
     def bins(self) -> int:
@@ -217,7 +226,7 @@ class CountingPlan(Described):
         Examples
         --------
         >>> import numpy as np
-        >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, neighbors="replace_one", n=3000)
+        >>> plan = CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, neighbors="replace_one", n=3000)
         >>> counts = ScoreHistogram.from_scores(np.linspace(0, 1, 3000), plan.candidates)
         >>> plan.calibrate({"lac": counts}).score
         'lac'
@@ -230,7 +239,7 @@ class CountingPlan(Described):
         if self.people is not None:
             payer = replace(payer, dataset=self.people.payer(payer.dataset))
         rows = dict(counted) if set(counted) == set(self.request.rows) else {None: next(iter(counted.values()))}
-        return release(Counted(rows), replace(self.request, **options), payer)
+        return release(GivenCounts(rows), replace(self.request, **options), payer)
 
     def _section(self) -> Section:
         request = self.request
@@ -274,31 +283,31 @@ class CountingPlan(Described):
 
         Examples
         --------
-        >>> plan = CountingPlan.of(Scored("s"), 0.1, 1.0)
+        >>> plan = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0)
         >>> CountingPlan.from_json(plan.to_json()) == plan
         True
         """
         return _FORM.read(text, _read)
 
-    def save(self, path: str | Place, *, overwrite: bool = False) -> None:
+    def save(self, path: str | FileLocation, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
         write_text(path, self.to_json(), overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | Place) -> "CountingPlan":
+    def load(cls, path: str | FileLocation) -> "CountingPlan":
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
 
 
-def _scores(what: What) -> tuple[str | None, ...]:
-    return tuple(kind.name for kind in what.kinds) if isinstance(what, Regressed) else (what.kind.name,)
+def _scores(what: ColumnSpec) -> tuple[str | None, ...]:
+    return tuple(kind.name for kind in what.kinds) if isinstance(what, TargetColumns) else (what.kind.name,)
 
 
-def _in_sql(what: What) -> Scored | Classified | Regressed:
+def _in_sql(what: ColumnSpec) -> ScoreColumn | ClassColumns | TargetColumns:
     """The same columns with all names, for a score that SQL computes."""
-    if isinstance(what, Scored):
+    if isinstance(what, ScoreColumn):
         return what
-    if isinstance(what, Regressed):
+    if isinstance(what, TargetColumns):
         if what.target is None:
             raise InputError("target", "must be given: the column of the true numbers")
         named = {kind.name for kind in what.kinds}
@@ -308,7 +317,7 @@ def _in_sql(what: What) -> Scored | Classified | Regressed:
         if len(what.predictions) != needed:
             raise InputError("prediction", f"must name {needed} column(s) for the score {what.kind.name!r}")
         return replace(what, score=SIDES if len(named) > 1 else what.kind.name)
-    if not isinstance(what, Classified):
+    if not isinstance(what, ClassColumns):
         raise InputError("losses", "losses, and sets of several labels, are not computed in SQL", remedy=_ELSEWHERE)
     if what.logits:
         raise InputError("logits", "must be left out: their softmax is not computed in SQL", remedy=_ELSEWHERE)
@@ -325,7 +334,7 @@ def _in_sql(what: What) -> Scored | Classified | Regressed:
 def _columns(named: str | tuple[str, ...], classes: Names) -> tuple[str, ...]:
     """One column per class, or for two classes the column of the second."""
     if isinstance(named, str) and named.count("*") == 1:
-        return tuple(named.replace("*", canonical(name)) for name in classes)
+        return tuple(named.replace("*", canonical_name(name)) for name in classes)
     columns = (named,) if isinstance(named, str) else tuple(named)
     if len(columns) == 1:
         refuse_first_of_pair(columns[0], classes)
@@ -340,13 +349,13 @@ def _columns(named: str | tuple[str, ...], classes: Names) -> tuple[str, ...]:
 
 
 def _division(
-    what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool
+    what: ColumnSpec, by: str | None, groups: Sequence[str | int] | None, by_class: bool
 ) -> tuple[str | None, dict[By, Names]]:
     """The column that divides the records, and the names of its groups or classes."""
     if by_class:
         if by is not None or groups is not None:
             raise InputError("by", "by and groups must be left out with by_class")
-        if not isinstance(what, Classified) or what.label is None or what.classes is None:
+        if not isinstance(what, ClassColumns) or what.label is None or what.classes is None:
             raise InputError("by_class", "needs the probabilities and the label of every record")
         return what.label, {"class": class_keys(tuple(what.classes))}
     if by is None and groups is None:
@@ -369,20 +378,20 @@ def _columns_shape(content: Mapping[str, Any]) -> shapes.Shape:
     return {"kind": shapes.choice(*_COLUMNS), **({} if known is None else _COLUMNS[known])}
 
 
-def _read_columns(values: dict[str, Any]) -> Scored | Classified | Regressed:
+def _read_columns(values: dict[str, Any]) -> ScoreColumn | ClassColumns | TargetColumns:
     match values.pop("kind"):
         case "score":
-            return Scored(**values)
+            return ScoreColumn(**values)
         case "classes":
-            return Classified(**values)
+            return ClassColumns(**values)
     named = values.pop("predictions")
     if len(named) not in (1, 2):
         raise InputError("predictions", "must name one or two columns")
-    return Regressed(named[0] if len(named) == 1 else named, **values)
+    return TargetColumns(named[0] if len(named) == 1 else named, **values)
 
 
-def _write_columns(what: Scored | Classified | Regressed) -> dict[str, Any]:
-    kind = {Scored: "score", Classified: "classes", Regressed: "numbers"}[type(what)]
+def _write_columns(what: ScoreColumn | ClassColumns | TargetColumns) -> dict[str, Any]:
+    kind = {ScoreColumn: "score", ClassColumns: "classes", TargetColumns: "numbers"}[type(what)]
     return {"kind": kind, **shapes.write_shape(what, _COLUMNS[kind])}
 
 
@@ -401,7 +410,7 @@ def _write_division(plan: CountingPlan) -> dict[str, Any] | None:
 _NAMES = shapes.Field("a list of names", (list,), tuple, list)
 _BOOL = shapes.Field("true or false", (bool,))
 _COLUMNS: Mapping[str, shapes.Shape] = {
-    "score": shapes.shape_of(Scored),
+    "score": shapes.shape_of(ScoreColumn),
     "classes": {
         "probabilities": shapes.listed(shapes.TEXT),
         "classes": _NAMES,
@@ -426,7 +435,7 @@ _COUNTED: shapes.Shape = {
         attribute="",
         shape=lambda _: {"kind": shapes.choice("group", "class"), "column": shapes.TEXT, "names": _NAMES},
     ),
-    "people": shapes.nullable(shapes.record(People, shapes.shape_of(People))),
+    "people": shapes.nullable(shapes.record(ContributionBound, shapes.shape_of(ContributionBound))),
     "skip_incomplete": _BOOL,
 }
 """The fields that determine the counts and the candidates."""

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.scores import score_kind
-from confide.support import canonical, one_of
-from confide.tables import Classified, Regressed, Scored
+from confide.support import canonical_name, one_of
+from confide.tables import ClassColumns, ScoreColumn, TargetColumns
 from confide.warehouse.plan import CountingPlan
 
 MOST_BYTES = 1_000_000
@@ -172,7 +172,7 @@ COLUMNS = ("plan", "part", "bin", "records")
 
 
 @dataclass(frozen=True)
-class Requirement:
+class RecordRequirement:
     """A requirement on every record: in words, and as a condition in SQL."""
 
     words: str
@@ -205,7 +205,7 @@ def counting_query(plan: CountingPlan, dialect: str, table: str) -> str:
     --------
     >>> import duckdb
     >>> from confide.candidates import Candidates
-    >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(3))
+    >>> plan = CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(3))
     >>> query = counting_query(plan, "duckdb", "records")
     >>> with duckdb.connect() as database:
     ...     _ = database.execute("CREATE TABLE records AS SELECT unnest([0.2, 0.5, 0.7, NULL]) AS s")
@@ -333,10 +333,10 @@ def _scored(plan: CountingPlan, spoken: SqlDialect, rows: str, place: int) -> st
 
 def _score(what: Any, name: str | None, spoken: SqlDialect) -> str:
     """The score, in double precision."""
-    if isinstance(what, Scored):
+    if isinstance(what, ScoreColumn):
         return spoken.as_number(what.column)
     one = spoken.number(1.0)
-    if isinstance(what, Classified):
+    if isinstance(what, ClassColumns):
         columns = [spoken.as_number(column) for column in what.probabilities]
         own = columns if len(columns) > 1 else [f"({one} - {columns[0]})", columns[0]]
         whens = [f"WHEN {spoken.text(name)} THEN {p}" for name, p in zip(_labels(what), own, strict=True)]
@@ -350,44 +350,46 @@ def _score(what: Any, name: str | None, spoken: SqlDialect) -> str:
     return below if name == "cqr_low" else above
 
 
-def _requirements(plan: CountingPlan, spoken: SqlDialect) -> tuple[str, list[Requirement]]:
+def _requirements(plan: CountingPlan, spoken: SqlDialect) -> tuple[str, list[RecordRequirement]]:
     """The requirement on the score, in words; and the other requirements on every record."""
     what, found = plan.what, []
-    score = f"column {what.column!r} must hold a number" if isinstance(what, Scored) else "the score must be a number"
+    score = (
+        f"column {what.column!r} must hold a number" if isinstance(what, ScoreColumn) else "the score must be a number"
+    )
     score += f" {score_kind(plan.scores[0]).range_text} (not missing, not NaN)"
-    if isinstance(what, Classified):
+    if isinstance(what, ClassColumns):
         score = "the probability of the record's own class must be between 0 and 1 (not missing, not NaN)"
         found.append(_one_of(str(what.label), _labels(what), "classes", spoken))
-    if isinstance(what, Regressed):
+    if isinstance(what, TargetColumns):
         score = "columns of predictions and targets must not be too far apart to be subtracted"
         for column in (*what.predictions, str(what.target)):
             number, end = spoken.as_number(column), spoken.number(np.inf)
             words = f"column {column!r} must hold a number that is finite (not missing, not NaN)"
-            found.append(Requirement(words, f"{number} > {spoken.number(-np.inf)} AND {number} < {end}"))
+            found.append(RecordRequirement(words, f"{number} > {spoken.number(-np.inf)} AND {number} < {end}"))
     if plan.column is not None and plan.request.by == "group":
         found.append(_one_of(plan.column, _named(plan), "groups", spoken))
     if plan.people is not None:
         person, apart = plan.people.requirements
-        found.append(Requirement(person, f"{spoken.identifier(plan.people.person)} IS NOT NULL"))
-        found.append(Requirement(apart, "confide_place = confide_rank"))
+        found.append(RecordRequirement(person, f"{spoken.identifier(plan.people.person)} IS NOT NULL"))
+        found.append(RecordRequirement(apart, "confide_place = confide_rank"))
     return score, found
 
 
-def _one_of(column: str, names: list[str], what: str, spoken: SqlDialect) -> Requirement:
+def _one_of(column: str, names: list[str], what: str, spoken: SqlDialect) -> RecordRequirement:
     some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     words = f"column {column!r} must hold one of the {len(names)} {what} ({some})"
-    return Requirement(words, f"{spoken.as_text(column)} IN ({', '.join(map(spoken.text, names))})")
+    return RecordRequirement(words, f"{spoken.as_text(column)} IN ({', '.join(map(spoken.text, names))})")
 
 
 def _named(plan: CountingPlan) -> list[str]:
     """The values of the column that divides the records, in the order of the parts."""
-    return _labels(plan.what) if plan.request.by == "class" else list(map(canonical, plan.request.names))
+    return _labels(plan.what) if plan.request.by == "class" else list(map(canonical_name, plan.request.names))
 
 
 def _labels(what: Any) -> list[str]:
     """The values of a label, in the order of the classes: names, or positions."""
     names = what.classes or ()
-    return [str(i) if what.label_positions else canonical(name) for i, name in enumerate(names)]
+    return [str(i) if what.label_positions else canonical_name(name) for i, name in enumerate(names)]
 
 
 def _in_range(plan: CountingPlan, spoken: SqlDialect) -> str:
@@ -430,8 +432,8 @@ def dbt_macro(plan: CountingPlan, dialects: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> from confide.tables import Scored
-    >>> print(dbt_macro(CountingPlan.of(Scored("s", "lac"), 0.1, 1.0), ["duckdb"])[:82])
+    >>> from confide.tables import ScoreColumn
+    >>> print(dbt_macro(CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0), ["duckdb"])[:82])
     {#- A model of one line counts: {{ confide_counts(ref('scored_records')) }}
         It
     """

@@ -23,24 +23,24 @@ from confide.scores import score_kind
 from confide.support import (
     VERSIONS,
     Fields,
+    FileLocation,
     Level,
     ObjectPath,
-    Place,
     as_number,
     as_place,
-    canonical,
+    caller_stacklevel,
+    canonical_name,
+    check_unknown_arguments,
     exact_level,
     has_locks,
     library_versions,
     locked,
-    outside,
+    log_event,
     parse_object,
-    refuse_unknown,
     shapes,
-    tell,
     write_text,
 )
-from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
+from confide.tables import ClassColumns, ColumnSpec, Progress, monitoring_coverage_counts, no_progress, size_counts
 from confide.watching.settings import Settings, check_look_name, promised_of, reference_of, size_bins
 from confide.watching.watch_state import Watch
 
@@ -68,7 +68,7 @@ LOOK_KIND = "confide.look"
 
 def watch(
     source: Any,
-    what: What,
+    what: ColumnSpec,
     release: Release,
     *,
     state: str | Path,
@@ -79,7 +79,7 @@ def watch(
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
     again: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     **choices: Unpack[FirstLook],
 ) -> Watch:
     """Take one private look at a batch of new records and test whether the release still has its coverage.
@@ -129,30 +129,30 @@ def watch(
     Examples
     --------
     >>> import confide, pyarrow, tempfile
-    >>> from confide.tables import Scored
+    >>> from confide.tables import ScoreColumn
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> batch = pyarrow.table({"s": np.linspace(0, 1, 300)})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     state = Path(folder) / "watch.json"
-    ...     first = watch(batch, Scored("s"), released, state=state, look="Monday", epsilon=1.0, batch=300)
-    ...     second = watch(batch, Scored("s"), released, state=state, look="Tuesday")
+    ...     first = watch(batch, ScoreColumn("s"), released, state=state, look="Monday", epsilon=1.0, batch=300)
+    ...     second = watch(batch, ScoreColumn("s"), released, state=state, look="Tuesday")
     >>> [one.name for one in second.looks], second.alarm
     (['Monday', 'Tuesday'], None)
     """
     check_look_name(look)
     level, path = level_of(release, alpha), local_state(state)
-    refuse_unknown("watch", choices, FirstLook.__annotations__)
+    check_unknown_arguments("watch", choices, FirstLook.__annotations__)
     with _locked(path):
         before = load_or_start(path, level, what, **choices)
         if not before.looks:
             for remark in before.settings.remarks(level):
-                warnings.warn(CoverageWarning(remark), stacklevel=outside())
+                warnings.warn(CoverageWarning(remark), stacklevel=caller_stacklevel())
 
         def count() -> NDArray[np.int64]:
             options: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
             if before.monitors_sizes:
                 return size_counts(source, what, level, before.settings.bins, **options)
-            return covered_counts(source, what, level, **options).ravel()
+            return monitoring_coverage_counts(source, what, level, **options).ravel()
 
         before.to_json()  # a state that cannot be written raises before the charge
         payment = _payment(before.settings, look, ledger, dataset, again=again)
@@ -160,7 +160,7 @@ def watch(
             return _as_before(before, look, payment, count)
         after = _looked(before, look, payment, count)
         write_text(path, after.to_json(), overwrite=True, durable=True)
-        tell("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
+        log_event("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
         return after
 
 
@@ -176,7 +176,7 @@ def _locked(path: Path) -> AbstractContextManager[None]:
     return locked(path, "state")
 
 
-def local_state(state: str | Place) -> Path:
+def local_state(state: str | FileLocation) -> Path:
     """Path of a state file. Looks are added under a lock, which object stores do not have."""
     if isinstance(place := as_place(state), ObjectPath):
         raise InputError(
@@ -194,7 +194,7 @@ def level_of(release: Release, alpha: Level | None) -> Release:
     return release.at(alpha)
 
 
-def load_or_start(state: Path, release: Release, what: What | None = None, **choices: Unpack[FirstLook]) -> Watch:
+def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None, **choices: Unpack[FirstLook]) -> Watch:
     """Load the watch of a state file, or start one; choices must agree with those of the file.
 
     Raises
@@ -218,17 +218,17 @@ def load_or_start(state: Path, release: Release, what: What | None = None, **cho
     return Watch.start(release, bins=bins, **given)
 
 
-def _bins(release: Release, what: What | None) -> tuple[int, ...]:
+def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
     promised_of(release)  # raises if the release cannot be monitored
     score = release.first.score
-    if not isinstance(what, Classified | None) or score_kind(score).task == "regression":
+    if not isinstance(what, ClassColumns | None) or score_kind(score).task == "regression":
         raise InputError(
             "unlabelled",
             "must be left out unless sets of classes are monitored",
             remedy="Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`",
         )
     classes = classes_of(release)
-    names: Any = what.classes if isinstance(what, Classified) and what.classes is not None else classes
+    names: Any = what.classes if isinstance(what, ClassColumns) and what.classes is not None else classes
     if names is None:
         raise InputError("classes", "must be given with unlabelled, because the release does not state them")
     return size_bins(names if isinstance(names, int) else len(names))
@@ -284,7 +284,7 @@ def _payment(
         "noise": settings.noise_epsilon,
         "neighbors": settings.neighbors,
         "records_per_person": settings.records_per_person,
-        "parts": [canonical(name) for name in settings.promised],
+        "parts": [canonical_name(name) for name in settings.promised],
         "bins": list(settings.bins),
     }
     return make_payment(settings.privacy, MECHANISM, request, ledger, dataset, again=again)
@@ -319,7 +319,7 @@ def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) 
     if counts != next(earlier.counts for earlier in before.looks if earlier.name == look):
         raise before.name_error(look)
     text = f"look {look!r} at this very batch was taken on {entry.charged_at} and counts once; nothing was charged"
-    warnings.warn(EarlierReleaseWarning(text, (entry.charged_at,)), stacklevel=outside())
+    warnings.warn(EarlierReleaseWarning(text, (entry.charged_at,)), stacklevel=caller_stacklevel())
     return before
 
 

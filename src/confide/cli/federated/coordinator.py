@@ -40,12 +40,12 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
-from confide.releases import everything, parts_of
-from confide.support import Kind, kind_of, read_text, write_text
+from confide.releases import meaning_of_infinity, parts_of
+from confide.support import FileKind, kind_of, read_text, write_text
 from confide.tables import SIDES, class_keys
 
 
-def read_messages(paths: Sequence[Path], kind: Kind, *, drop_refused: bool = False) -> list[str]:
+def read_messages(paths: Sequence[Path], kind: FileKind, *, drop_refused: bool = False) -> list[str]:
     """Read the messages in files.
 
     Raises
@@ -54,7 +54,7 @@ def read_messages(paths: Sequence[Path], kind: Kind, *, drop_refused: bool = Fal
         If a file is of another known kind, unless the caller drops such files.
     """
     for path in paths:
-        if not drop_refused and (found := kind_of(path)) not in (kind, Kind.OTHER):
+        if not drop_refused and (found := kind_of(path)) not in (kind, FileKind.OTHER):
             raise Refusal("malformed", f"file {str(path)!r} is {found}, not {kind}; leave it out")
     return [read_text(path) for path in paths]
 
@@ -77,7 +77,7 @@ def public_files(paths: Sequence[Path]) -> list[Path]:
     """
     files = []
     for path in paths:
-        inside = sorted(one for one in path.iterdir() if kind_of(one) is Kind.SILO) if path.is_dir() else [path]
+        inside = sorted(one for one in path.iterdir() if kind_of(one) is FileKind.SILO) if path.is_dir() else [path]
         if not inside:
             raise InputError(
                 "path", f"{str(path)!r} has no public file of a silo", remedy="`confide federated keygen` writes one"
@@ -261,7 +261,7 @@ def plan(
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    output.check(Kind.PLAN, *public_files(silo), keys, *pilot.files)
+    output.check(FileKind.PLAN, *public_files(silo), keys, *pilot.files)
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
     coordinator = SiloKeys.load(keys)
@@ -353,7 +353,7 @@ def list_answers(
       confide federated list *-answer.json --plan plan.json \
         --keys coordinator.key --out-folder openings
     """
-    text, messages = read_text(plan), read_messages(answers, Kind.ANSWER, drop_refused=drop_refused)
+    text, messages = read_text(plan), read_messages(answers, FileKind.ANSWER, drop_refused=drop_refused)
     read, _ = read_plan(text)
     files = {
         out_folder / f"{name}.json": opening
@@ -393,22 +393,22 @@ def aggregate(
       confide federated aggregate north-answer.json south-answer.json \
         --plan plan.json --keys coordinator.key --out released.json
     """
-    output.check(Kind.RELEASE, *answers, plan, keys)
-    parts = [path for path in answers if kind_of(path) is Kind.PART]
+    output.check(FileKind.RELEASE, *answers, plan, keys)
+    parts = [path for path in answers if kind_of(path) is FileKind.PART]
     sent = [path for path in answers if path not in parts]
-    text, messages = read_text(plan), read_messages(sent, Kind.ANSWER, drop_refused=drop_refused)
+    text, messages = read_text(plan), read_messages(sent, FileKind.ANSWER, drop_refused=drop_refused)
     with capture_warnings(CoverageWarning) as caught:
         released = aggregate_answers(
             text,
             messages,
-            parts=read_messages(parts, Kind.PART),
+            parts=read_messages(parts, FileKind.PART),
             keys=None if keys is None else SiloKeys.load(keys),
             drop_refused=drop_refused,
         )
     for name, part in parts_of(released).items():
         if part.threshold == float("inf"):
             of_part = f" of {name}" if name else ""
-            print_warning(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos must answer")
+            print_warning(f"the threshold{of_part} is +inf: {meaning_of_infinity(part.score)}; more silos must answer")
     output.save(released.to_json(), f"{released}\nsaved")
     if line := _spread(replies(text, messages, drop_refused=drop_refused)):
         print_text(line)

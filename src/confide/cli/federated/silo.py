@@ -43,13 +43,13 @@ from confide.federated import answer as answer_plan
 from confide.ledger import file_of
 from confide.mechanisms import weak_privacy_text
 from confide.releases import class_list, load_release, names_among
-from confide.support import Classes, Kind, Name, OutputExistsError, aligned, privacy_loss, read_text, write_text
+from confide.support import Classes, FileKind, Name, OutputExistsError, aligned, privacy_loss, read_text, write_text
 from confide.tables import (
     SIDES,
-    Classified,
-    Losses,
-    Regressed,
-    What,
+    ClassColumns,
+    ColumnSpec,
+    LossColumns,
+    TargetColumns,
     class_histograms,
     group_histograms,
     score_histogram,
@@ -79,7 +79,7 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
             f"{str(keys)!r} already exists, and keys are never replaced",
             remedy="Choose another name, or issue a new public file with these keys: confide federated public",
         )
-    check_output(public, Kind.SILO, keys, force=False)
+    check_output(public, FileKind.SILO, keys, force=False)
     if not keys.parent.is_dir():
         raise InputError("output", f"{str(keys)!r} cannot be written: its folder does not exist")
     made = replace(SiloKeys.generate(name), ledger=_identity_of(ledger))
@@ -102,7 +102,7 @@ def public(*, keys: Path, size: int | None = None, ledger: str | None = None, ou
       confide federated public --keys north.key --size 301 \
         --ledger north.db --out north.json --force
     """
-    output.check(Kind.SILO, keys, None if ledger is None else file_of(ledger))
+    output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
     own, named = SiloKeys.load(keys), _identity_of(ledger)
     if named not in (None, own.ledger):
         own = own.name_ledger(keys, named)
@@ -178,7 +178,7 @@ def policy(
       confide federated policy --coordinator coordinator.json --peers public/ \
         --budget 4 --per-plan 2 --least-colluding 2 --out policy.json
     """
-    output.check(Kind.POLICY, coordinator, *public_files(agreed.peer))
+    output.check(FileKind.POLICY, coordinator, *public_files(agreed.peer))
     made = agreed.policy(coordinator, budget, per_plan)
     output.save(made.to_json(), "policy")
     print_text(aligned(policy_rows(made)))
@@ -220,10 +220,10 @@ class SiloTable:
     columns: Columns
     people: PeopleOptions
 
-    def what(self) -> What | None:
+    def what(self) -> ColumnSpec | None:
         """The columns; a plan states its privacy loss for one record of a person."""
         what, people = self.columns.columns_to_read(), self.people.people
-        if isinstance(what, Losses):
+        if isinstance(what, LossColumns):
             raise InputError(
                 "truth",
                 "a federation calibrates one score of each record",
@@ -263,7 +263,7 @@ class SiloTable:
         with self.source.open("reading", self.what(), self.columns.ALTERNATIVES) as (opened, what, progress):
             skip, people = self.source.skip_incomplete, self.people.people
             how: dict[str, Any] = {"people": people, "skip_incomplete": skip, "progress": progress}
-            if isinstance(what, Regressed) and _has_sides(what):
+            if isinstance(what, TargetColumns) and _has_sides(what):
                 return {
                     kind.name: score_histogram(opened, replace(what, score=kind.name), candidates, **how)
                     for kind in what.kinds
@@ -276,7 +276,7 @@ class SiloTable:
                     other = class_list(tuple(histograms))
                     raise InputError("plan", f"is for the classes {class_list(names)}", got=other)
                 return histograms
-            if isinstance(what, Classified) and classes is not None:
+            if isinstance(what, ClassColumns) and classes is not None:
                 own = what.columns(opened)[1]
                 try:
                     names_among(classes, own, len(own))
@@ -285,8 +285,8 @@ class SiloTable:
             return score_histogram(opened, what, candidates, **how)
 
 
-def _has_sides(what: What) -> bool:
-    return isinstance(what, Regressed) and len(what.kinds) > 1
+def _has_sides(what: ColumnSpec) -> bool:
+    return isinstance(what, TargetColumns) and len(what.kinds) > 1
 
 
 @command("federated answer")
@@ -316,7 +316,7 @@ def answer(
     """
     table.what()
     policy = rules.read()
-    output.check(Kind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
+    output.check(FileKind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
     read, _ = read_plan(text)
     of_scores = read.single_plans[0]
@@ -388,7 +388,7 @@ def report(
     """
     table.what()
     privacy_loss("epsilon", epsilon)
-    output.check(Kind.REPORT, *table.source.files, calibration, records.file)
+    output.check(FileKind.REPORT, *table.source.files, calibration, records.file)
     everything = load_release(calibration)
     if not isinstance(everything, FederatedRelease):
         raise InputError(
@@ -444,7 +444,7 @@ def open_sum(
         --keys north.key --coordinator coordinator.json \
         --ledger north.db --out north-part.json
     """
-    output.check(Kind.PART, opening, plan, keys, coordinator, policy, file_of(ledger))
+    output.check(FileKind.PART, opening, plan, keys, coordinator, policy, file_of(ledger))
     part = open_part(
         read_text(plan), read_text(opening), SiloKeys.load(keys), _whose(coordinator, policy), SiloLedger(ledger)
     )
@@ -476,7 +476,7 @@ def own(*, answer: Path, calibration: Path, of: str | None = None, output: Outpu
       confide federated own north-answer.json \
         --calibration released.json --out north-own.json
     """
-    output.check(Kind.RELEASE, answer, calibration)
+    output.check(FileKind.RELEASE, answer, calibration)
     released = load_release(calibration)
     if not isinstance(released, FederatedRelease):
         raise InputError("calibration", f"{str(calibration)!r} must be a release of `federated aggregate`")

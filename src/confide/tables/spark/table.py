@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.support import OutputExistsError
-from confide.tables.arrow import ColumnRef, one_at_least
+from confide.tables.arrow import ColumnRef, or_empty_batch
 from confide.tables.bin_counts import Counters, Counts, Job, read_columns, scored_rows
 from confide.tables.databases import IbisTable
-from confide.tables.failures import RowErrors, of_engine
+from confide.tables.failures import RowErrors, engine_errors_in_fixed_words
 from confide.tables.predictors import Added
 from confide.tables.spark.session import (
     Frame,
@@ -33,14 +33,14 @@ from confide.tables.spark.session import (
     table_of,
 )
 from confide.tables.table import Progress
-from confide.tables.writers import Predictions, Summary, approved, counted, exists, in_sql
+from confide.tables.writers import Predictions, Summary, checked_summary, count_expression, in_sql, table_exists_error
 
 _GROUP = "spark.jobGroup.id"
 _SECONDS = 0.5
 
 
 @contextmanager
-def watched(session: Any, progress: Any) -> Iterator[None]:
+def report_progress(session: Any, progress: Any) -> Iterator[None]:
     """Call `progress.share(done, total)`, if there is such a method, twice a second while jobs of the block run.
 
     Spark learns of later stages during the job, so the total can grow. The reported share never falls.
@@ -212,7 +212,7 @@ def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Count
 
     def work() -> list[Any]:
         query = frame()
-        with watched(query.sparkSession, progress):
+        with report_progress(query.sparkSession, progress):
             collected: list[Any] = query.collect()
         return collected
 
@@ -237,7 +237,7 @@ def _with_bins(frame: Frame, edges: NDArray[np.float64]) -> Frame:
     if not len(edges):
         return frame.withColumn("bin", f.when(usable, f.lit(0)))
     if is_connect(frame.sparkSession):
-        return frame.withColumn("bin", f.when(usable, f.expr(searched("score", edges))))
+        return frame.withColumn("bin", f.when(usable, f.expr(search_sql("score", edges))))
     return _in_buckets(frame, edges)
 
 
@@ -258,12 +258,12 @@ def _in_buckets(frame: Frame, edges: NDArray[np.float64]) -> Frame:
     return buckets.withColumn("bin", when(usable, (lit(len(edges)) - col("bucket")).cast("int")))
 
 
-def searched(score: str, edges: NDArray[np.float64]) -> str:
+def search_sql(score: str, edges: NDArray[np.float64]) -> str:
     """SQL that counts the edges below a score, by a binary search in an array that Spark folds into one value.
 
     Examples
     --------
-    >>> searched("s", np.array([0.1, 0.5, 0.9]))
+    >>> search_sql("s", np.array([0.1, 0.5, 0.9]))
     "aggregate(array(2, 1), 0, (p, w) -> IF(get(CAST(split('0.1,0.5,0.9', ',') AS ARRAY<DOUBLE>), p + w - 1) < s, p + w, p))"
     """  # noqa: E501
     steps = ", ".join(str(2**power) for power in reversed(range(len(edges).bit_length())))
@@ -292,7 +292,7 @@ def _counter(job: Job) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return work
 
 
-def predicted(expression: Any, predictions: Predictions) -> Any:
+def prediction_table(expression: Any, predictions: Predictions) -> Any:
     """The kept columns with the predictions, as an Ibis table: by SQL, or in Python on the executors.
 
     The predictions are null if probabilities, predictions or the group cannot be used.
@@ -375,13 +375,13 @@ def write_folder(
         if target.exists():
             raise OutputExistsError("output", f"{folder!r} exists already", remedy="Choose another name")
         try:
-            with watched(backend._session, progress):
-                writer = frame_of(predicted(expression, predictions)).write
+            with report_progress(backend._session, progress):
+                writer = frame_of(prediction_table(expression, predictions)).write
                 if partition_by and not frame_of(expression).isEmpty():  # folders by value cannot keep the columns
                     writer = writer.partitionBy(*partition_by)
                 writer.parquet(folder)
-            query = counted(backend.read_parquet(folder), predictions)
-            return approved(frame_of(query).collect()[0].asDict(), predictions)
+            query = count_expression(backend.read_parquet(folder), predictions)
+            return checked_summary(frame_of(query).collect()[0].asDict(), predictions)
         except BaseException as error:
             target.delete()
             if isinstance(error, InputError):
@@ -399,10 +399,10 @@ def write_table(expression: Any, predictions: Predictions, name: str) -> Summary
 
     def write() -> Summary:
         if name in backend.list_tables():
-            raise exists(name)
-        written = backend.create_table(name, predicted(expression, predictions))
+            raise table_exists_error(name)
+        written = backend.create_table(name, prediction_table(expression, predictions))
         try:
-            return approved(frame_of(counted(written, predictions)).collect()[0].asDict(), predictions)
+            return checked_summary(frame_of(count_expression(written, predictions)).collect()[0].asDict(), predictions)
         except BaseException:
             backend.drop_table(name)
             raise
@@ -480,23 +480,23 @@ class SparkTable(IbisTable):
     @classmethod
     def of_frame(cls, frame: Any) -> "SparkTable":
         """A table over a `pyspark.sql.DataFrame`."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             return cls("the data frame", table_of(frame, backend_of(frame.sparkSession)))
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
-            yield from one_at_least(batches_from_executors(selected), selected.schema().to_pyarrow())
+            yield from or_empty_batch(batches_from_executors(selected), selected.schema().to_pyarrow())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors]:
         """Count on the executors."""
-        with of_engine():
+        with engine_errors_in_fixed_words():
             return (count_in_java if job.columns.in_sql else count_in_python)(self.expression, job, progress)
 
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
         """Write a new table of the catalogue, or a new folder of Parquet files if the name is a path."""
-        with of_engine(f"writing table {name!r}"):
+        with engine_errors_in_fixed_words(f"writing table {name!r}"):
             if is_path(name):
                 return write_folder(self.expression, predictions, name, (), progress)
             return write_table(self.expression, predictions, name)
@@ -505,5 +505,5 @@ class SparkTable(IbisTable):
         self, predictions: Predictions, folder: str, partition_by: tuple[str, ...], progress: Progress
     ) -> Summary:
         """Write a new folder of Parquet files."""
-        with of_engine(f"writing {folder!r}"):
+        with engine_errors_in_fixed_words(f"writing {folder!r}"):
             return write_folder(self.expression, predictions, folder, partition_by, progress)
