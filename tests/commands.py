@@ -86,6 +86,7 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.price": Row(),
     "python -m benchmarks.price --runs 50 even": Row(elsewhere="python -m benchmarks.price"),
     "python -m benchmarks.price fresh": BENCH,
+    "python -m benchmarks.price noisy_number": Row(elsewhere="python -m benchmarks.price"),
     "python -m benchmarks.private_coverage": Row(),
     "python -m benchmarks.private_coverage --draws 60": Row(elsewhere="python -m benchmarks.private_coverage"),
     "python -m benchmarks.ranked_sets": BENCH,
@@ -115,9 +116,9 @@ ROWS = {  # what takes longest comes first
     "python -m experiments pps-figures4-5": PART,
     "python -m experiments.federated": PART,
     "python -m experiments.federated --csv": Row(
-        elsewhere="python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER"
+        elsewhere="python -m experiments.federated --csv FILE --target COLUMN"
     ),
-    "python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER": Row(OWN_CSV),
+    "python -m experiments.federated --csv FILE --target COLUMN": Row(OWN_CSV),
     "python -m experiments.federated --csv Chem97.csv --target score --silo lea --draws 200": Row(
         "python -m experiments.federated --csv {data}/Chem97.csv --target score --silo lea --draws 2 --out {out}"
     ),
@@ -143,6 +144,8 @@ ROWS = {  # what takes longest comes first
     "python docs/_ext/price_picture.py --check": DRAWN,
     "python docs/_ext/packages.py": Row(),
     "python docs/_ext/packages.py --check": DRAWN,
+    "python docs/_ext/readability.py": Row(),
+    "python docs/_ext/readability.py --check": Row(elsewhere="make check"),
     "python docs/_ext/site_check.py FOLDER": DRAWN,
     "python docs/_ext/site_check.py docs/_build/html": DRAWN,
     "python examples/engines/ray_map_batches.py": ENGINES,

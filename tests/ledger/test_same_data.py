@@ -68,7 +68,7 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
         assert ask(month(1), **paid) == first
     (earlier,) = [one for one in said if one.category is EarlierReleaseWarning]
     assert earlier.filename == __file__
-    assert set(earlier.message.made) <= {entry.charged_at for entry in ledger.account("clinic").entries}
+    assert set(earlier.message.charged_at) <= {entry.charged_at for entry in ledger.account("clinic").entries}
     with refused(OtherDataError, "dataset"):
         ask(month(2), **paid)
     assert charges(ledger) == before

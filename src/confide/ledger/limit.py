@@ -75,8 +75,8 @@ class Epoch:
                 return f"follows a schedule without any {count_in_words(kind, 2).split()[1]}; {self.in_words}"
             if _number([*self._of(planned), joint_charge]) > planned.count:
                 return f"has had the {planned.words} of its schedule; {self.in_words}"
-            if dearer := _exceeds_plan(joint_charge, planned, self.schedule):
-                return f"follows a schedule in which {count_in_words(kind, 1)} may cost {dearer}; {self.in_words}"
+            if most := _exceeds_plan(joint_charge, planned, self.schedule):
+                return f"follows a schedule in which {count_in_words(kind, 1)} may cost {most}; {self.in_words}"
         return None
 
     @property

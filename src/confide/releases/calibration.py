@@ -48,7 +48,7 @@ class Form(NamedTuple):
 
     kind: str
     """The kind in their files."""
-    told: Callable[[Any], str]
+    to_text: Callable[[Any], str]
     """Convert a key to words."""
     written: Callable[[Any], str | int] = str
     """Convert a key for files."""
@@ -61,7 +61,7 @@ class Form(NamedTuple):
 def _form_of_groups(by: str) -> Form:
     return Form(
         "confide.groups",
-        told=lambda name: f"{by} {name}",
+        to_text=lambda name: f"{by} {name}",
         written=lambda name: name,
         outer=("by", "neighbors"),
         each=f" in each {by}",
@@ -69,16 +69,16 @@ def _form_of_groups(by: str) -> Form:
 
 
 FORMS: Mapping[Division | None, Form] = {
-    None: Form("confide.calibration", told=lambda _: ""),
+    None: Form("confide.calibration", to_text=lambda _: ""),
     "loss": Form(
         "confide.risk",
-        told=str,
+        to_text=str,
         written=lambda _: "critical",
         outer=("loss", "bound"),
     ),
-    "level": Form("confide.levels", told=lambda alpha: f"alpha {float(alpha):g}", each=" for all of them"),
+    "level": Form("confide.levels", to_text=lambda alpha: f"alpha {float(alpha):g}", each=" for all of them"),
     "side": Form(
-        "confide.sides", told={"low": "lower side", "high": "upper side"}.__getitem__, each=" for both of them"
+        "confide.sides", to_text={"low": "lower side", "high": "upper side"}.__getitem__, each=" for both of them"
     ),
     "group": _form_of_groups("group"),
     "class": _form_of_groups("class"),
@@ -110,8 +110,8 @@ class Release(Document):
     @property
     def by_name(self) -> dict[str, "Calibration"]:
         """The thresholds by a printable name; "" if there is one."""
-        to_text = FORMS[self.by].told
-        return {to_text(key): part for key, part in self.parts.items()}
+        text_of = FORMS[self.by].to_text
+        return {text_of(key): part for key, part in self.parts.items()}
 
     @property
     def promises(self) -> dict[str, str]:
