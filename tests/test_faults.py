@@ -389,13 +389,13 @@ SILOS = [
     ),
     Fault(
         "keys remember nothing of a ledger",
-        "confide.federated.keys:remember",
+        "confide.federated.keys:update_checkpoint",
         always(None),
         f"{SESSIONS}::test_a_restored_ledger_answers_nothing",
     ),
     Fault(
         "a session that was served is served again",
-        "confide.federated.keys:refuse_served",
+        "confide.federated.keys:check_sessions",
         always(None),
         f"{SESSIONS}::test_the_sessions_of_0_2_still_count",
     ),
@@ -407,7 +407,7 @@ SILOS = [
     ),
     Fault(
         "implausible sums are believed",
-        "confide.federated.plausible:refuse_implausible",
+        "confide.federated.plausible:check_plausible",
         always(None),
         "federated/test_plausible.py::test_a_wrong_message_of_a_secure_sum_shows",
     ),
