@@ -186,8 +186,9 @@ settings](private-prediction-sets/figure3.md).
 |---|---:|---:|---|---:|---:|---|
 {table}
 
-*papers*: versions 3 / 1, of convolutional networks. The non-private model does not reach them. Ours differ in the
-features, not in the training: DP-SGD is that of Opacus, with Poisson sampling and ghost clipping.
+The column *papers* has the accuracies of the convolutional networks in versions 3 and 1 of *Private Prediction Sets*. Our
+non-private model does not reach them, because it uses other features. Our private model is trained by the DP-SGD of
+Opacus, with Poisson sampling and ghost clipping.
 
 ## The total guarantee of the pipeline
 

@@ -70,10 +70,7 @@ def test_a_federated_release_and_plans():
     folder = TESTS / "federated" / "samples" / "private-qq"
     plan, _ = federated.read_plan((folder / "plan.json").read_text(encoding="utf-8"))
     line, full, table = shown(plan)
-    assert (
-        f"private-qq, coverage {float(plan.level):g}, {len(plan.silos)} silos, each answer: {plan.privacy()}"
-        in line
-    )
+    assert f"private-qq, coverage {float(plan.level):g}, {len(plan.silos)} silos, each answer: {plan.privacy()}" in line
     assert f"{len(plan.silos)} answers: coverage at least 0.8" in full
     assert plan.digest in full
     assert plan.digest in table

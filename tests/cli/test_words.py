@@ -54,7 +54,7 @@ def test_integer_labels_need_label_positions(confide_run, records, folder):
     asked = ("calibrate", records, "--probabilities", "p_*", "--label", "code", *MADE)
     said = confide_run(*asked).error
     assert "column: 'code' holds integers, and the classes are named cat, dog, emu." in said
-    assert said.endswith("if its integers count these from 0, set --label-positions")
+    assert said.endswith("counted from 0, set --label-positions")
     assert not (folder / "cal.json").exists()
     assert confide_run(*asked, "--label-positions").code == 0
     done = confide_run("evaluate", records, "--calibration", "cal.json", *asked[2:6], "--label-positions", "--json")

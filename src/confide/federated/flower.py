@@ -42,8 +42,8 @@ def __dir__() -> list[str]:
 def silo_folder(context: "Context") -> Path:
     """The folder of a silo's scores, keys, policy and ledger, which no request can choose.
 
-    A SuperNode sets it with `--node-config 'confide="/its/folder"'`. The virtual nodes of a simulation have the folders
-    `silo-0`, `silo-1`, ... in the folder of the environment variable `CONFIDE_SILOS`.
+    A SuperNode sets it with `--node-config 'confide="/its/folder"'`. The virtual nodes of a simulation use the folders
+    `silo-0`, `silo-1`, ... inside the folder that the environment variable `CONFIDE_SILOS` names.
 
     Raises
     ------

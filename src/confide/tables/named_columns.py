@@ -170,7 +170,8 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
         raise InputError(
             "column",
             f"{column!r} holds integers, and the classes are named {some}",
-            remedy="Write names into it, or, if its integers count these from 0, set label_positions",
+            remedy="Replace the integers by names of classes. If they are positions of these classes, counted from 0, "
+            "set label_positions",
         )
     counted = positions or (integers and names == tuple(range(len(names))))
     return NamedColumn(ColumnRef(column, "label"), names, positions=counted)

@@ -248,8 +248,8 @@ def statement(plan: CountingPlan, spoken: SqlDialect, source: str) -> str:
     if spoken.limited and len(text.encode()) > MOST_BYTES:
         raise InputError(
             "query",
-            f"would have {len(text.encode()):,} bytes, and {spoken.name} takes {MOST_BYTES:,}",
-            remedy="Choose fewer candidates, as unit:1000 or a larger step, or fewer groups or classes",
+            f"would have {len(text.encode()):,} bytes, and {spoken.name} accepts at most {MOST_BYTES:,}",
+            remedy="Choose fewer candidates, for example unit:1000, or fewer groups or classes",
         )
     return text
 

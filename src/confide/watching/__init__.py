@@ -1,14 +1,13 @@
 """Monitor a release: test with noisy counts of new records whether coverage still holds.
 
 watch_state.py `Watch`: settings and looks, as a value and as JSON
-sequence.py    tests of a watch, and a confidence sequence for coverage over all looks
-settings.py    choices before the first look, including set sizes that a private evaluation counted
-e_process.py   bets on noisy counts whose wealth does not grow on average while coverage holds
+sequence.py    the statistical tests of a monitor, and a confidence sequence for coverage over all looks
+settings.py    what is fixed before the first look, such as the bins of set sizes of a private evaluation
+e_process.py   the e-process: bets on noisy counts, with a wealth that does not grow on average while coverage holds
 power.py       how soon a drop is detected, from public numbers
 take_look.py   `watch`: one look at a table, charged and stored
 
 Only the noisy counts of a look are private and may be published. The exact counts must not leave the process.
-Only what a look has drawn is private by noise and may leave; the counts before it never do.
 """
 
 from confide.watching.power import WatchPower, records_enough, watch_power
