@@ -142,8 +142,8 @@ def summary_of(
 ) -> Summary:
     """The summary from counts of an engine: of members of sets and of empty sets.
 
-    Rows without a prediction raise `InputError` with the number of such rows. For intervals, `halves` is a tuple: half of
-    the smallest width, the smallest centre, and the largest centre. It is None for sets.
+    Rows without a prediction raise `InputError` with the number of such rows. For intervals, `halves` is a tuple: half
+    of the smallest width, the smallest centre, and the largest centre. It is None for sets.
     """
     if missing:
         wanted = "; ".join(predictions.predictors[0].requirements)
