@@ -329,7 +329,7 @@ def test_two_processes_open_at_once(five, tmp_path, lists):
             os.write(tell, b"1")
             os.read(wait, 1)
 
-        sys.modules["confide.federated.open_part"].refuse_served = both_are_here
+        sys.modules["confide.federated.open_part"].check_sessions = both_are_here
         try:
             path.write_text(federated.open_part(plan, text, five.keys[0], five.policy, five.ledgers[0]))
         except federated.Refusal as refusal:

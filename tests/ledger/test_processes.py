@@ -35,13 +35,13 @@ print(done)
 # Every step of a paid release, as (module or class, function, whether to die before it, in the middle, or after).
 STEPS = {
     "before the charge": ("confide.ledger.ledger.Ledger.charge_all", "before"),
-    "key written, not committed": ("confide.ledger.store.Writer.append:Keyed", "after"),
-    "charge written, not committed": ("confide.ledger.store.Writer.append:Charged", "after"),
+    "key written, not committed": ("confide.ledger.store.Writer.append:KeyedEvent", "after"),
+    "charge written, not committed": ("confide.ledger.store.Writer.append:ChargedEvent", "after"),
     "charge committed": ("confide.ledger.ledger.Ledger.charge_all", "after"),
     "before the draw": ("confide.mechanisms.slopes.Slopes.choose", "before"),
     "after the draw": ("confide.mechanisms.slopes.Slopes.choose", "after"),
     "before the release is kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
-    "release written, not committed": ("confide.ledger.store.Writer.append:Released", "after"),
+    "release written, not committed": ("confide.ledger.store.Writer.append:ReleasedEvent", "after"),
     "release kept": ("confide.ledger.ledger.Ledger.attach_all", "after"),
     "calibration returned": ("confide.calibration.release.PreparedRelease.release", "after"),
 }

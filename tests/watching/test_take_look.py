@@ -296,7 +296,7 @@ for folder, steps in json.loads(sys.argv[1]).items():
 """
 
 STEPS = {
-    "before the count": ("confide.watching.take_look.covered_counts", "before"),
+    "before the count": ("confide.watching.take_look.monitoring_coverage_counts", "before"),
     "before the charge": ("confide.ledger.ledger.Ledger.charge_all", "before"),
     "charged, not drawn": ("confide.watching.watch_state.draw_counts", "before"),
     "drawn, not kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
