@@ -46,7 +46,7 @@ def promised(document):
             return 1 - document.risk if share else None
         case Release():
             return min(part.coverage for part in document.parts.values())
-    return min(document.question.statements.values())
+    return min(document.query.statements.values())
 
 
 def test_samples_of_all_kinds_are_there():
