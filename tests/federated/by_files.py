@@ -10,9 +10,10 @@ RULES = ("--coordinator", "public/coordinator.json", "--peers", "public")
 
 
 class Files:
-    """Keys, public files and tables in the working folder; every method is one command, and returns what it says.
+    """Keys, public files and tables in the working folder.
 
-    `asked` are options of every plan, `columns` those of every table.
+    Every method runs one command and returns its output. `asked` are options of every plan, `columns` those of every
+    table.
     """
 
     def __init__(self, run, sizes, *, asked=(), columns=("--score-column", "s"), budget=4, keys=None):
@@ -36,7 +37,7 @@ class Files:
         return self.run("federated", "answer", f"{name}.csv", *self.columns, *own, *rules, *options, code=code)
 
     def own(self, name, made):
-        """What of a silo's own a command needs, and the file that it makes."""
+        """Return the options with a silo's keys, its ledger and the output file."""
         return ("--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-{made}.json")
 
     def answers(self, names=None):

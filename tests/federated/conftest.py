@@ -10,7 +10,10 @@ from tests.federated.helpers import Federation
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a command; what it says, or with another code than 0 (None: any other) its errors, as in `run.err`."""
+    """Run a command and return its output; for an exit code other than 0 return its errors (`run.err`).
+
+    None allows any other code.
+    """
 
     def run(*words: object, code: int | None = 0) -> str:
         capsys.readouterr()

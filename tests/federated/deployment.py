@@ -27,7 +27,7 @@ def free_port():
 
 
 def stop_all_that_name(folder):
-    """Kill helpers that left their parents; they name this test's own folder."""
+    """Kill processes that outlived their parents and name this test's folder."""
     for process in psutil.process_iter(["cmdline"]):
         with contextlib.suppress(psutil.Error):
             if str(folder) in " ".join(process.info["cmdline"] or []):
@@ -46,9 +46,9 @@ CERTIFICATES = (
 
 
 class Deployment:
-    """Certificates, keys and processes; everything that it started is gone after `stop`.
+    """Certificates, keys and processes; `stop` ends every process that was started.
 
-    With `secure` TLS and node authentication are on, as in a real deployment; without, starting it takes less time.
+    With `secure`, TLS and node authentication are on, as in a real deployment. Without it the start takes less time.
     """
 
     def __init__(self, folder, *, secure):
@@ -107,7 +107,7 @@ class Deployment:
         self.start(key, [str(BIN / "flower-supernode"), *command.split(), *config])
 
     def serve(self, federation):
-        """A SuperLink, and a SuperNode for every silo with a folder of its own: scores, keys, policy, ledger."""
+        """Start a SuperLink, and a SuperNode for every silo, with its own folder of scores, keys, policy and ledger."""
         self.superlink()
         for i, scores in enumerate(federation.scores):
             folder = self.folder / f"silo{i}"
@@ -119,7 +119,7 @@ class Deployment:
             self.supernode(i, folder)
 
     def kill(self, name, how=signal.SIGKILL):
-        """The process that was started under this name, and all its descendants."""
+        """Kill the process that was started under this name, and all its descendants."""
         try:
             family = psutil.Process(self.processes[name].pid)
             family = [*family.children(recursive=True), family]
@@ -129,11 +129,11 @@ class Deployment:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(how)
         if how == signal.SIGKILL:
-            psutil.wait_procs(family[-1:], timeout=10)  # descendants have no one here to collect them
+            psutil.wait_procs(family[-1:], timeout=10)  # this process cannot reap the descendants
 
     def stop(self):
         for name, process in list(self.processes.items()):
-            with contextlib.suppress(ProcessLookupError):  # a new session: its number is the group's
+            with contextlib.suppress(ProcessLookupError):  # started in a new session: its pid is the group's number
                 group = process.pid
                 self.kill(name)
                 os.killpg(group, signal.SIGKILL)

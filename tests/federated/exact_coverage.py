@@ -1,8 +1,8 @@
-"""The exact law of a federated threshold on small cases, computed apart from the library's own quadratures.
+"""Compute the exact distribution of a federated threshold on small cases, independently of the library's quadratures.
 
-Only the mass of the population between candidates matters: `population[b]` is the probability that a score falls into
-bin b, all of it on one value (a tie) or spread. A reply's law is a sum over all histograms of a silo. The threshold is
-found for every vector of replies, so that liars and absent silos can be given every strategy there is.
+Only the probability mass between candidates matters: `population[b]` is the probability that a score falls into bin b,
+as a tie or spread. The distribution of a reply is a sum over all histograms of a silo. The threshold is computed for
+every vector of replies, with every strategy of Byzantine silos and every set of dropouts.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from tests.federated.helpers import kth_reply
 
 @lru_cache
 def choice_laws(mechanism, n, bins):
-    """The law of a silo's reply for every histogram of n scores, shape (histograms, bins)."""
+    """Return the distribution of a silo's reply for every histogram of n scores, shape (histograms, bins)."""
     if isinstance(mechanism, SplitConformal):
         return np.array([np.eye(bins)[min(mechanism.choose(np.array(h)), bins - 1)] for h in histograms(n, bins)])
     if isinstance(mechanism, PrivatePredictionSets):
@@ -28,27 +28,30 @@ def choice_laws(mechanism, n, bins):
 
 
 def reply_law(mechanism, n, population):
-    """The law of a silo's reply, its n records drawn from the population."""
+    """Return the distribution of a silo's reply if its n records are drawn from the population."""
     weights = stats.multinomial.pmf(histograms(n, len(population)), n, population)
     return weights @ choice_laws(mechanism, n, len(population))
 
 
 def lowest(plan, replies, answered, k, liars):
-    """The least threshold over all messages of these liars, given what the others reply."""
+    """Return the least threshold over all messages of these Byzantine silos, given the other replies."""
     honest = [replies[i] for i in answered if i not in liars]
     lies = itertools.product(range(plan.candidates.size), repeat=len(liars))
     return min(kth_reply([*honest, *output], k, plan.candidates.size) for output in lies)
 
 
 def worst_thresholds(plan, answered=None, liars=()):
-    """For every vector of replies, shape (bins,) * silos, the index of the threshold when the liars do their worst."""
+    """Return the least threshold's index for every vector of replies, shape (bins,) * silos.
+
+    The Byzantine silos send the worst messages.
+    """
     who = tuple(range(len(plan.silos))) if answered is None else tuple(answered)
     k, _ = plan.certify(who)
     return _each(plan, lambda replies: lowest(plan, replies, who, k, liars))
 
 
 def worst_thresholds_of_all(plan):
-    """The same when someone who knows all replies decides who stays away and who of the others lies (`arbitrary`)."""
+    """Return the same for an attacker who knows all replies and chooses dropouts and Byzantine silos (`arbitrary`)."""
     m = len(plan.silos)
     present = [who for size in range(plan.liars + 1, m + 1) for who in itertools.combinations(range(m), size)]
     cases = [(who, plan.certify(who)[0], liars) for who in present for liars in itertools.combinations(who, plan.liars)]
@@ -61,7 +64,7 @@ def _each(plan, index_of):
 
 
 def threshold_law(plan, population, thresholds):
-    """The law of the threshold's index, shape (bins,)."""
+    """Return the distribution of the threshold's index, shape (bins,)."""
     joint = np.ones(())
     for i, silo in enumerate(plan.silos):
         joint = np.multiply.outer(joint, reply_law(plan.protocol.mechanism(plan, i), silo.size, population))
@@ -69,17 +72,21 @@ def threshold_law(plan, population, thresholds):
 
 
 def coverage(index_law, population):
-    """P(a new score lies at or below the threshold)."""
+    """Return the probability that a new score lies at or below the threshold."""
     return float(index_law @ np.cumsum(population))
 
 
 def failure(index_law, population, level):
-    """P(coverage given the calibration data < level)."""
+    """Return the probability that coverage given the calibration data is below the level."""
     return float(index_law[np.cumsum(population) < level - 1e-12].sum())
 
 
 def populations(bins, level, seed=0):
-    """Even; a tie of any weight at any place; just below the level in all but the last bins; at random."""
+    """Return test populations.
+
+    They are uniform; with a tie of several weights in each bin; with a cumulative probability just below the level; or
+    random.
+    """
     found = [np.full(bins, 1 / bins)]
     for b in range(bins):
         for heavy in (0.55, 0.7, 0.85, 0.97):

@@ -20,7 +20,7 @@ class Federation:
 
     @classmethod
     def uniform(cls, folder, *sizes, seed=0, **options):
-        """Silos of so many records each, whose scores are uniform."""
+        """Create silos of these sizes with uniform scores."""
         rng = np.random.default_rng(seed)
         return cls(folder, [rng.random(n) for n in sizes], **options)
 
@@ -40,7 +40,7 @@ class Federation:
         return federated.plan(self.silos, alpha, epsilon, **options).sign(self.coordinator)
 
     def opened_plan(self, **options):
-        """A sum that may lack one silo, and that the silos open by a second message."""
+        """Plan a sum that allows one dropout and needs a second message."""
         options = {"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(21)} | options
         return self.plan(**options)
 
@@ -51,7 +51,7 @@ class Federation:
         return [self.answer(i, plan) for i in (range(len(self.keys)) if who is None else who)]
 
     def parts(self, plan, answers):
-        """What openers send, for a list of these answers; nothing for a plan without a second round."""
+        """Return the share holders' parts for a survivor set of these answers; none without a second round."""
         if not federated.read_plan(plan)[0].channel.second_message:
             return []
         asked = federated.openings(plan, answers, self.coordinator)
@@ -64,14 +64,14 @@ class Federation:
 
 
 def kth_reply(replies, k, candidates):
-    """The index of the k-th smallest of the candidates replied; that of +inf if there are not so many."""
+    """Return the index of the k-th smallest reply, or that of +inf if there are fewer than k."""
     return sorted(replies)[k - 1] if k <= len(replies) else candidates - 1
 
 
 def forked(work):
-    """Does the work in a process of its own, whose number it returns; it ends with 0 if the work was done."""
+    """Run the work in a child process and return its pid; the exit code is 0 if the work was done."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking next to other threads: the child ends soon
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forking with other threads; the child ends soon
         child = os.fork()
     if child == 0:
         try:
@@ -82,7 +82,7 @@ def forked(work):
     return child
 
 
-# Every step of what is paid for once: owner and name of a function, of which record, before it or after it.
+# Each step of a charged answer: owner and name of a function, for which record, and before or after the call.
 CHARGED, KEPT = (Ledger, "charge_all"), (Ledger, "attach_all")
 PAID_STEPS = {
     "before the charge": (*CHARGED, None, "before"),
@@ -95,7 +95,7 @@ PAID_STEPS = {
 
 
 def killed(step, work):
-    """Does the work in a process of its own, which is killed with SIGKILL before or after a step."""
+    """Run the work in a child process that is killed with SIGKILL before or after a step."""
     owner, name, only, when = step
 
     def armed_work():
@@ -116,7 +116,7 @@ def killed(step, work):
 
 
 def asked_twice_at_once(monkeypatch, federation):
-    """The first request has charged and not answered when the second one looks: one message, for one charge."""
+    """Send a second request while the first one has charged and not answered: one message, one charge."""
     plan = federation.plan()
     charged, found = threading.Event(), threading.Event()
     keep, hold = Ledger.attach_all, Ledger.lock

@@ -1,6 +1,6 @@
-"""NVIDIA FLARE's controller without FLARE: stand-ins for the little of it that asks, over sites in this process.
+"""Stand-ins for NVIDIA FLARE's controller, over sites in this process.
 
-FLARE's own simulator runs the same in `test_nvflare.py`, where FLARE is installed.
+`test_nvflare.py` runs the same on FLARE's own simulator, where FLARE is installed.
 """
 
 import sys
@@ -24,7 +24,7 @@ class Task:
 
 
 def stand_in(monkeypatch):
-    """What `confide.federated.nvflare` imports of FLARE when it asks."""
+    """Replace the modules of FLARE that `confide.federated.nvflare` imports for a request."""
     contents = {
         "nvflare": {},
         "nvflare.apis": {},
@@ -39,9 +39,10 @@ def stand_in(monkeypatch):
 
 
 class InProcessController(nvflare.PlanController):
-    """Sites are functions of a request; one that returns None is silent, a text is a code of the engine.
+    """A controller whose sites are functions of a request.
 
-    Its folder `local` is also where jobs and what they release are.
+    A site that returns None does not answer; a text is a return code of FLARE. The folder `local` also contains jobs
+    and their releases.
     """
 
     def __init__(self, sites, local, abort_at=None):
@@ -67,7 +68,7 @@ class InProcessController(nvflare.PlanController):
         task.completion_status = "timeout" if found is None else "done"
 
     def run(self, plan):
-        """The job with this plan, from beginning to end."""
+        """Run the job with this plan from start to end."""
         (self.local / nvflare.PLAN).write_text(plan)
         self.control_flow(self.abort_signal, self.context)
 

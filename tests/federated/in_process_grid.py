@@ -1,4 +1,4 @@
-"""A Flower grid without processes: calls a ClientApp directly, loses the messages that it is asked to lose."""
+"""A Flower grid without processes: it calls a ClientApp directly and drops the messages of chosen nodes."""
 
 import copy
 import uuid
@@ -16,7 +16,7 @@ except ImportError:
 
 class InProcessGrid(Grid):
     def __init__(self, client_app, configs, dead=()):
-        """`dead` nodes answer nothing."""
+        """Create the grid; the nodes in `dead` do not answer."""
         self.app, self.inbox, self.log, self.dead = client_app, {}, [], set(dead)
         self.contexts = {
             i: Context(run_id=1, node_id=i, node_config=c, state=RecordDict(), run_config={})

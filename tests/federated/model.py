@@ -1,4 +1,4 @@
-"""What a federation must do, in few words: its plans and silos, which messages count, and what parts open."""
+"""A reference model of a federation: its plans and silos, which messages count, and which sum the parts reconstruct."""
 
 import base64
 import json
@@ -36,13 +36,13 @@ POLICY = federated.Policy(
 STRICT = replace(POLICY, methods=("private-qq", "secure-sum", "fedcp2-qq", "fedcp2-qq-sum"), per_plan=0.5)
 RNG = np.random.default_rng(0)
 DATA = [[RNG.random(N), RNG.random(N) ** 2, RNG.random(N - 1)] for _ in range(M)]
-"""Of each silo: its scores, others of the same number, and one fewer than it says."""
+"""For each silo: its scores, other scores of the same number, and one score fewer than its stated size."""
 GROUPS = {N: ["a", "b"] * (N // 2), N - 1: ["a", "b"] * (N // 2 - 1) + ["a"]}
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is planned: one threshold, or by levels or groups; how vectors travel; whether sizes are public."""
+    """The kind of a plan: one threshold or several by level or group, the channel, and whether sizes are public."""
 
     method: str
     options: dict = field(default_factory=dict)
@@ -94,7 +94,7 @@ def canonical(value):
 
 
 def forged(text, change, keys=None):
-    """A message with a changed content, signed by `keys`; without keys the signature stays as it was."""
+    """Change a message's content and sign it with `keys`; without keys the signature is unchanged."""
     message = json.loads(text)
     change(message["content"])
     if keys is not None:
@@ -107,7 +107,7 @@ def forged(text, change, keys=None):
 
 @cache
 def target(honest, silos, scale, alpha):
-    """The least rank that covers by Theorem F7: the law of the noise walk, one candidate after the other."""
+    """Return the least rank that covers by Theorem F7, from the distribution of the noise walk over the candidates."""
     span = np.arange(-300, 301)
     one = stats.nbinom.pmf(np.arange(301), silos / honest, -math.expm1(-1 / scale))
     noise = np.convolve(one, one[::-1])
@@ -115,7 +115,7 @@ def target(honest, silos, scale, alpha):
     walk = np.zeros(301)
     walk[0] = 1.0
     for _ in range(FEW.size - 1):
-        moved = np.convolve(walk, noise)[: 601 + 300]  # from -300 on
+        moved = np.convolve(walk, noise)[: 601 + 300]  # starts at -300
         walk = np.concatenate([[moved[:301].sum()], moved[301:601]])
     n = silos * N
     covered = [float(walk @ np.maximum(rank - 1 - np.arange(301), 0)) / n for rank in range(n + 1)]
@@ -123,11 +123,11 @@ def target(honest, silos, scale, alpha):
 
 
 class RefusedError(Exception):
-    """What the model says must be refused, and by which code."""
+    """The model expects a refusal with this code."""
 
 
 def expected(work):
-    """What must come of it: a code and None, or None and a result."""
+    """Return the expected outcome: a code and None, or None and a result."""
     try:
         return None, work()
     except RefusedError as refused:
@@ -136,7 +136,7 @@ def expected(work):
 
 @dataclass
 class Message:
-    """A text that may be given to the coordinator, and what the model knows of it: of whom it is, and what is wrong."""
+    """A text for the coordinator, with its silo and its defect in the model."""
 
     text: str
     silo: int | None
@@ -149,7 +149,10 @@ class Message:
 
 @dataclass
 class Memory:
-    """What a silo's ledger holds, by session: (message, data), and (list, part); what was charged, and every step."""
+    """The contents of a silo's ledger.
+
+    By session: (message, data) and (survivor set, part). Also all charges and all steps.
+    """
 
     answers: dict = field(default_factory=dict)
     parts: dict = field(default_factory=dict)
@@ -159,7 +162,7 @@ class Memory:
 
 @dataclass
 class Round:
-    """A plan, and all texts that were made for it."""
+    """A plan and all texts that were made for it."""
 
     kind: Kind
     text: str
@@ -180,7 +183,7 @@ class Round:
 
 
 def accepted_of(texts, drop):
-    """Which messages count, by silo; and the codes of those left out, by name or place."""
+    """Return the messages that count, by silo, and the codes of the refused ones, by name or place."""
     accepted, refused, seen = {}, {}, {}
     for place, one in enumerate(texts, start=1):
         seen.setdefault(one.text, (place, one))
@@ -202,7 +205,7 @@ def accepted_of(texts, drop):
 
 
 def parts_of(parts, drop, after):
-    """The same for the openers' parts: of which list they are, and what they add."""
+    """Return the same for the parts of share holders: their survivor sets and their sums."""
     read, refused = {}, {}
     for place, one in enumerate(parts, start=after + 1):
         code, who = one.code, None if one.silo is None else NAMES[one.silo]
@@ -221,7 +224,7 @@ def parts_of(parts, drop, after):
 
 
 def interpolated(values, points, at):
-    """Lagrange's polynomial through (points, values) modulo P, at one point."""
+    """Evaluate Lagrange's polynomial through (points, values) modulo P at one point."""
     total = 0
     for i, value in zip(points, values, strict=True):
         weight = 1
@@ -233,7 +236,7 @@ def interpolated(values, points, at):
 
 
 def opened(asked, parts):
-    """The sum that the parts open; `inconsistent` if they are no polynomial."""
+    """Reconstruct the sum from the parts; refuse with `inconsistent` if they do not lie on a polynomial."""
     sums = {i + 1: np.frombuffer(base64.b64decode(one.content["sum"]), "<u8").tolist() for i, one in parts.items()}
     needed = sorted(sums)[: asked.fields["needed"]]
     total = []

@@ -1,9 +1,9 @@
-"""One silo whose scores lie far away: how far it can move the answer of private-qq, for every planned rank k.
+"""How far one silo with distant scores moves the threshold of private-qq, for every planned rank k.
 
-The threshold is the k-th smallest of m replies, so one silo, whatever it replies, leaves it between the (k-1)-th and
-the k-th smallest reply of the m - 1 others. For k < m the answer lies beyond all of their scores only if m - k of their
-own replies do: a chance that is exactly a binomial tail, and tiny. For k = m the threshold is the largest reply, and
-one silo decides; a plan says which k it takes.
+The threshold is the k-th smallest of m replies. With any reply of one silo it stays between the (k-1)-th and the k-th
+smallest reply of the m - 1 others. For k < m the threshold lies beyond all honest scores only if m - k honest replies
+do. The probability of this event is a very small binomial tail. For k = m the threshold is the largest reply, so that
+one silo determines it. A plan states its k.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from tests.federated.helpers import Federation, kth_reply
 
 SILOS, SIZE, LAST = 5, 210, 2
 CANDIDATES = Candidates.of([1, 2, 3, 1e6])
-"""Honest scores are 1, 2 or 3, the last at position `LAST`; then comes a desert."""
+"""Honest scores are 1, 2 or 3, the last at position `LAST`; an empty candidate range follows."""
 HONEST = np.repeat([1.0, 2.0, 3.0], SIZE // 3)
 FAR = {"beyond a desert": 1e6, "larger than every candidate": 1e300, "infinite": math.inf}
 
@@ -31,19 +31,19 @@ def federation(tmp_path, request):
 
 
 def replies(plan, scores):
-    """The exact laws of the silos' replies, shape (silos, candidates)."""
+    """Return the exact distributions of the silos' replies, shape (silos, candidates)."""
     counts = [tuple(np.bincount(np.searchsorted(CANDIDATES.edges, s), minlength=CANDIDATES.size)) for s in scores]
     return np.array([mechanism_law(plan.protocol.mechanism(plan, i), h) for i, h in enumerate(counts)])
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:replies of .silo 0.:confide.CoverageWarning")  # of those that are far enough
+@pytest.mark.filterwarnings("ignore:replies of .silo 0.:confide.CoverageWarning")  # for distant replies
 @pytest.mark.parametrize("federation", FAR.values(), ids=FAR, indirect=True)
 def test_a_far_silo_does_not_carry_the_answer_away(federation):
     signed = federation.plan(0.2, 2.0, candidates=CANDIDATES)
     plan, _ = federated.FederatedPlan.read(signed)
     bad, *honest = replies(plan, federation.scores)
-    assert bad[LAST + 1 :].sum() > 1 - 1e-9  # it does reply far away
+    assert bad[LAST + 1 :].sum() > 1 - 1e-9  # its reply is far from the others
     others, away = SILOS - 1, honest[0][LAST + 1 :].sum()
     chances = dict.fromkeys(range(1, SILOS + 1), 0.0)
     for vector in itertools.product(range(CANDIDATES.size), repeat=others):
@@ -56,7 +56,7 @@ def test_a_far_silo_does_not_carry_the_answer_away(federation):
             chances[k] += chance * bad[output] * (answer > LAST)
     for k in range(1, SILOS):
         assert chances[k] == pytest.approx(stats.binom.sf(SILOS - k - 1, others, away), rel=1e-6, abs=1e-15)
-    assert chances[SILOS] > 1 - 1e-9  # the largest reply is the far one
+    assert chances[SILOS] > 1 - 1e-9  # the largest reply is the distant one
     k, _ = plan.certify()
     assert k < SILOS
     assert chances[k] < 1e-9

@@ -1,4 +1,4 @@
-"""Two copies of one private key file: one ledger is named by the public file, and answers come from that one alone."""
+"""Two copies of one private key file: the public file names one ledger, and only that ledger answers."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ FEW = Candidates.unit(11)
 
 @pytest.fixture
 def copies(tmp_path):
-    """Three silos; the first one's keys lie in two folders, as for the command line and for Flower."""
+    """Create three silos; the first one's keys are in two folders, as for the command line and for Flower."""
     three = Federation(tmp_path, [np.linspace(0, 0.5, 200)] * 3)
     for name in ("command-line", "flower"):
         (tmp_path / name).mkdir()
@@ -29,7 +29,7 @@ def copies(tmp_path):
 
 
 def answers_of_both(copies, tmp_path, plan):
-    """What the copies send about other records, with a ledger each."""
+    """Yield the answers of the two copies about different records, each with its own ledger."""
     for name, scores in (("command-line", copies.scores[0]), ("flower", 1 - copies.scores[0])):
         keys = federated.SiloKeys.load(tmp_path / name / "keys.json")
         ledger = federated.SiloLedger(tmp_path / name / "budget.db")
@@ -37,14 +37,14 @@ def answers_of_both(copies, tmp_path, plan):
 
 
 def test_without_a_name_two_ledgers_answer_under_one_mask(copies, tmp_path):
-    """The pad: the difference of the two answers is that of the records, and of noise of scale 1."""
+    """Two answers under one mask reveal the difference of the records, up to noise of scale 1."""
     plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
     one, two = (
         np.array(json.loads(text)["content"]["masked"], dtype=np.uint32)
         for text in answers_of_both(copies, tmp_path, plan)
     )
     difference = (one - two).view(np.int32)
-    assert max(abs(int(value)) for value in difference) < 1000  # of 32 random bits, not even one in a million
+    assert max(abs(int(value)) for value in difference) < 1000  # has probability below 1e-6 for 32 random bits
 
 
 @pytest.mark.parametrize("method", ["secure-sum", "private-qq"])
@@ -100,7 +100,7 @@ def test_a_public_file_without_a_ledger_is_that_of_0_2(tmp_path):
 
 
 def test_keys_that_name_a_ledger_answer_with_no_other(copies, tmp_path):
-    """Also if the plan holds a public file from before, which names none; a copy of the key file names it, too."""
+    """Test also a plan with an older public file that names no ledger; a copy of the key file names the ledger, too."""
     identity = federated.SiloLedger(tmp_path / "command-line" / "budget.db").identity
     own = tmp_path / "command-line" / "keys.json"
     federated.SiloKeys.load(own).name_ledger(own, identity)
@@ -115,7 +115,7 @@ def test_keys_that_name_a_ledger_answer_with_no_other(copies, tmp_path):
 
 
 def test_issued_anew_the_ledger_stays_named(tmp_path, run):
-    """By the command line and from Python, with another size and without saying it again."""
+    """The ledger stays named when the public file is issued again, by command line or Python, with another size."""
     key, public = tmp_path / "north.key", tmp_path / "north.json"
 
     def issued(*words):
@@ -142,7 +142,7 @@ def test_keys_without_a_ledger_are_those_of_0_2(tmp_path):
 
 
 def test_an_outdated_copy_of_keys_and_ledger_is_refused_next_to_the_keys(copies, tmp_path):
-    """Copies of one ledger have one identity; the keys that went on with one of them refuse the other."""
+    """Copies of one ledger have one identity; keys that continued with one copy refuse the other."""
     own = tmp_path / "command-line"
     keys, ledger = federated.SiloKeys.load(own / "keys.json"), federated.SiloLedger(own / "budget.db")
     copies.silos[0] = keys.public(200, ledger=ledger.identity)
@@ -156,7 +156,7 @@ def test_an_outdated_copy_of_keys_and_ledger_is_refused_next_to_the_keys(copies,
 
 
 def test_copies_of_everything_are_noticed_by_the_coordinator_and_by_another_machine_alone(copies, tmp_path):
-    """No silo can tell: each copy of keys, checkpoint and ledger fits together. docs/federated.md says so."""
+    """No silo can detect this, because each copy of keys, checkpoint and ledger is consistent (docs/federated.md)."""
     for name in ("command-line", "flower"):
         shutil.copy(copies.ledgers[0].path, tmp_path / name / "budget.db")
     plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)

@@ -1,4 +1,4 @@
-"""Silos that exchange files: three commands per hospital, and every wrong file refused by name."""
+"""Silos that exchange files: three commands per hospital, and an error that names every wrong file."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def files(tmp_path, monkeypatch, run):
 
 
 def released_of(files, *options, answers=()):
-    """A calibration of all silos."""
+    """Return a calibration of all silos."""
     files.plan(*options)
     for name in files.names:
         files.answer(name, *answers)
@@ -49,7 +49,7 @@ def test_whole_way_over_files(files, run, method):
     assert run.err == ""
     table([0.5] * 200)
     files.answer("north", "--force")
-    assert run.err.startswith("warning: ")  # these are other data
+    assert run.err.startswith("warning: ")  # the data differ
     assert NORTH.read_text() == first
     assert federated.SiloLedger("north.db").spent == 2.0
     said = files.aggregate()
@@ -85,8 +85,8 @@ def test_wrong_files_are_refused_by_name(files):
     NORTH.write_text(json.dumps(altered))
     assert "altered" in files.aggregate(code=None)
     assert "left out: message 1, of no silo of the plan (altered)" in files.aggregate("--drop-refused")
-    assert "2 of 3 silos answered" in files.aggregate(names=["south", "east", "south"])  # a copy
-    files.plan("--epsilon", 2, code=None)  # the plan exists already
+    assert "2 of 3 silos answered" in files.aggregate(names=["south", "east", "south"])  # with a copy of one answer
+    files.plan("--epsilon", 2, code=None)  # the plan file exists
     files.plan("--epsilon", 2, "--force")
     assert "foreign" in files.aggregate(names=["south", "east"], code=None)
     files.plan("--method", "fedcp-qq", "--force")
@@ -106,18 +106,18 @@ def test_a_silos_own_report_from_its_table_to_the_page(files, run, method):
     released = released_of(files, "--method", method, *(("--epsilon", 2) if private else ()), answers=allowed)
     whose = "calibration records" if private else "new records"
     if not private:
-        report(files, code=None)  # of records from which a release without privacy was made
+        report(files, code=None)  # these records had a release without privacy
     report(files, "--dataset", whose)
     made = SiloReport.load("north-report.json")
     scores = np.loadtxt("north.csv", skiprows=1)
     assert (made.silo, made.epsilon, made.estimate.n) == ("north", 1.0, 200)
     covered = np.mean(scores <= released.threshold)
-    assert abs(made.estimate.value - covered) <= 40 / 200  # discrete Laplace noise of scale 1: beyond with 1e-17
+    assert abs(made.estimate.value - covered) <= 40 / 200  # noise of scale 1 exceeds this with probability 1e-17
 
     def spent(dataset):
         return Ledger("north.db").account(dataset).spent().epsilon
 
-    # Asked the same again, the same noise and no new cost; another epsilon is another release.
+    # The same request returns the same noise at no cost; another epsilon makes another release.
     report(files, "--force", "--dataset", whose)
     assert SiloReport.load("north-report.json") == made
     assert spent(whose) == (3.0 if private else 1.0)
@@ -125,7 +125,7 @@ def test_a_silos_own_report_from_its_table_to_the_page(files, run, method):
     assert SiloReport.load("north-report.json") == made
     report(files, "--force", "--dataset", "new patients", epsilon=3.5)
     report(files, "--force", "--dataset", "newer patients", epsilon=4.5, code=None)
-    table(scores / 2)  # as many other records
+    table(scores / 2)  # different records, same size
     report(files, "--force", "--dataset", "new patients", epsilon=0.25)
     table(np.ones(200))
     assert "--again" in report(files, "--force", "--dataset", "new patients", epsilon=0.25, code=None)
@@ -144,7 +144,7 @@ def test_reports_that_cannot_be_made_cost_nothing(files):
     assert "--epsilon" in report(files, epsilon=-1, code=3)
     good = Path("released.json").read_text()
     Path("released.json").write_text(confide.calibrate(np.linspace(0, 1, 1000), 0.1, 1.0).to_json())
-    report(files, code=3)  # it is not federated
+    report(files, code=3)  # the release is not federated
     Path("released.json").write_text(good)
     with Path("north.csv").open("a") as file:
         file.write("nan\n")

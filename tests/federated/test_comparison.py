@@ -1,4 +1,4 @@
-"""What the methods would give for the silos at hand, before anyone pays; and the one that is taken by default."""
+"""Comparison of the methods for given silos before any charge, and the default method."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ def test_few_large_silos_reply_by_themselves():
     found = federated.compare(roster([1000] * 5), 0.1, 5.0, score="lac")
     (best,) = [one for one in found if one.recommended]
     assert best.method == "private-qq"
-    assert len(found) == 2  # equal silos: no one is smaller than others
+    assert len(found) == 2  # equal silos: none is smaller than others
     assert best.worst < 0.905
     assert federated.plan(roster([1000] * 5), 0.1, 5.0, score="lac").method == "private-qq"
 
@@ -105,7 +105,7 @@ def test_impossible_guarantees_are_refused_with_the_reason():
 
 
 def simulated(made, below, rounds=100):
-    """Coverage by the installed mechanisms, on scores with this law over the candidates: mean and standard error."""
+    """Return mean and standard error of coverage by the installed mechanisms, for scores with this distribution."""
     rng, covered = np.random.default_rng(1), []
     k, _ = made.certify()
     for _ in range(rounds):
@@ -128,7 +128,7 @@ def simulated(made, below, rounds=100):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum", "dropouts"])
 def test_what_is_expected_is_what_is_drawn(method):
-    """Within 6 standard errors of 100 rounds and .003 for the draws of the comparison itself."""
+    """Allow 6 standard errors of 100 rounds, and 0.003 for the draws of the comparison itself."""
     options = {"dropouts": 1} if method == "dropouts" else {}
     silos = roster([60, 90, 90, 150, 200, 80])
     found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(40), **options)
@@ -221,7 +221,7 @@ def test_options_that_do_not_go_together_are_refused(folder, capsys, monkeypatch
 
 @pytest.mark.slow
 def test_two_certificates_for_byzantine_silos():
-    """What Rob-FCP certifies for 20 silos of 200 of which 3 lie, and what is promised instead."""
+    """Rob-FCP's certificate for 20 silos of 200 records with 3 Byzantine silos, and the guarantee of private-qq."""
     assert rob_fcp.lower_bound(17, 3, 200, 100) < rob_fcp.lower_bound(17, 3, 200, 10) < 0
     made = federated.plan(roster([200] * 20), 0.1, 1.0, candidates=Candidates.unit(100), liars=3)
     assert made.method == "private-qq"
@@ -230,7 +230,7 @@ def test_two_certificates_for_byzantine_silos():
 
 
 def test_the_noise_of_a_sum_is_expected_as_it_is():
-    """All records in one cell: the last candidate is chosen if its own noise exceeds n - T, by the exact law."""
+    """With all records in one bin, the last candidate is chosen if its noise exceeds n - T (exact distribution)."""
     made = federated.plan(roster([100] * 3), 0.1, 1.0, method="secure-sum", candidates=Candidates.unit(3))
     made = replace(made, protocol=replace(made.protocol, target=297))
     law = made.protocol.answer_law(made, np.array([0.0, 1.0, 1.0]), np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""Conditions on a release before it is published: each holds or fails, up to the last digit."""
+"""Conditions on a release before it is published: each holds or fails, to the last digit."""
 
 import json
 import math
@@ -21,7 +21,7 @@ TESTS = Path(__file__).parent.parent
 READ = (FileKind.RELEASE, FileKind.PRIVATE_EVALUATION, FileKind.WATCH)
 FOLDERS = ("releases/samples", "evaluation/samples", "watching/samples", "federated/samples")
 FILES = sorted(path for folder in FOLDERS for path in (TESTS / folder).rglob("*.json") if kind_of(path) in READ)
-"""Every file that is kept of a kind that `verify` reads."""
+"""Every sample file of a kind that `verify` reads."""
 
 
 def read(path):
@@ -29,7 +29,7 @@ def read(path):
 
 
 def stated(privacy):
-    """The losses of one person, by another way than the code's: from the fields of the statement."""
+    """Return the privacy loss of one person, computed from the fields of the statement."""
     k = privacy.records_per_person
     others = [k * one for one in (privacy.add_remove, privacy.replace_one) if one is not None]
     return max(privacy.epsilon, *others)
@@ -86,7 +86,7 @@ def test_every_kept_file_meets_just_what_it_states(path):
 
 
 class Stated(Release):
-    """A release of which nothing is known but its loss."""
+    """A release that states only its privacy loss."""
 
     def __init__(self, privacy):
         self.given = privacy
@@ -121,7 +121,7 @@ def test_zcdp_alone_is_private_and_has_no_epsilon():
 
 def test_two_sides_guarantee_the_requested_level_together():
     found = confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), np.linspace(-3, 3, 4000), 0.1, 1.0)
-    assert found.promised < 0.9  # by the last bit
+    assert found.promised < 0.9  # less only in the last bit
     assert Conditions(coverage_at_least=0.9).check(found).statements == (
         "coverage of at least 0.9 is required; promised: 0.9",
     )

@@ -1,4 +1,4 @@
-"""Rounds over couriers: what is taken of a reply, what is asked again, what a folder and FLARE's controller carry."""
+"""Rounds over couriers: accepted replies, repeated requests, folders, and FLARE's controller."""
 
 import json
 import logging
@@ -44,7 +44,7 @@ def five(tmp_path):
 
 
 class Pairs:
-    """A courier that brings what it was made with, whatever is asked."""
+    """A courier that returns fixed replies to any request."""
 
     def __init__(self, *pairs):
         self.pairs = pairs
@@ -65,13 +65,13 @@ def over_flower(made, plan):
     return flower.calibrate(grid, plan, timeout=60, poll=0.01)
 
 
-# What is taken
+# Accepted replies
 
 
 def test_the_first_reply_of_each_requested_node_is_used():
     pairs = (2, {"answer": "b"}), (1, {"answer": "a"}), (1, {"answer": "c"}), (9, {"answer": "d"}), (3, Failure(7))
     found = one_round(Pairs(*pairs), {node: {"plan": ""} for node in (1, 2, 3, 4, 5)})
-    assert list(found.answers.items()) == [(1, "a"), (2, "b")]  # in which order they came is forgotten
+    assert list(found.answers.items()) == [(1, "a"), (2, "b")]  # the order of arrival has no effect
     assert (found.errors, found.silent) == ({3: 7}, [4, 5])
 
 
@@ -111,7 +111,10 @@ def test_requests_use_only_the_keys_of_the_plan(three, five):
 
 
 def test_absent_share_holders_get_the_same_list_again(five, tmp_path):
-    """Two fail between the questions; when all are there, the kept list is opened, without the late answer."""
+    """Two share holders fail between the requests.
+
+    After their return the sum of the stored survivor set is reconstructed, without the late answer.
+    """
     plan, options = five.opened_plan(), {"keys": five.coordinator, "keep": tmp_path / "list.json"}
     whole, some = functions_of(five), functions_of(five, silent=[3])
     for node in (11, 12):
@@ -121,7 +124,7 @@ def test_absent_share_holders_get_the_same_list_again(five, tmp_path):
     assert caught.value.missing == ("silo 3",)
     assert caught.value.asked.opening.silent == [11, 12, 13]
     found, asked = run(FunctionsCourier(whole), whole, plan, **options)
-    assert sorted(asked.answers) == list(range(10, 15))  # silo 3 is late, and pays for nothing
+    assert sorted(asked.answers) == list(range(10, 15))  # silo 3 is late and is not charged
     assert found.answered == tuple(f"silo {i}" for i in range(5) if i != 3)
     assert list(asked.listed) == json.loads(options["keep"].read_text())["answers"]
     assert federated.verify(found, five.coordinator.public()).holds
@@ -151,12 +154,12 @@ def test_an_opening_for_another_silo_is_refused(five):
         assert said == {"refused": "internal" if texts == 7 else "not-invited"}
 
 
-# What goes before and after a round
+# Before and after a round
 
 
 @pytest.mark.parametrize("over", ["functions", "flower"])
 def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, over):
-    """The plan that a comparison recommends; from its release silos make their share and a report, as over files."""
+    """Run the recommended plan of a comparison; silos compute a share and a report from its release, as over files."""
     compared = federated.compare(three.silos, 0.2, 2.0, candidates=Candidates.unit(21))
     (best,) = (one.plan for one in compared if one.recommended)
     for made in (best, federated.plan(three.silos, 0.2, 2.0, method="private-qq", candidates=Candidates.unit(21))):
@@ -169,19 +172,19 @@ def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, 
     assert three.ledgers[0].spent == pytest.approx(5.0)
 
 
-# An answer in progress
+# Answers in progress
 
 
 @pytest.mark.parametrize("ask", [over_functions, over_flower])
 def test_a_round_that_is_run_again_waits_for_an_answer_in_progress(three, monkeypatch, ask):
-    """A coordinator asks again while a silo is still at its answer: one message, one charge, and no `interrupted`."""
+    """A repeated request during an answer gives one message, one charge and no `interrupted`."""
     if ask is over_flower:
-        pytest.importorskip("flwr")  # here, and not in a thread
+        pytest.importorskip("flwr")  # import here, not in a thread
     asked = SimpleNamespace(plan=three.plan, ledgers=three.ledgers, answer=lambda i, plan: ask(three, plan))
     asked_twice_at_once(monkeypatch, asked)
 
 
-# A folder
+# Folders
 
 
 def test_both_sides_of_an_interval_are_answered_from_the_folder_of_the_silo(three, tmp_path):
@@ -204,7 +207,7 @@ def folder_of(tmp_path, i):
 
 
 def test_replies_in_a_folder_are_taken_by_the_next_try(three, tmp_path):
-    """People carry the files: the first try only leaves requests, and the second one finds the replies."""
+    """People carry the files: the first try writes requests, and the second one reads the replies."""
     plan, nodes, courier = three.plan(), [10, 11, 12], FolderCourier(tmp_path / "shared", timeout=0)
     with refused(NotReleasedError, "missing"):
         run(courier, nodes, plan)
@@ -214,7 +217,7 @@ def test_replies_in_a_folder_are_taken_by_the_next_try(three, tmp_path):
     found, _ = run(courier, nodes, plan, keys=three.coordinator)
     assert found == federated.aggregate(plan, three.answers(plan), keys=three.coordinator)
     assert len(list((tmp_path / "shared").rglob("*.json"))) == 6
-    with refused(NotReleasedError, "missing"):  # replies to another plan are not taken
+    with refused(NotReleasedError, "missing"):  # replies to another plan are not accepted
         run(courier, nodes, three.plan())
 
 
@@ -227,7 +230,7 @@ def test_files_of_another_side_that_cannot_be_read(three, tmp_path, caplog):
         path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
         path.write_bytes(damage)
     assert one_round(courier, requests).refused == dict.fromkeys((10, 11, 12), "malformed")
-    for i, special in enumerate((Path.mkdir, os.mkfifo)):  # reading a pipe would wait for ever
+    for i, special in enumerate((Path.mkdir, os.mkfifo)):  # reading a pipe would block without end
         path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
         path.unlink()
         special(path)
@@ -240,7 +243,7 @@ def test_files_of_another_side_that_cannot_be_read(three, tmp_path, caplog):
 
 
 def test_a_request_names_only_its_folder(three, tmp_path):
-    """A silo that looks into its folder pays for what lies there, and for nothing else."""
+    """A silo answers the requests in its own folder only, and only they are charged."""
     plan = three.plan()
     one_round(FolderCourier(tmp_path / "shared", timeout=0), {10: {"plan": plan}})
     assert serve_folder(folder_of(tmp_path, 1), lambda: setup_of(three, 1), SILENT) == 0
@@ -253,7 +256,7 @@ def test_a_request_names_only_its_folder(three, tmp_path):
 
 @pytest.fixture
 def flare(monkeypatch, tmp_path):
-    """A controller of sites in this process, which has its own folder, with the coordinator's keys."""
+    """Return a controller over sites in this process, with a folder of its own and the coordinator's keys."""
     stand_in(monkeypatch)
 
     def made(federation, sites, *, keys=True, **options):
@@ -278,7 +281,7 @@ def test_what_flare_reports_is_an_error_and_who_says_nothing_is_silent(three, fl
 
 
 def test_a_job_stores_the_list_next_to_the_keys(five, flare, tmp_path):
-    """So a job that is submitted again opens the same one, without the answer that came later."""
+    """A job that is submitted again uses the stored survivor set, without the answer that came later."""
     plan = five.opened_plan()
     controller = flare(five, functions_of(five, silent=[3]))
     controller.run(plan)
@@ -302,7 +305,7 @@ def test_a_job_that_needs_keys_and_has_none_asks_no_site(five, flare):
 
 @pytest.mark.parametrize("question", [nvflare.TASK, nvflare.OPEN])
 def test_an_aborted_job_says_nothing_and_keeps_no_list_of_some(five, flare, tmp_path, question):
-    """Aborted in the first question, no list is made: it would be without the answers that were still to come."""
+    """A job aborted in the first request makes no survivor set, because answers are still missing."""
     controller = flare(five, functions_of(five), abort_at=question)
     controller.run(five.opened_plan())
     assert controller.said == []

@@ -1,6 +1,6 @@
-"""Exact coverage of every method that promises any: ties, absent silos, liars at their worst; and efficiency.
+"""Exact coverage of every method with a guarantee, with ties, dropouts and worst-case Byzantine silos; and efficiency.
 
-Nothing here is simulated but in `test_installed_samplers_have_the_enumerated_coverage`, an exact binomial test.
+Only `test_installed_samplers_have_the_enumerated_coverage` simulates; it is an exact binomial test.
 """
 
 import itertools
@@ -88,7 +88,7 @@ LYING = [
 
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes", "options"), LYING)
 def test_worst_byzantine_silos_are_covered(method, alpha, epsilon, sizes, options):
-    """Anyone who lies, knowing all replies and trying every message, with every set of silos that may be absent."""
+    """Test Byzantine silos that know all replies and try every message, with every allowed set of dropouts."""
     plan = make(method, alpha, epsilon, sizes, **options)
     tried = 0
     for size in range(len(sizes) - plan.dropouts, len(sizes) + 1):
@@ -111,7 +111,7 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     lowest = [kth_reply([0, *r[1:]], k, BINS) for r in np.ndindex(*(BINS,) * 4)]
     worst = worst_thresholds(plan, liars=(0,))
     np.testing.assert_array_equal(worst.ravel(), lowest)
-    careless = make("private-qq", 0.4, 4.0, SIZES)  # plans for no liars: a lie breaks it
+    careless = make("private-qq", 0.4, 4.0, SIZES)  # planned without Byzantine silos, so that one breaks it
     population = np.array([0.4, 0.19999, 1e-5, 0.4])
     broken = coverage(threshold_law(careless, population, worst_thresholds(careless, liars=(0,))), population)
     assert broken < 0.6
@@ -127,7 +127,7 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     ],
 )
 def test_absence_and_lies_that_depend_on_all_scores(method, epsilon, alpha, liars):
-    """`arbitrary`: in every single round someone who knows all replies picks the absent silos and the liars."""
+    """`arbitrary`: in every round an attacker who knows all replies chooses the dropouts and the Byzantine silos."""
     plan = make(method, alpha, epsilon, EQUAL, missing="arbitrary", liars=liars)
     thresholds = worst_thresholds_of_all(plan)
     promised = plan.certify()[1].coverage
@@ -150,7 +150,7 @@ def test_training_conditional_promises(method, epsilon, liars):
 
 
 def exact_on_fine_candidates(plan, answered=None):
-    """Coverage of fedcp-qq on evenly spread scores, from binomial tails; its certificate, and a bin's mass."""
+    """Return the coverage of fedcp-qq on uniform scores from binomial tails, its certificate, and a bin's mass."""
     bins = plan.candidates.size
     who = range(len(plan.silos)) if answered is None else answered
     up_to = np.arange(1, bins + 1) / bins
@@ -167,7 +167,7 @@ def exact_on_fine_candidates(plan, answered=None):
 
 @pytest.mark.parametrize("sizes", [(200,) * 5, (60, 100, 150, 90)])
 def test_fedcp_qq_covers_exactly_what_it_certifies(sizes):
-    """Validity and efficiency at once: the certificate is exact but for the rounding up to a candidate."""
+    """The certificate is exact up to the rounding to a candidate, which shows validity and efficiency."""
     plan = make("fedcp-qq", 0.1, None, sizes, bins=4000, dropouts=1)
     for answered in (range(len(sizes)), range(1, len(sizes))):
         exact, certified, bin_mass = exact_on_fine_candidates(plan, answered)
@@ -178,7 +178,7 @@ def test_fedcp_qq_covers_exactly_what_it_certifies(sizes):
 
 @pytest.mark.parametrize("population", [np.full(BINS, 0.25), *slow([np.array([0.5, 0.2, 0.2, 0.1])])])
 def test_private_qq_overcovers_less_than_the_published_method(population):
-    """Efficiency: at the same loss, size and level, without lies the published correction covers more."""
+    """The published correction covers more at the same privacy loss, size and level, without Byzantine silos."""
     ours, published = (make(method, 0.4, 12.0, EQUAL) for method in ("private-qq", "fedcp2-qq"))
     wanted, theirs = (
         coverage(threshold_law(plan, population, worst_thresholds(plan)), population) for plan in (ours, published)
@@ -188,7 +188,7 @@ def test_private_qq_overcovers_less_than_the_published_method(population):
 
 @pytest.mark.slow
 def test_published_private_method_keeps_its_ranks():
-    """All silos honest and there: (l + l_cor, k) as published; the certificate of our lemma confirms it."""
+    """With honest silos and no dropouts (l + l_cor, k) are as published, and the certificate confirms them."""
     for m, n, alpha, epsilon, bins in [(5, 200, 0.1, 5.0, 100), (4, 9, 0.4, 12.0, 4)]:
         choice = federated.best_published(m, n, alpha, epsilon, bins)
         plan = make("fedcp2-qq", alpha, epsilon, (n,) * m, bins=bins)
@@ -197,12 +197,12 @@ def test_published_private_method_keeps_its_ranks():
         assert plan.certify()[1].coverage == pytest.approx(1 - alpha)
 
 
-# The baselines.
+# Baselines
 
 
 @pytest.mark.slow
 def test_centralised_baseline_by_enumeration():
-    """Every multiset of 8 pooled scores: the level is reached by all, exactly by the one without ties."""
+    """Check every multiset of 8 pooled scores: all reach the level, and the one without ties reaches it exactly."""
     n, alpha = 7, Fraction(3, 10)
     wanted = -(-((n + 1) * (1 - alpha)) // 1)
     for h in histograms(n + 1, 8):
@@ -217,11 +217,11 @@ def test_centralised_baseline_by_enumeration():
 
 
 def test_average_has_no_guarantee_and_says_so():
-    """Exact: scores are 0 or 1, and unless all nine silos report 1 the mean lies below it, so that 1 is not covered."""
+    """Exact coverage for scores 0 or 1: unless all nine silos report 1 the mean is below 1 and misses 1."""
     plan = make("fedcp-avg", 0.3, None, (9,) * 9, bins=4)
     assert plan.certify()[1].coverage == 0.0
     assert plan.promises()[9].coverage == 0.0
-    p = 0.33  # of the score 1; rank 7 of 9 in each silo
+    p = 0.33  # probability of the score 1; rank 7 of 9 in each silo
     exact = 1 - p + p * stats.binom.sf(2, 9, p) ** 9
     assert exact < 0.68
     rng, hits = np.random.default_rng(0), 0
@@ -231,7 +231,7 @@ def test_average_has_no_guarantee_and_says_so():
     assert stats.binomtest(hits, 3000, exact).pvalue > LEVEL
 
 
-# The installed samplers, one exact binomial test per method.
+# Installed samplers: one exact binomial test per method
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_average_has_no_guarantee_and_says_so():
     ],
 )
 def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon, options):
-    """One new record per round: hits are binomial with the enumerated coverage, which the certificate bounds."""
+    """With one new record per round, hits are binomial with the enumerated coverage, which the certificate bounds."""
     plan = make(method, alpha, epsilon, EQUAL, **options)
     answered = range(plan.dropouts, 4)
     liars = tuple(answered[: plan.liars])

@@ -30,7 +30,10 @@ def four(tmp_path):
 
 
 def grid_for(four, broken=(), dead=(), empty=()):
-    """A grid over the silos: `broken` ones cannot be set up, `empty` ones have no records, `dead` ones say nothing."""
+    """Return a grid over the silos.
+
+    The setup of `broken` silos fails, `empty` silos have no records, and `dead` silos do not answer.
+    """
     from flwr.clientapp import ClientApp
 
     from tests.federated.in_process_grid import InProcessGrid
@@ -76,14 +79,14 @@ def test_waiting_for_nodes_ends(four):
 
 
 def test_a_secure_sum_opens_without_the_silo_that_is_missing(seven):
-    """Silo 5 has no records to answer from, and helps to open the sum of the others."""
+    """Silo 5 has no records to answer from, and helps to reconstruct the sum of the others."""
     plan = seven.opened_plan()
     released, asked = flower.calibrate(grid_for(seven, empty=[5]), plan, keys=seven.coordinator)
     assert asked.refused == {15: "internal"}
     assert released.answered == tuple(f"silo {i}" for i in range(7) if i != 5)
     assert released.coverage >= 0.9
     assert sorted(asked.opening.answers) == list(range(10, 17))
-    # The silos' ledgers hold what they sent: in process they give the same again, at no cost.
+    # The silos' ledgers store the messages: in process they return the same ones, at no cost.
     spent = [ledger.spent for ledger in seven.ledgers]
     answers = seven.answers(plan, [0, 1, 2, 3, 4, 6])
     assert federated.aggregate(plan, answers, parts=seven.parts(plan, answers)).threshold == released.threshold
@@ -92,7 +95,7 @@ def test_a_secure_sum_opens_without_the_silo_that_is_missing(seven):
 
 @pytest.mark.slow
 def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
-    """One threshold for each group, by one message; a plan without groups asks for none."""
+    """One message gives one threshold for each group; a plan without groups requests none."""
     secret = Federation(tmp_path, [np.random.default_rng(i).random(400) for i in range(3)], secret=True, budget=50.0)
     options = {"candidates": Candidates.unit(21), "n_typical": 200}
     grouped = federated.plan_groups(secret.silos, ["men", "women"], 0.2, 20.0, **options).sign(secret.coordinator)
@@ -129,7 +132,7 @@ def test_unreadable_files_of_the_silo_are_not_reported(four):
 
 
 def test_a_warning_stays_in_the_log_of_the_silo(four, caplog, recwarn):
-    """Asked again about other data, a silo gives its old answer, and says so to no one but itself."""
+    """For another request about different data a silo returns its first answer, and warns only in its own log."""
     plan = four.plan()
     first = flower.ask(grid_for(four), plan, [10], timeout=1)
     four.scores[0] = four.scores[0] / 2
@@ -159,7 +162,7 @@ def test_a_folder_is_named_by_the_node_or_by_whoever_simulates(monkeypatch, tmp_
 
 @pytest.fixture
 def example(monkeypatch, tmp_path):
-    """The example's folders and its two apps, on a grid whose nodes are called as the simulation engine calls them."""
+    """Run the example's folders and its two apps on a grid that calls nodes like the simulation engine."""
     from flwr.app import Context, RecordDict
 
     from examples.flower import simulate
@@ -201,7 +204,7 @@ def test_the_example_says_who_is_missing(example, capsys):
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra 'ray': pip install 'confide[flower,ray]'")
 def test_the_example_is_simulated_by_one_command(tmp_path):
-    """Flower's own simulation engine, from an empty folder to a calibration."""
+    """Run Flower's simulation engine from an empty folder to a calibration."""
     command = [sys.executable, APP / "simulate.py", tmp_path / "simulation"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -1,4 +1,4 @@
-"""A SuperLink and SuperNodes as separate processes on loopback; what they release is what the silos sent."""
+"""A SuperLink and SuperNodes as separate processes on loopback; their release matches the messages of the silos."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def deployment(tmp_path, request):
 
 
 def again_in_process(silos, plan):
-    """The silos' ledgers hold the messages that they sent over Flower: asked again they give the same ones."""
+    """Aggregate again in process; the silos' ledgers return the messages that they sent over Flower."""
     spent = [state.spent for state in silos.ledgers]
     released = federated.aggregate(plan, silos.answers(plan))
     assert [state.spent for state in silos.ledgers] == spent
@@ -49,7 +49,7 @@ def again_in_process(silos, plan):
 @pytest.mark.slow
 @pytest.mark.parametrize("deployment", [False], indirect=True)
 def test_two_silos_over_processes(deployment, tmp_path):
-    """The short one, without TLS: a result over Flower's own processes, the same from the same messages in process."""
+    """The short test, without TLS: Flower's processes and the same messages in process give the same result."""
     two = federation(tmp_path, (200, 150))
     deployment.serve(two)
     plan = two.plan(method="secure-sum", population="common")
@@ -86,7 +86,7 @@ def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
     assert len(opened.opened.parts) == 4
     assert "Traceback" not in output
 
-    deployment.kill("node2", signal.SIGSTOP)  # hangs: accepts nothing, says nothing
+    deployment.kill("node2", signal.SIGSTOP)  # it hangs: accepts nothing, sends nothing
     fewer, output = deployment.calibrate(five.plan(dropouts=2), tmp_path / "fourth.json", nodes=5, timeout=25)
     assert fewer.answered == ("silo 0", "silo 1", "silo 4")
     assert fewer.coverage >= 0.9
@@ -103,7 +103,7 @@ def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
 @pytest.mark.slow
 @NEEDS_TOOLS
 def test_the_page_on_deployment_as_it_stands(tmp_path):
-    """All of its commands, typed in one shell and one folder, as the page says; on ports that are free."""
+    """Run all commands of the page in one shell and one folder, on free ports."""
     shutil.copytree(APP, tmp_path / "app")
     page = blocks(ROOT / "docs" / "howto" / "flower-deployment.md")
     typed = "".join(

@@ -1,4 +1,4 @@
-"""Four real hospitals: a model trained elsewhere, federated in process, over files and over Flower, with one result."""
+"""Four real hospitals and an external model: in process, over files and over Flower the result is the same."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ METHODS = [("private-qq", ["--dropouts", 1]), *slow([("secure-sum", [])])]
 
 @pytest.fixture(scope="module")
 def hospitals():
-    """Scores of all four hospitals, to calibrate and to test, of a model from a third of the first two."""
+    """Scores of all four hospitals, for calibration and test, from a model trained on a third of the first two."""
     for name in NAMES:
         shared_data(f"uci_heart/{name}.csv")
     return list(zip(*split(0), strict=True))
@@ -35,7 +35,7 @@ def scores(hospitals):
 
 @pytest.fixture
 def fixed_noise(monkeypatch):
-    """Every draw becomes a function of what it is drawn for. Only a test can do this: no argument leads to it."""
+    """Make every draw a function of its purpose. Only a test can do this, because no argument sets it."""
 
     def generator(*parts):
         return np.random.default_rng(int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big"))
@@ -52,7 +52,7 @@ def fixed_noise(monkeypatch):
 
 
 def in_process(files, folder, scores):
-    """The same keys and policy, with fresh ledgers."""
+    """Create a federation with the same keys and policy, and fresh ledgers."""
     folder.mkdir()
     four = Federation(folder, scores, budget=4.0)
     four.keys = [files.keys[name] for name in NAMES]
@@ -62,7 +62,7 @@ def in_process(files, folder, scores):
 
 
 def said(message):
-    """What an answer says, apart from when."""
+    """Return the content of an answer without its time."""
     return {name: value for name, value in json.loads(message)["content"].items() if name != "answered"}
 
 
@@ -115,7 +115,7 @@ def test_one_result_in_process_over_files_and_over_flower(
 
 
 def test_deterministic_parts_agree_without_noise(tmp_path, scores):
-    """At a huge epsilon both private methods give the order statistics that theory names."""
+    """At a huge epsilon both private methods give the order statistics of the theory."""
     four = Federation(tmp_path, scores, budget=1e6)
     plan = four.plan(0.2, 1e5, candidates=Candidates.unit(41))
     read_plan = federated.FederatedPlan.read(plan)[0]
@@ -130,14 +130,14 @@ def test_deterministic_parts_agree_without_noise(tmp_path, scores):
     assert federated.aggregate(summed, four.answers(summed)).threshold == values[np.searchsorted(values, pooled)]
 
 
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # so few patients: now and then no finite threshold
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # with so few patients the threshold is sometimes +inf
 def test_per_silo_report_shows_what_happens_to_the_small_hospitals(tmp_path, hospitals, scores, monkeypatch):
-    """Trained on the two large ones, the pooled threshold covers the two small ones below the level itself."""
+    """The pooled threshold of a model trained on the two large hospitals covers the two small ones below the level."""
     monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", lambda size, *_: np.zeros(size, int))
     four = Federation(tmp_path, scores)
     plan = four.plan(0.2, 4.0, method="secure-sum", score="lac", candidates=Candidates.unit(41))
     pooled = federated.aggregate(plan, four.answers(plan))
-    records = [np.concatenate(parts) for parts in hospitals]  # all that the model has not seen
+    records = [np.concatenate(parts) for parts in hospitals]  # all records that did not train the model
     large, small = (
         np.concatenate([records[i] <= pooled.threshold for i in which]).mean() for which in ((0, 1), (2, 3))
     )
@@ -146,7 +146,7 @@ def test_per_silo_report_shows_what_happens_to_the_small_hospitals(tmp_path, hos
     for report, fresh in zip(reports, records, strict=True):
         assert report.estimate.low <= np.mean(fresh <= pooled.threshold) <= report.estimate.high
         assert report.epsilon == 2.0
-    # A threshold of its own, or the larger of the two, restores what a small hospital was promised.
+    # The silo's own threshold, or the larger of the two, restores the coverage of a small hospital.
     for i in (2, 3):
         own = own_calibration(scores[i], 0.2, 4.0, score="lac", candidates=Candidates.unit(41))
         assert own.coverage >= 0.8

@@ -1,4 +1,4 @@
-"""Who is who: fingerprints cover all that people rely on, and public files are signed by the key that they show."""
+"""Identities: fingerprints cover all that people rely on, and public files are signed by the key that they contain."""
 
 import dataclasses
 import json
@@ -80,7 +80,7 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
 
 
 def test_an_unsigned_public_file_is_to_be_issued_anew():
-    """As version 0.1 wrote it."""
+    """Reject the unsigned public file of version 0.1."""
     old = json.dumps({"kind": "confide.federated.silo", **NORTH.public_keys(300).fields()})
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(old)
@@ -88,7 +88,7 @@ def test_an_unsigned_public_file_is_to_be_issued_anew():
 
 @pytest.mark.parametrize("key", LOW_ORDER)
 def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
-    """A secret that is agreed on with such a key is zero: masks would hide nothing, and no one would answer."""
+    """A shared secret with such a key is zero, so that masks would not hide the message."""
     content = {**NORTH.public_keys(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
     text = sign_message("silo", content, NORTH.signing)
     with refused(Refusal, "malformed"):
@@ -130,7 +130,7 @@ def test_plans_hold_what_silos_signed(three):
 
 
 def test_a_secure_sum_of_unsigned_silos_is_refused_before_the_charge(three):
-    """A plan as version 0.1 made it: read, and where the silos' keys protect it not answered."""
+    """A plan of version 0.1 is read; it is not answered where the silos' keys protect the message."""
     three.silos = [unsigned(silo) for silo in three.silos]
     with refused(Refusal, "not-allowed"):
         three.answer(0, three.plan(method="secure-sum"))
@@ -140,7 +140,7 @@ def test_a_secure_sum_of_unsigned_silos_is_refused_before_the_charge(three):
 
 
 def test_a_silo_demands_that_colluding_silos_are_withstood(three):
-    """More is safer: a plan that withstands fewer than the policy asks for is refused."""
+    """A plan that tolerates fewer colluding silos than the policy requires is refused."""
     for least, allowed in ((0, {0, 1, 2}), (1, {1, 2}), (2, {2})):
         policy = dataclasses.replace(three.policy, least_colluding=least)
         for colluding in range(3):
@@ -164,7 +164,7 @@ def test_policies_pin_identities(three):
     pinned = dataclasses.replace(three.policy, coordinator=impostor.public_keys().identity)
     with refused(Refusal, "coordinator-unknown"):
         pinned.check(plan, envelope.signer, 0)
-    # Another signing key with the very key for masks that is pinned is another silo.
+    # Another signing key with the same pinned key for masks is another silo.
     true, other = three.silos[1], federated.SiloKeys.generate("silo 1")
     false = dataclasses.replace(other, agreement=three.keys[1].agreement).public(60)
     three.silos[1] = false
@@ -178,7 +178,7 @@ def test_policies_pin_identities(three):
 
 
 def test_policies_of_0_1(tmp_path, three):
-    """Read where nothing is weakened by it: without peers they allow no secure sum."""
+    """Read old policies where this weakens no protection: without peers they allow no secure sum."""
     old = {
         "kind": "confide.federated.policy", "coordinator": three.coordinator.public_keys().signing, "budget": 4.0,
         "per_plan": 2.0, "methods": ["private-qq", "secure-sum"], "peers": {}, "least_honest": 2,
@@ -197,7 +197,7 @@ def test_policies_of_0_1(tmp_path, three):
 
 
 def test_ten_thousand_silos_fit_into_a_plan():
-    """Its longest field is the list of silos; every other is short or has a number or two for each of them."""
+    """The list of silos is the longest field; every other is short or has one or two numbers for each silo."""
     from confide.federated.envelope import MOST_CHARACTERS
     from confide.federated.terms import MOST_SILOS
 

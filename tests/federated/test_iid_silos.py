@@ -1,4 +1,4 @@
-"""Whom a promise is about, wherever it is printed: new records like those of all silos, or of a silo drawn by size."""
+"""The population of a guarantee, wherever it is printed: IID silos, or a silo drawn by size."""
 
 import dataclasses
 import warnings
@@ -49,7 +49,7 @@ def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, option
     page = confide.report(released).html
     assert (said == ALIKE) == (ALIKE in page)
     assert ("The records of all silos must follow one distribution" if said == ALIKE else BY_SIZE) in page
-    assert "silos" not in released.guarantee.fields()  # it follows from the plan, as in files of 0.1
+    assert "silos" not in released.guarantee.fields()  # it follows from the plan, as in files of version 0.1
     assert confide.Calibration.load(path).guarantee == released.guarantee
 
 
@@ -70,7 +70,7 @@ def test_no_promise_assumes_nothing(three):
 
 @pytest.mark.parametrize("factor", [1000.0, *slow([1.0, 30.0, 0.001])])
 def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
-    """Residuals in micrograms, and one silo's in nanograms: the replies are public, and no one looked at them."""
+    """Residuals in micrograms, and one silo's in nanograms: the public replies show the difference."""
     rng = np.random.default_rng(0)
     scores = [rng.exponential(30, 400) for _ in range(4)]
     four = Federation(tmp_path, [*scores, factor * rng.exponential(30, 400)], names=["a", "b", "c", "d", "Dongsi"])
@@ -98,7 +98,7 @@ def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
 
 
 def test_probabilities_of_iid_silos_may_be_any_small_numbers(three):
-    """Scores from 0 to 1 have no unit that could be wrong, and those of a sure model span decades."""
+    """Scores from 0 to 1 have no unit, and those of a confident model span decades."""
     read, _ = federated.FederatedPlan.read(three.plan(score="lac"))
     assert federated.distant_replies(read, {"silo 0": 1e-6, "silo 1": 0.5, "silo 2": 0.6}) is None
 

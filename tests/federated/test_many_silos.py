@@ -1,4 +1,4 @@
-"""Plans for many silos and for unlike ones: a quick search, but a promise by the laws of all silos, in seconds."""
+"""Plans for many silos and for non-IID ones: a quick search, and a guarantee from the distributions of all silos."""
 
 from fractions import Fraction
 from hashlib import sha256
@@ -22,7 +22,7 @@ UNEQUAL = np.exp(np.random.default_rng(0).uniform(np.log(20), np.log(2000), 1000
 
 
 def roster(sizes):
-    """Public silos without the time that keys take."""
+    """Return public silos without generating keys, which takes time."""
     keys = ([sha256(f"{use} {i}".encode()).hexdigest() for use in "ab"] for i in range(len(sizes)))
     return [Silo(f"s{i}", *pair, n) for i, (n, pair) in enumerate(zip(sizes, keys, strict=True))]
 
@@ -35,7 +35,7 @@ def replies(sizes, epsilon, rate, candidates=50):
 
 @pytest.mark.parametrize("epsilon", [0.15, 1.0, 8.0])
 def test_laws_together_are_the_laws_one_by_one(epsilon):
-    """Also where ranks reach down to nothing, where probabilities vanish, and for laws that are not of whole ranks."""
+    """Include ranks that reach 0, vanishing probabilities, and distributions of fractional ranks."""
     laws = [*replies([5, 20, 20, 90, 1000, 100000], epsilon, 0.95), RandomRankReply(9, (2.5, 7.0), (0.5, 0.25), 0.1)]
     t = np.concatenate([[0.0, 1e-9, 1e-4], np.linspace(0.01, 0.99, 60), [1 - 1e-9, 1.0]])
     together = ReplyTable(laws).below(t)
@@ -57,7 +57,7 @@ def test_one_sweep_says_what_is_certified_for_every_number_of_silos(delta):
 
 
 def test_what_the_sweep_leaves_in_doubt_is_computed_exactly(monkeypatch):
-    """Silos of one rank whose certificate is the level to the last digit: the nodes alone could say either."""
+    """Test silos of one rank whose certificate equals the level, which the nodes alone do not decide."""
     laws = [RandomRankReply.fixed(n, n) for n in (9, 19, 39)]
     asked = []
     monkeypatch.setattr(
@@ -80,7 +80,7 @@ def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     assert (promises[1000].k, promises[1000].infinite, guarantee.coverage) == (k, "never", 0.9)
     assert list(promises) == list(range(1000, 0, -1))
     laws = [made.protocol.reply_law(made, i) for i in range(1000)]
-    assert order_statistic_coverage(laws, k) >= 0.9  # by all laws, not by those that stood for them
+    assert order_statistic_coverage(laws, k) >= 0.9  # by all distributions, not by representative ones
     assert order_statistic_coverage(laws, k - 1) < 0.9
 
 

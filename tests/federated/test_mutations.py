@@ -1,4 +1,4 @@
-"""Every field of every signed message replaced by odd values and signed again by its owner: nothing but refusals."""
+"""Every field of every signed message is replaced by odd values and signed again by its owner: only refusals follow."""
 
 import copy
 import json
@@ -19,11 +19,11 @@ ODD = (
     *([], {}, [[]], [None], {"a": 1}, "\u0000", "nan"),
 )
 FEWEST = {"plan": 800, "answer": 80, "part": 80, "release": 120}
-"""So many mutations are made of each kind in each case, at least."""
+"""The least number of mutations of each kind in each case."""
 
 
 def leaves(value, path=()):
-    """The places of all values in a document, of lists the first two."""
+    """Yield the paths of all values in a document; of each list, only the first two elements."""
     yield path
     if isinstance(value, dict):
         for key in value:
@@ -43,17 +43,17 @@ def put(document, path, value):
 
 
 def signed(kind, content, keys, odd=ODD):
-    """The messages with one odd value that can be signed at all."""
+    """Yield the messages with one odd value that can be signed."""
     for path in leaves(content):
         for value in odd if path else ():
             try:
                 yield path, sign_message(kind, put(content, path, value), keys.signing)
-            except ValueError:  # no JSON
+            except ValueError:  # not JSON
                 continue
 
 
 def refused_or_read(messages, read):
-    """How many of them; whatever comes out next to a refusal is an error of this test."""
+    """Count the messages. Any exception other than a refusal fails the test."""
     count = 0
     for path, text in messages:
         count += 1

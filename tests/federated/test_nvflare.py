@@ -1,4 +1,4 @@
-"""NVIDIA FLARE's own simulator runs jobs of `confide.federated.nvflare`, in an environment of its own."""
+"""NVIDIA FLARE's simulator runs jobs of `confide.federated.nvflare`, in an environment of its own."""
 
 import json
 import os
@@ -24,7 +24,7 @@ FOUND = ROOT / ".venv-nvflare" / "bin" / "python"
 
 @pytest.fixture
 def python():
-    """Its interpreter: CONFIDE_NVFLARE, or the one that `nox -s nvflare` sets up."""
+    """Return the interpreter of that environment: CONFIDE_NVFLARE, or the one from `nox -s nvflare`."""
     found = Path(os.environ.get("CONFIDE_NVFLARE", FOUND))
     if not found.exists():
         pytest.skip("needs FLARE's environment: `nox -s nvflare` sets it up, CONFIDE_NVFLARE names its interpreter")
@@ -32,7 +32,7 @@ def python():
 
 
 def sites(tmp_path, sizes):
-    """Sites with a folder each; where the simulator works, a file that tells each its folder."""
+    """Create sites with one folder each; a file in the simulator's working folder states their places."""
     (tmp_path / "states").mkdir()
     made = Federation(tmp_path / "states", [np.random.default_rng(n).random(n) for n in sizes])
     for i, keys in enumerate(made.keys):
@@ -57,13 +57,14 @@ def four(tmp_path):
 
 
 LOST = "Communication error with client"
-"""The simulator looks for its workers' ports before they start, and loses a worker if another program takes one."""
+"""The simulator finds ports for its workers before they start; it loses a worker if another program takes a port."""
 
 
 def simulate(python, tmp_path, plan, timeout=60, then=lambda line: None, tries=3):
-    """Run a job over the sites; what FLARE printed, line by line shown to `then`, and the server's run folder.
+    """Run a job over the sites; return FLARE's output and the server's run folder.
 
-    If the simulator loses one of its workers the job is run again: asked again, sites give the same answers.
+    `then` receives each line of output. If the simulator loses a worker the job runs again; sites then return the same
+    answers.
     """
     nvflare.write_job(tmp_path / "calibrate", plan, timeout=timeout)
     for _ in range(tries):
@@ -98,7 +99,7 @@ def run_job(python, tmp_path, then):
 
 @pytest.mark.slow
 def test_sites_decide_and_nothing_but_a_code_travels(python, four, tmp_path):
-    """Two sites answer; the policy of one allows less than the plan asks for; the records of one are gone."""
+    """Two sites answer; one site's policy allows less than the plan requests; one site has no records."""
     federated.Policy(four.policy.coordinator, budget=4.0, per_plan=1.0).save(tmp_path / "sites/site-2/policy.json")
     (tmp_path / "sites" / "site-3" / "scores.npy").unlink()
     plan = four.plan(dropouts=2)
@@ -108,10 +109,10 @@ def test_sites_decide_and_nothing_but_a_code_travels(python, four, tmp_path):
     assert released.answered == ("silo 0", "silo 1")
     assert released.coverage >= 0.9
     assert "2 answered; refused: site-2 (not-allowed), site-3 (internal)" in printed, printed
-    # The sites' ledgers hold the messages that they sent: asked again in process they give the same result.
+    # The sites' ledgers store their messages: in process the same request gives the same result.
     assert [ledger.spent for ledger in four.ledgers] == pytest.approx([2.0, 2.0, 0.0, 0.0])
     assert federated.aggregate(plan, four.answers(plan, [0, 1]), keys=four.coordinator) == released
-    # The reason stays in the site's own log: FLARE sends its logs to the server.
+    # The reason stays in the site's own log, because FLARE sends its logs to the server.
     assert "FileNotFoundError" in (tmp_path / "work/site-3/local/confide.log").read_text()
     assert "the policy allows" in (tmp_path / "work/site-2/local/confide.log").read_text()
     for file in (tmp_path / "work").rglob("*"):
@@ -124,10 +125,10 @@ def test_sites_decide_and_nothing_but_a_code_travels(python, four, tmp_path):
 
 @pytest.mark.slow
 def test_a_site_that_hangs_is_named(python, four, tmp_path):
-    """A secure sum without one of its sites: a message and no release."""
+    """A secure sum without one of its sites returns an error and no release."""
     hanging = tmp_path / "sites" / "site-3" / "scores.npy"
     hanging.unlink()
-    os.mkfifo(hanging)  # reading it waits until someone writes
+    os.mkfifo(hanging)  # reading blocks until a writer opens the pipe
 
     def let_go(line):  # the simulator waits for all its processes
         if "nothing is released" in line:
@@ -144,7 +145,7 @@ def test_a_site_that_hangs_is_named(python, four, tmp_path):
 
 @pytest.mark.slow
 def test_a_secure_sum_opens_without_the_site_that_is_missing(python, tmp_path):
-    """Five sites, of which one has lost its records: it cannot answer, and helps to open the sum of the others."""
+    """One of five sites has lost its records: it cannot answer, and helps to reconstruct the sum of the others."""
     five = sites(tmp_path, (80, 90, 100, 110, 120))
     (tmp_path / "sites" / "site-2" / "scores.npy").unlink()
     plan = five.opened_plan()

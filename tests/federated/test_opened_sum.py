@@ -1,4 +1,4 @@
-"""secure-sum with missing silos: one list, openers who help once, and whatever else someone may try."""
+"""secure-sum with dropouts: one survivor set, share holders that send one part each, and attacks on this protocol."""
 
 import base64
 import dataclasses
@@ -26,11 +26,11 @@ from tests.federated.helpers import Federation
 from tests.refused import refused
 
 SILOS = 7
-"""With one that colludes, 6 of 7 must help to open: one may be missing altogether."""
+"""With one colluding silo, 6 of 7 must send parts: one may drop out of both rounds."""
 
 
 class Opened:
-    """One round of seven silos, all of whom answer and help: for tests that look at its messages."""
+    """One round of seven silos that all answer and send parts, for tests of its messages."""
 
     def __init__(self, folder):
         rng = np.random.default_rng(0)
@@ -56,19 +56,19 @@ def part(federation, plan, texts, i):
 
 
 def changed(text, key, kind, **changes):
-    """A message with other content, signed again."""
+    """Change the content of a message and sign it again."""
     return sign_message(kind, {**json.loads(text)["content"], **changes}, key.signing)
 
 
 def quiet(monkeypatch):
-    """Without noise, so that sums are known."""
+    """Remove the noise, so that sums are exact."""
     monkeypatch.setattr(
         "confide.federated.protocols.secure_sum.noise_share", lambda size, *_: np.zeros(size, dtype=np.int64)
     )
 
 
 def test_a_missing_silo_does_not_stop_the_round(seven, monkeypatch):
-    """One is missing and one vanishes after it has answered; the threshold is that of the plain sum of the six."""
+    """One silo drops out and another after its answer; the threshold is that of the plain sum of the six answers."""
     quiet(monkeypatch)
     plan = seven.opened_plan()
     read, _ = FederatedPlan.read(plan)
@@ -76,7 +76,7 @@ def test_a_missing_silo_does_not_stop_the_round(seven, monkeypatch):
     answers = seven.answers(plan, there)
     texts = asked(seven, plan, answers)
     assert set(texts) == {f"silo {i}" for i in range(SILOS)}
-    parts = [part(seven, plan, texts, i) for i in helping]  # 4 has not answered, and helps all the same
+    parts = [part(seven, plan, texts, i) for i in helping]  # silo 4 has not answered, and sends a part
     released = federated.aggregate(plan, answers, parts=parts)
     assert released.answered == tuple(f"silo {i}" for i in there)
     scores = np.concatenate([seven.scores[i] for i in there])
@@ -105,11 +105,11 @@ def test_it_costs_nothing_to_help_when_everything_is_spent(tmp_path):
 
 
 def test_the_certificate_is_that_of_the_list(seven):
-    """n, target rank and the noise that is added belong to those on the list; never less than what was asked for."""
+    """n, target rank and noise follow from the survivor set, with at least the planned privacy."""
     read, _ = FederatedPlan.read(seven.opened_plan(epsilon=0.5))
     for who in ([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], list(range(7))):
         n = sum(len(seven.scores[i]) for i in who)
-        deficit = total_deficit(read.protocol.scale, len(who), 5, 21)  # least 6, of which one may collude
+        deficit = total_deficit(read.protocol.scale, len(who), 5, 21)  # at least 6 silos, one of which may collude
         target = read.protocol.target_of(read, who)
         coverages = [SummedReply(n - 1, rank - 1, deficit).coverage for rank in (target, target - 1)]
         assert coverages[0] >= 0.9 > coverages[1]
@@ -136,9 +136,10 @@ def test_a_promise_after_one_calibration_is_that_of_the_list(seven):
 
 @pytest.mark.parametrize("who", [(0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3, 4)])
 def test_coverage_of_every_list_by_enumeration(who):
-    """Exact: silos of one record each, however unlike, all noise that is added, each silo's new record by size.
+    """Exact coverage for silos of one record each, which may differ, over all noise.
 
-    In each silo the record and the new one are exchangeable: all pairs of bins, and the worst of them.
+    The new record comes from each silo in proportion to its size. Within a silo the record and the new record are
+    exchangeable. The test takes the worst of all pairs of bins.
     """
     silos = [federated.SiloKeys.generate(f"s{i}").public(1) for i in range(5)]
     few = {"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(3)}
@@ -146,7 +147,7 @@ def test_coverage_of_every_list_by_enumeration(who):
     bins, size, reach, values = plan.candidates.size, len(who), 5, plan.candidates.values
     law = noise_law(plan.protocol.scale, size / plan.protocol.honest)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
-    covers = np.zeros((bins,) * (size + 1))  # records' bins by silo, the new record's bin
+    covers = np.zeros((bins,) * (size + 1))  # records' bins by silo, then the new record's bin
     for records in itertools.product(range(bins), repeat=size):
         if list(records) == sorted(records):
             counts, tail = np.bincount(records, minlength=bins), np.zeros(bins)
@@ -170,7 +171,7 @@ def test_coverage_of_every_list_by_enumeration(who):
 
 
 def test_promises_hold_for_the_smallest_silos():
-    """Where the shortest list has too few records for a finite threshold there is no plan; E[N] is 4.7 here."""
+    """No plan exists if the smallest survivor set has too few records for a finite threshold; E[N] is 4.7 here."""
 
     def made(largest, size=12):
         silos = [federated.SiloKeys.generate(f"s{i}").public(size if i else largest) for i in range(7)]
@@ -178,7 +179,7 @@ def test_promises_hold_for_the_smallest_silos():
         return federated.plan(silos, 0.1, 2.0, **few)
 
     with refused(InputError, "silos"):
-        made(10_000, size=8)  # 48 records without the largest silo; 53 would do
+        made(10_000, size=8)  # 48 records without the largest silo; 53 are enough
     for largest, infinite in ((50, {7: "never", 6: "perhaps"}), (20, {7: "always", 6: "always"})):
         plan = made(largest)
         assert {count: promise.infinite for count, promise in plan.promises().items()} == {7: "never", 6: "never"}
@@ -222,7 +223,7 @@ def test_up_to_four_silos_every_silo_is_needed(seven):
      {"openers": [True, 1, 2, 3, 4, 5, 6]}],
 )  # fmt: skip
 def test_a_plan_that_does_not_protect_is_malformed(seven, change):
-    """Before anything is charged: too few parts, no colluders tolerated by them, too little noise."""
+    """These plans are refused before a charge: too few parts, no tolerated colluding silos, too little noise."""
     text = changed(seven.opened_plan(), seven.coordinator, "plan", **change)
     with refused(Refusal, "malformed"):
         seven.answer(0, text)
@@ -332,7 +333,7 @@ def test_a_byzantine_share_holder_is_detected_with_one_part_more_and_named_with_
     assert len(released.opened.parts) == 7
     with refused(Refusal, "inconsistent"):
         federated.aggregate(plan, answers, parts=lied[:7], drop_refused=True)
-    # With exactly as many as are needed nothing but the sum itself can show it: a small lie passes, a large one not.
+    # With exactly the needed parts only the sum can reveal a false part: small errors pass, large ones do not.
     assert len(federated.aggregate(plan, answers, parts=lied[:6]).answered) == 8
     with refused(Refusal, "implausible"):
         federated.aggregate(plan, answers, parts=lie(1000)[:6])
@@ -349,12 +350,12 @@ def test_a_byzantine_dealer_is_named_by_the_share_holders_who_cannot_read(seven)
     with refused(Refusal, "unreadable") as caught:
         part(seven, plan, texts, 0)
     assert caught.value.silo == "silo 2"
-    parts = [part(seven, plan, texts, i) for i in range(1, SILOS)]  # the others can read theirs, and are enough
+    parts = [part(seven, plan, texts, i) for i in range(1, SILOS)]  # the others can read their shares, and are enough
     assert len(federated.aggregate(plan, answers, parts=parts).answered) == 7
 
 
 def test_a_restored_ledger_deals_anew_and_one_of_the_answers_is_counted(seven, tmp_path):
-    """No pad is used twice: the second answer has fresh keys, and a list names one of the two."""
+    """Each mask is used once: the second answer has fresh keys, and a survivor set names one of the two answers."""
     plan = seven.opened_plan()
     answers = seven.answers(plan)
     seven.ledgers[2] = federated.SiloLedger(tmp_path / "restored.db")
@@ -364,7 +365,7 @@ def test_a_restored_ledger_deals_anew_and_one_of_the_answers_is_counted(seven, t
     assert not set(one["shares"]) & set(other["shares"])
     texts = asked(seven, plan, answers)
     with refused(Refusal, "foreign"):
-        part(seven, plan, texts, 2)  # its ledger has the second one
+        part(seven, plan, texts, 2)  # its ledger stores the second answer
     parts = [part(seven, plan, texts, i) for i in (0, 1, 3, 4, 5, 6)]
     assert len(federated.aggregate(plan, answers, parts=parts).answered) == 7
     with refused(Refusal, "foreign"):
@@ -465,8 +466,8 @@ def test_shares_of_noise_are_those_of_the_shortest_list(seven, monkeypatch):
     monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", share)
     seven.answer(0, seven.opened_plan(colluding=1))
     seven.answer(0, seven.plan(method="secure-sum", colluding=2))
-    assert noise == [(21, 1.0, 5), (51, 1.0, 5)]  # at least 6 on a list, one of which may collude; 7, of which 2 may
-    with refused(Refusal, "not-allowed"):  # and a policy asks for one at least
+    assert noise == [(21, 1.0, 5), (51, 1.0, 5)]  # at least 6 silos with 1 colluding; 7 with 2
+    with refused(Refusal, "not-allowed"):  # the policy requires at least one
         seven.answer(1, seven.opened_plan(colluding=0))
 
 

@@ -1,4 +1,4 @@
-"""secure-sum with missing silos over files: processes that are killed, silos that are late, lie or restore ledgers."""
+"""secure-sum with dropouts over files: killed processes, late and Byzantine silos, and restored ledgers."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ NAMES = ("north", "south", "east", "west", "far")
 
 @pytest.fixture
 def files(tmp_path, monkeypatch, run):
-    """Five hospitals, and a plan that does without one of them."""
+    """Five hospitals, and a plan that allows one dropout."""
     monkeypatch.chdir(tmp_path)
     how = ("--method", "secure-sum", "--dropouts", 1, "--colluding", 1, "--candidates", "unit:21")
     made = Files(run, dict.fromkeys(NAMES, 60), asked=("--alpha", 0.2, "--epsilon", 4, *how))
@@ -45,7 +45,7 @@ def opening(files, name, folder="openings"):
 
 @pytest.mark.slow
 def test_whole_way_over_files_with_a_missing_silo(files, run):
-    """One hospital never answers and one process opens the sum on its own; the rest as in the how-to."""
+    """One hospital never answers, and one separate process reconstructs the sum; the rest follows the how-to."""
     for name in NAMES[:4]:
         assert "the sum is opened by 4 of 5 silos" in files.answer(name)
     assert "secure-sum" in run("show", "plan.json")
@@ -53,7 +53,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     said = listed(files, *NAMES[:4])
     assert "on the list: 4 of 5 silos, without far\n" in said
     assert "a file for each of 5 openers; 4 of them must help" in said
-    assert listed(files, *NAMES[:4]) == said  # the same list again
+    assert listed(files, *NAMES[:4]) == said  # the same survivor set again
     for name in NAMES[1:4]:
         assert "nothing was charged" in run(*opening(files, name))
     confide = [sys.executable, "-m", "confide", *map(str, opening(files, "north"))]
@@ -72,7 +72,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     assert "spent 0 in 1 release" in shown
     assert "secure-sum, opened  epsilon 0" in shown
     assert Ledger("north.db").account("calibration records").spent().epsilon == 4.0
-    # The hospital that was missing pays nothing when it comes late, whether or not it has helped.
+    # The hospital that was missing is not charged when it answers late, with or without a part.
     run(*opening(files, "far"))
     assert "late: this silo has helped to open" in files.answer("far", code=3)
     assert not Path("far-answer.json").exists()
@@ -107,11 +107,11 @@ def test_wrong_files_are_refused_by_name(files, run):
 
 @pytest.mark.parametrize("step", ["before the charge", *slow(list(PAID_STEPS)[1:])])
 def test_killed_while_it_opens(seven, step):
-    """Once a list is on disk no other is opened, and the part of this one is always the same."""
+    """After one survivor set is on disk the silo refuses all others, and its part is always the same."""
     plan = seven.opened_plan()
     read, answers = FederatedPlan.read(plan)[0], seven.answers(plan)
     one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
-    parts = [part(seven, plan, one, i) for i in range(1, 7)]  # loads everything before the fork
+    parts = [part(seven, plan, one, i) for i in range(1, 7)]  # load everything before the fork
     killed(PAID_STEPS[step], lambda: part(seven, plan, one, 0))
     kept = step not in ("before the charge", "charge written, not committed")
     assert seven.ledgers[0].has_opened_list(read) == kept
@@ -125,7 +125,7 @@ def test_killed_while_it_opens(seven, step):
 
 
 def test_killed_while_it_answers(seven):
-    """Charged and not kept: never dealt again, not on the list, and able to help the others."""
+    """A charge without a stored answer: the silo never answers again, is in no survivor set, and can send parts."""
     plan = seven.opened_plan()
     answers = seven.answers(plan, range(1, 7))
     killed(PAID_STEPS["made, not kept"], lambda: seven.answer(0, plan))
@@ -138,7 +138,7 @@ def test_killed_while_it_answers(seven):
 
 
 def test_two_processes_that_cannot_wait_keep_one_part(seven, monkeypatch):
-    """As on Windows: both have made the part of one list, and one of them keeps it."""
+    """As on Windows, both processes compute the part for one survivor set, and one stores it."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     plan = seven.opened_plan()
     one = asked(seven, plan, seven.answers(plan))
@@ -155,7 +155,7 @@ def test_two_processes_that_cannot_wait_keep_one_part(seven, monkeypatch):
 
 
 def test_a_restored_ledger_of_a_share_holder_is_one_colluder_more(seven, tmp_path):
-    """It opens a second list; without enough others nothing comes of it."""
+    """The restored ledger answers a second survivor set; without enough other parts no sum is reconstructed."""
     plan = seven.opened_plan()
     answers = seven.answers(plan)
     one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])

@@ -1,4 +1,4 @@
-"""Theorems S1 and S2: what can be learned from every message of both rounds, whichever lists are sent to whom."""
+"""Theorems S1 and S2: what an attacker learns from all messages of both rounds, for any survivor sets sent to silos."""
 
 import itertools
 
@@ -13,11 +13,17 @@ from tests.builders import slow
 
 SILOS = (0, 1, 2)
 LISTS = [frozenset(some) for size in range(4) for some in itertools.combinations(SILOS, size)]
-"""Of the honest answers; the empty one is sent to an opener that is not asked, or of whose list all others lie."""
+"""Survivor sets of honest answers.
+
+The empty one stands for a share holder without a request, or for a set with only answers of Byzantine silos.
+"""
 
 
 def reduced(rows, columns):
-    """Row echelon form modulo P by the first columns; the rows that are zero there, without them."""
+    """Reduce the rows modulo P by the first columns.
+
+    Return the other columns of the rows that are zero there.
+    """
     rows = [list(row) for row in rows]
     done = 0
     for column in range(columns):
@@ -34,9 +40,9 @@ def reduced(rows, columns):
 
 
 def learned(lists, colluders, needed):
-    """A basis of the sums of honest values that follow from the parts of these lists and the colluders' shares.
+    """Return a basis of the sums of honest values that follow from these sets' parts and the colluders' shares.
 
-    Every honest silo's polynomial has random coefficients, which are eliminated; the first openers are honest.
+    Every honest silo's polynomial has random coefficients, which are eliminated. The first share holders are honest.
     """
     seen = []
     for i, silos in enumerate(lists, start=1):
@@ -62,7 +68,7 @@ def learned(lists, colluders, needed):
     ("openers", "colluders", "needed"), [(3, 0, 3), (4, 0, 3), (5, 0, 4), (4, 1, 4), (5, 1, 4), (5, 2, 5)]
 )
 def test_all_that_is_learned_is_one_sum(openers, colluders, needed):
-    """S1 by rank over the field, for all ways to send lists: one sum, of a list that enough openers received."""
+    """S1 by rank over the field, for all ways to send sets: one sum, of a set that enough share holders received."""
     assert needed >= least_needed(openers, colluders)
     opened = 0
     honest = openers - colluders
@@ -80,7 +86,7 @@ def test_all_that_is_learned_is_one_sum(openers, colluders, needed):
 
 
 def test_fewer_parts_would_open_a_single_silo():
-    """2 needed > openers + colluders is not enough: lists a, ab, b at the points 1, 2, 3 give 3 a - b."""
+    """2 needed > holders + colluders is not enough: sets a, ab, b at the points 1, 2, 3 give 3 a - b."""
     assert least_needed(3, 0) == 3
     basis = learned((LISTS[1], LISTS[4], LISTS[2]), 0, 2)
     assert basis == [(1, -pow(3, -1, P) % P, 0)]
@@ -98,13 +104,13 @@ FIELD = 7
 
 @pytest.fixture
 def small_field(monkeypatch):
-    """Dealing modulo 7 with all polynomials at once: one column for each choice of all coefficients."""
+    """Deal shares modulo 7 with all polynomials at once: one column for each choice of all coefficients."""
     monkeypatch.setattr(sharing, "BITS", 3)
     monkeypatch.setattr(sharing, "P", FIELD)
     monkeypatch.setattr(sharing, "_SPLIT", 3)
 
     def views(values, openers, needed, colluders, lists):
-        """What coordinator and colluders see when these values are dealt: shape (columns, numbers seen)."""
+        """Return the view of coordinator and colluders for these values, shape (columns, numbers seen)."""
         rows = len(values) * (needed - 1)
         drawn = np.indices((FIELD,) * rows, dtype=np.uint64).reshape(rows, -1)
         dealt = []
@@ -125,19 +131,19 @@ def small_field(monkeypatch):
 
 
 def codes(views):
-    """One number for each view."""
+    """Return one number for each view."""
     return views.astype(np.int64) @ FIELD ** np.arange(views.shape[1])
 
 
 def shares_law(scale, honest, half=40):
-    """One silo's share of noise modulo 7, from scipy's negative binomial."""
+    """Return the distribution of one silo's noise share modulo 7, from scipy's negative binomial."""
     one = stats.nbinom.pmf(np.arange(half + 1), 1 / honest, -np.expm1(-1 / scale))
     law = np.convolve(one, one[::-1])
     return np.array([law[(np.arange(-half, half + 1) - r) % FIELD == 0].sum() for r in range(FIELD)])
 
 
 def losses(views, openers, needed, colluders, lists, scale, honest):
-    """The largest log-ratio of any view when a count of silo 0 is one more: exact, over all coefficients and noise."""
+    """Return the largest log-ratio of any view if a count of silo 0 grows by one, over all coefficients and noise."""
     seen = {
         values: np.bincount(codes(views(values, openers, needed, colluders, lists)), minlength=1)
         for values in itertools.product(range(FIELD), repeat=2)
@@ -146,7 +152,7 @@ def losses(views, openers, needed, colluders, lists, scale, honest):
     for (a, b), law in seen.items():
         table[a, b, : len(law)] = law / law.sum()
     noise = shares_law(scale, honest)
-    shifted = np.array([np.roll(noise, a) for a in range(FIELD)])  # row a: the law of a count a with its noise
+    shifted = np.array([np.roll(noise, a) for a in range(FIELD)])  # row a: the distribution of count a plus its noise
     laws = np.einsum("ax,by,xyv->abv", shifted, shifted, table, optimize=True)
     worst = 0.0
     for a, b in itertools.product(range(FIELD), repeat=2):
@@ -161,10 +167,11 @@ A, B, BOTH, NONE = (0,), (1,), (0, 1), ()
 
 
 def test_loss_of_both_rounds_by_enumeration(small_field):
-    """All views of a coordinator who tells what it likes to 3 openers: at most 1/scale for each count that changes.
+    """All views of a coordinator that sends arbitrary survivor sets to 3 share holders.
 
-    Both silos' shares make the noise. Only the list of both, sent to all, reveals anything; the list of one alone,
-    which is too short for this noise, would tell more: openers refuse it.
+    The privacy loss is at most 1/scale for each count that changes. The noise is the sum of both silos' shares. Only
+    the set of both silos, sent to all, reveals anything. The set of one silo is too short for this noise and would
+    reveal more, so that share holders refuse it.
     """
     scale, found = 1.2, {}
     for lists in itertools.combinations_with_replacement((NONE, A, B, BOTH), 3):
@@ -179,7 +186,7 @@ def test_loss_of_both_rounds_by_enumeration(small_field):
     [((BOTH,) * 3, True), ((A, BOTH, B), False), *slow([((BOTH, BOTH, A), False), ((NONE,) * 3, False)])],
 )
 def test_loss_with_a_colluding_share_holder_by_enumeration(small_field, lists, opens):
-    """Of 4 openers one colludes and shows its shares of every silo: the first messages alone tell nothing."""
+    """One of 4 share holders colludes and reveals its shares of every silo: the first messages alone reveal nothing."""
     few = [(0, 1), (1, 0), (3, 4), (6, 1)]
     laws = {v: np.sort(codes(small_field(v, 4, 4, 1, lists))) for v in few}
     same = [(v, w) for v, w in itertools.combinations(few, 2) if (laws[v] == laws[w]).all()]

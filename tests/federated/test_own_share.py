@@ -1,4 +1,4 @@
-"""What a silo may promise its own population from the common round: exactly, with silos as unlike as they like."""
+"""The guarantee of a silo for its own population from the common round, exactly, with non-IID silos."""
 
 import json
 
@@ -20,7 +20,7 @@ from tests.refused import refused
 
 @pytest.fixture(scope="module")
 def round_(tmp_path_factory):
-    """Three silos, the last with the largest scores; the plan, the answers and the calibration."""
+    """Three silos, of which the last has the largest scores, with plan, answers and calibration."""
     rng = np.random.default_rng(2)
     records = [rng.random(150) / 4, rng.random(150) / 4, rng.random(150)]
     three = Federation(tmp_path_factory.mktemp("own"), records, budget=30.0)
@@ -72,7 +72,7 @@ def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatc
 
 
 def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):
-    """A share has no mechanism of its own, and is not +inf."""
+    """A silo's own threshold has no mechanism of its own, and is not +inf."""
     _, answers, released = round_
     federated.own_share(released, answers[0]).save(tmp_path / "own.json")
     assert main(["show", str(tmp_path / "own.json")]) == 0
@@ -94,7 +94,7 @@ def test_methods_without_replies_say_how_else(round_):
 
 @pytest.mark.parametrize(("epsilon", "alpha"), [(4.0, 0.4), (8.0, 0.3)])
 def test_local_population_is_covered_as_certified_by_enumeration(epsilon, alpha):
-    """The joint law of all replies of three unlike silos; the common threshold alone may fail the third."""
+    """Enumerate the replies of three non-IID silos. The common threshold alone may undercover the third."""
     bins, sizes = 4, (9, 8, 9)
     silos = [federated.SiloKeys.generate(f"s{i}").public(n) for i, n in enumerate(sizes)]
     plan = federated.plan(silos, alpha, epsilon, method="private-qq", candidates=Candidates.unit(bins))
@@ -120,7 +120,7 @@ def test_local_population_is_covered_as_certified_by_enumeration(epsilon, alpha)
 
 
 def test_with_delta_the_promise_is_given_the_records():
-    """The most coverage that a reply misses with probability delta at most, by the law of the reply."""
+    """The largest coverage that a reply misses with probability at most delta, by its distribution."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(60) for i in range(3)]
     plan = federated.plan(silos, 0.3, 8.0, method="private-qq", delta=0.1, candidates=Candidates.unit(21))
     law = plan.protocol.reply_law(plan, 0)

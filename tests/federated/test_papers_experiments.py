@@ -1,4 +1,4 @@
-"""The federated paper's experiments: its synthetic law, splits, settings, exact values; that a run goes on."""
+"""Experiments of the federated paper: synthetic distribution, splits, settings, exact values, and continued runs."""
 
 import math
 from fractions import Fraction
@@ -23,7 +23,7 @@ from experiments.federated.paper import (  # noqa: E402  (matplotlib first)
 
 
 def by_equation_5(l, k, m, n):
-    """M(l, k) by (5) in rationals: the sum over all numbers of scores that fall below the test score."""
+    """Compute M(l, k) by (5) in rationals: the sum over all numbers of scores below the test score."""
     total = Fraction(0)
     for counts in product(range(n + 1), repeat=m):
         if sum(i >= l for i in counts) >= k:
@@ -56,14 +56,14 @@ def test_figure_2_rises_towards_1_where_privacy_is_costly():
 
 
 def test_synthetic_data_have_the_law_of_section_5_1():
-    """Mean, variance, share of outliers at 40,000 draws, each within 6 standard errors, which is less than 1e-8."""
+    """Mean, variance and share of outliers of 40,000 draws lie within 6 standard errors (probability below 1e-8)."""
     x, y = synthetic.sample(40_000, np.random.default_rng(1))
     rate = np.sin(x) ** 2 + 0.1
     assert 1 <= x.min() < x.max() <= 5
     assert stats.kstest(x, stats.uniform(1, 4).cdf).pvalue > 1e-8
     residual = y - rate
     assert abs(residual.mean()) < 6 * residual.std() / 200
-    wild = np.mean(abs(residual) > 12)  # 25 |N| > 12 in .631 of one in a hundred; Poisson with rate 1.1 never
+    wild = np.mean(abs(residual) > 12)  # 25 |N| > 12 in 0.631 of 1 %; Poisson with rate 1.1 never
     expected = 0.01 * 2 * stats.norm.sf(12 / 25)
     assert abs(wild - expected) < 6 * math.sqrt(expected / 40_000)
     near = residual[abs(residual) < 12]
@@ -171,13 +171,13 @@ def test_levels_of_the_forest_go_inwards_while_they_cover():
 
 
 def test_bins_are_those_of_appendix_b_2():
-    """(e_(b-1), e_b]: a score on an edge belongs below it, what is negative to the first, the largest to the last."""
+    """Bins are (e_(b-1), e_b]: an edge is in the lower bin, a negative score in the first, the largest in the last."""
     counts = measure.binned(np.array([[-1.0, 0.5, 0.51], [1.0, 0.25, 0.26]]), np.array([0.25, 0.5, 0.75, 1.0]))
     np.testing.assert_array_equal(counts, [[1, 1, 1, 0], [1, 1, 0, 1]])
 
 
 def test_methods_cover_uniform_scores_as_their_laws_say():
-    """600 federations of (5, 40): each mean within 6 standard errors of the exact law."""
+    """Each mean of 600 federations of (5, 40) lies within 6 standard errors of the exact distribution."""
     law, rng = measure.exact_coverage(5, 40), np.random.default_rng(0)
     found = [measure.thresholds(rng.random((5, 40)), measure.PLAIN, rng) for _ in range(600)]
     for name in measure.PLAIN:

@@ -1,4 +1,4 @@
-"""An opened sum that honest silos cannot have made, and noise that no honest plan has."""
+"""A reconstructed sum that honest silos cannot produce, and noise that no honest plan has."""
 
 import json
 
@@ -23,11 +23,11 @@ def test_noise_exceeds_its_bound_as_rarely_as_stated(scale, parameter, level):
     beyond = np.arange(len(law)) - len(law) // 2 > most_noise(scale, parameter, level)
     assert law[beyond].sum() <= level
     looser = np.arange(len(law)) - len(law) // 2 > most_noise(scale, parameter, level) / 2
-    assert law[looser].sum() > level or scale < 0.1  # and the bound is within a factor of two of the truth
+    assert law[looser].sum() > level or scale < 0.1  # the bound is within a factor of two
 
 
 def test_an_honest_sum_is_refused_at_the_stated_level_at_most():
-    """The bounds of all counts and of their total, together, by exact laws."""
+    """Test the bounds of all counts and of their total together, by exact distributions."""
     m, n, scale, parameter = 40, 500, 1.5, 2.0
     cell, whole = noise_law(scale, parameter), noise_law(scale, parameter * m)
     room, total = most_noise(scale, parameter, LEVEL / (4 * m)), most_noise(scale, parameter * m, LEVEL / 4)
@@ -46,9 +46,9 @@ def test_a_wrong_message_of_a_secure_sum_shows(tmp_path, change):
     assert 0 < federated.aggregate(plan, answers).threshold <= 1
     content = json.loads(answers[1])["content"]
     moved = np.array(content["masked"], dtype=np.int64)
-    if change == "swap":  # the total is right, and one count is not
+    if change == "swap":  # the total is right, one count is not
         moved += np.where(np.arange(len(moved)), 60, -60 * (len(moved) - 1))
-    else:  # -25 leaves every count as it could be, and the total not
+    else:  # -25: every count is plausible, the total is not
         moved += change
     wrong = sign_message("answer", content | {"masked": (moved % 2**32).tolist()}, three.keys[1].signing)
     with refused(Refusal, "implausible"):

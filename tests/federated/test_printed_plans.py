@@ -1,4 +1,4 @@
-"""What a federation's calibration was made for: classes and public words, as the plan states them for every silo."""
+"""Classes and metadata of a federated calibration, as the plan states them for every silo."""
 
 import dataclasses
 import json
@@ -51,11 +51,11 @@ def test_a_calibration_knows_what_its_plan_says(three, method, epsilon):
 
 
 OF_0_1 = {"method": "fedcp-qq", "epsilon": None}
-"""What version 0.1 would plan alike; private-qq has a rise today, which has schema 2 by itself."""
+"""What version 0.1 would also plan; private-qq now has a rise, which requires schema 2."""
 
 
 def unsigned(silo):
-    """As in plans of version 0.1."""
+    """Remove the signature, as in plans of version 0.1."""
     return dataclasses.replace(silo, issued=None, signature=None)
 
 
@@ -74,7 +74,7 @@ def test_a_number_of_classes_is_kept_and_none_need_be_said(three, tmp_path):
 
 
 def test_words_have_schema_2_and_are_signed(three):
-    """Version 0.1, which would not look at them, says that it cannot read such a plan."""
+    """Version 0.1 does not read these fields, and reports that it cannot read such a plan."""
     three.silos = [unsigned(silo) for silo in three.silos]
     for options in ({"classes": NAMES}, {"about": ABOUT}):
         plan = three.plan(score="lac", **OF_0_1, **options)
@@ -119,7 +119,7 @@ def test_a_calibration_cannot_be_given_other_classes(three):
     ],
 )
 def test_a_silo_whose_scores_are_others_does_not_answer(three, scores, says):
-    """Nothing is charged, and the right scores are answered afterwards."""
+    """The ledger has no charge, and the silo answers with correct scores afterwards."""
     plan = three.plan(score="lac", classes=NAMES)
     three.scores[0] = scores
     with refused(InputError, "scores"):

@@ -1,4 +1,4 @@
-"""Theorems F3 and F4: private quantiles of quantiles, certificates against simulation that does its worst."""
+"""Theorems F3 and F4: private quantiles of quantiles, and their certificates against worst-case simulations."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -34,7 +34,7 @@ def test_degree_of_compensation(epsilon, ours, published):
 
 
 def fast_choices(mechanism, scores, edges, rng):
-    """Draws of permute-and-flip for many data sets at once: the largest of utility plus exponential noise."""
+    """Draw from permute-and-flip for many data sets at once: the largest utility plus exponential noise."""
     bins, m = np.searchsorted(edges, scores), len(edges) + 1
     counts = np.bincount((bins + m * np.arange(len(scores))[:, None]).ravel(), minlength=m * len(scores)).reshape(-1, m)
     u = np.array([mechanism.utilities(row) for row in counts]) / mechanism.scale
@@ -45,10 +45,10 @@ def fast_choices(mechanism, scores, edges, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.925), (5.0, 0.907)])
 def test_mean_coverage_on_even_scores(epsilon, most):
-    """What a plan expects, and what is drawn: the reply is a candidate above the score that the plan counts."""
+    """The mean coverage of draws agrees with the plan, which counts the score below the drawn candidate."""
     found = best_private_qq([200] * 5, LEVEL, epsilon, 100)
     assert found.expected <= most
-    assert all(mechanism.total_rise <= 10 for mechanism in found.mechanisms)  # nor is a longer desert crossed
+    assert all(mechanism.total_rise <= 10 for mechanism in found.mechanisms)  # no longer empty range is crossed
     rng, edges = np.random.default_rng(9), np.arange(1, 100) / 100
     answers = [fast_choices(m, rng.random((1000, 200)), edges, rng) for m in found.mechanisms]
     covered = np.minimum(np.sort(answers, axis=0)[found.k - 1], 1.0)
@@ -77,7 +77,7 @@ planned = lru_cache(best_private_qq)
     ],
 )
 def test_marginal_coverage_with_ties_absent_and_byzantine_silos(world, liars, absent):
-    """Liars answer the lowest candidate; two-sided z-test at level 1e-6 against the certificate."""
+    """Byzantine silos reply the lowest candidate; a two-sided z-test at level 1e-6 compares with the certificate."""
     draw, edges, cdf = WORLDS[world]
     rng = np.random.default_rng(5)
     sizes = (120, 80, 150, 60, 100)
@@ -101,7 +101,7 @@ def test_marginal_coverage_with_ties_absent_and_byzantine_silos(world, liars, ab
 
 
 def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
-    """The two silos with the largest answers stay away in every round: the k of all five still covers."""
+    """The two silos with the largest replies drop out in every round: the k of all five still covers."""
     rng = np.random.default_rng(6)
     found = best_private_qq([100] * 5, LEVEL, 2.0, 50, most_k=3)
     edges = np.linspace(0.02, 0.98, 49)
@@ -115,7 +115,7 @@ def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
 @pytest.mark.parametrize("ahead", [(0, 0, 0, 0), (0, 0.5, 1, 1.5), (0, 2, 2, 2), (0, 0, 1.3, 4)])
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 def test_reply_law_bounds_every_data_set(n, ahead, selector):
-    """Exact: for every histogram of scores and any heights the chosen candidate dominates the random rank."""
+    """For every histogram of scores and any prior weights, the chosen candidate dominates the random rank (exact)."""
     plain = slopes_for(Fraction(0), Fraction(n - 1), 3, 1, "replace_one", 2.0, selector)
     fine = Slopes(plain.rate, plain.offset, 192, 64, 64 * plain.scale, selector)
     mechanism = stepped(fine, ahead)

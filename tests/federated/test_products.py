@@ -1,4 +1,4 @@
-"""What is asked times how it is computed times what carries it times who signs: always the release of the messages."""
+"""Each combination of plan, method, courier and signature gives the release that the messages determine."""
 
 import itertools
 import json
@@ -37,11 +37,11 @@ PLANNED = {(asked, method) for asked in ("one", "levels", "sides") for method in
     ("groups", "private-qq"),
     ("classes", "private-qq"),
 }
-"""What is planned for sure; other combinations are carried as soon as they can be planned."""
+"""The combinations that must be possible to plan; others are also tested as soon as they can be planned."""
 
 
 def plan_of(made, asked, method="private-qq"):
-    """A signed plan, of one threshold or several."""
+    """Return a signed plan for one threshold or several."""
     options = {"candidates": Candidates.unit(21), "method": method.split()[0], **METHODS[method]}
     if asked == "one":
         return federated.plan(made.silos, 0.2, **options).sign(made.coordinator)
@@ -64,7 +64,7 @@ def setup_of(made, i):
 
 
 def functions_of(made, silent=()):
-    """Silos as functions, which fail a test if they refuse; between them and the coordinator there are JSON texts."""
+    """Return silos as functions that exchange JSON texts with the coordinator; a refusal fails the test."""
 
     def reply(i, request):
         if i in silent:
@@ -75,7 +75,7 @@ def functions_of(made, silent=()):
 
 
 class Silent:
-    """A log that fails a test which it is written to."""
+    """A log in which any message fails the test."""
 
     def exception(self, text, *values):
         raise AssertionError(text)
@@ -130,7 +130,7 @@ def over_flower(made, plan, keys, silent, folder):
 
 
 def over_flare(made, plan, keys, silent, folder):
-    """Over FLARE's controller; its release is read from the file that the job leaves."""
+    """Run over FLARE's controller and read the release from the job's file."""
     folder.mkdir(exist_ok=True)
     own = {}
     if keys is not None:
@@ -146,7 +146,7 @@ COURIERS = {"functions": over_functions, "flower": over_flower, "folder": over_a
 
 
 def messages_of(made, plan, silent):
-    """What the silos sent, once more: their ledgers keep it."""
+    """Return the messages of the silos again, from their ledgers."""
     functions, who = functions_of(made, silent), [i for i in range(len(made.keys)) if i not in silent]
     answers = [functions[10 + i]({"plan": plan})["answer"] for i in who]
     if federated.share_holders_text(federated.read_plan(plan)[0]) is None:
@@ -166,7 +166,7 @@ OTHERS = [case for case in itertools.product(ASKED, METHODS) if case not in EVER
 
 @pytest.mark.parametrize(("asked", "method"), [*EVERYDAY, *slow(OTHERS)])
 def test_every_courier_brings_the_release_of_the_messages(tmp_path, monkeypatch, asked, method):
-    """Signed and unsigned, and where a plan has dropouts without one silo; `aggregate` makes the same of the same."""
+    """Test with and without signature, and with a dropout where a plan allows one; `aggregate` gives the same."""
     stand_in(monkeypatch)
     made = Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(5)], budget=100.0)
     try:

@@ -1,4 +1,4 @@
-"""plan -> answer -> aggregate: what is accepted, what is refused by name, what a result claims."""
+"""plan -> answer -> aggregate: what is accepted, what is refused by name, and what a result states."""
 
 import dataclasses
 import itertools
@@ -69,7 +69,7 @@ SCORED = [pair for pair in itertools.product(SCORES, ["private-qq", "secure-sum"
 
 @pytest.mark.parametrize(("score", "method"), [*EVERYDAY, *slow(SCORED)])
 def test_every_score_with_its_candidates(tmp_path, score, method):
-    """Signed, read by silos and coordinator, answered and aggregated: recipes of all kinds are known to the reader."""
+    """Sign a plan, read it, answer and aggregate: the reader supports recipes of all kinds."""
     drawn = np.random.default_rng(0).random((3, 60 if method == "private-qq" else 300))
     three = Federation(tmp_path, list(np.ceil(20 * drawn) if score == "top_k" else drawn))
     epsilon = None if method == "fedcp-qq" else 8.0
@@ -279,7 +279,7 @@ def test_result_that_claims_more_is_refused(five):
     [(False, "permute_and_flip"), *slow([(False, "exponential"), (True, "permute_and_flip"), (True, "exponential")])],
 )
 def test_loss_of_every_message_by_enumeration(secret, selector):
-    """The law of a silo's message over all histograms that differ in one record, from the plan that it gets."""
+    """Compute the distribution of a silo's message, from its plan, over all histograms that differ in one record."""
     from tests.exact import added
 
     silos = [federated.SiloKeys.generate(f"s{i}").public(None if secret else 8) for i in range(6)]
@@ -293,14 +293,14 @@ def test_loss_of_every_message_by_enumeration(secret, selector):
         worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(8, 4), replaced)
     assert worst <= plan.loss(0) + 1e-9
     assert plan.loss(0) <= 1.5
-    # And the loss is not stated needlessly high: the slopes are alike, and so few records seldom change both.
+    # The stated loss is not much too high: the slopes are equal, and so few records seldom change both.
     assert worst > 0.35 * plan.loss(0)
     assert plan.privacy().rho == (zcdp_of_range(plan.privacy().epsilon) if selector == "exponential" else None)
 
 
 @pytest.mark.parametrize("method", ["fedcp-qq", "fedcp-avg"])
 def test_methods_that_are_not_private_say_so(method):
-    """Their message is a function of the scores: a changed record can be seen with certainty."""
+    """The message of these methods is a function of the scores, which reveals a changed record with certainty."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(8) for i in range(6)]
     plan = federated.plan(silos, 0.4, method=method, candidates=Candidates.unit(4))
     mechanism = plan.protocol.mechanism(plan, 0)
@@ -313,7 +313,7 @@ def test_methods_that_are_not_private_say_so(method):
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
 def test_loss_of_a_report_by_enumeration(epsilon):
-    """The noisy count behind `coverage_in_silo`, as it was drawn: every count against the next."""
+    """Compare the distributions of the noisy count behind `coverage_in_silo` for adjacent counts."""
     from confide.noisy_counts import noise_law
 
     law, n = np.log(noise_law(epsilon)), 6
@@ -372,7 +372,7 @@ def test_private_keys_stay_out_of_sight(five, tmp_path):
 
 @pytest.mark.slow
 def test_plans_state_how_candidates_rise():
-    """A plan with a rise has schema 2; what does not fit is refused, and so is half of it."""
+    """A plan with a rise has schema 2; an inconsistent or incomplete rise is refused."""
     coordinator = federated.SiloKeys.generate("coordinator")
     silos = [federated.SiloKeys.generate(f"s{i}").public(200) for i in range(5)]
     plan = federated.plan(silos, 0.1, 1.0, method="private-qq", score="lac")

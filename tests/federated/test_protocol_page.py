@@ -47,7 +47,7 @@ def test_limits_are_those_of_the_source():
 
 
 def assert_named(title, text):
-    """Every field of the message is in its section, and the five of the envelope in theirs."""
+    """Assert that each field of the message is in its section, and the five of the envelope in theirs."""
     message = json.loads(text)
     assert all(f"`{name}`" in section("Envelope") for name in message)
     left = {name for name in message["content"] if f"`{name}`" not in section(title)}

@@ -24,15 +24,15 @@ from confide.federated.reply_laws import RandomRankReply
 
 
 def qq_coverage_largest(k, m, n):
-    """M(n, k) in closed form, every silo sending its largest score: the product of i/(i + 1/n) over i = k..m.
+    """Return M(n, k) in closed form if every silo sends its largest score: the product of i/(i + 1/n) over i = k..m.
 
-    That is Gamma(k + 1/n) / Gamma(k) * Gamma(m + 1) / Gamma(m + 1 + 1/n).
+    It equals Gamma(k + 1/n) / Gamma(k) * Gamma(m + 1) / Gamma(m + 1 + 1/n).
     """
     return math.exp(-math.fsum(math.log1p(1 / (n * i)) for i in range(k, m + 1)))
 
 
 def enumerated(sizes, ranks, k):
-    """Every assignment of the ranks of N+1 exchangeable points to silos and the new point."""
+    """Enumerate all assignments of the ranks of N+1 exchangeable points to silos and the new point."""
     owners = [j for j, n in enumerate(sizes) for _ in range(n)] + [-1]
     covered = total = 0
     for order in set(itertools.permutations(owners)):
@@ -61,7 +61,7 @@ def test_largest_scores_have_a_closed_form(m, n):
 
 
 def hypergeometric_sum(l, k, m, n):
-    """The coverage as the publication writes it: a sum over how many scores of each silo lie below the reply."""
+    """Return the coverage by the published formula: a sum over the numbers of each silo's scores below the reply."""
     total = 0.0
     combos = [math.comb(n, i) for i in range(n + 1)]
     for j in range(k, m + 1):
@@ -135,7 +135,7 @@ def test_no_pair_reaches_a_level_too_high():
 
 @pytest.mark.slow
 def test_large_problems_are_solved():
-    """Their times are in `benchmarks/federated.py`."""
+    """`benchmarks/federated.py` measures their times."""
     choice = best_qq(1000, 1000, 0.9)
     assert 0.9 <= choice.coverage < 0.90001
     sizes = np.random.default_rng(0).integers(100, 2000, 1000).tolist()
@@ -176,7 +176,7 @@ def test_training_conditional_by_simulation():
 
 @pytest.mark.parametrize(("m", "n", "l", "k"), [(5, 200, 183, 2), (20, 50, 46, 11), (100, 20, 18, 61), (3, 7, 6, 3)])
 def test_coverage_by_simulation(m, n, l, k):
-    """A new uniform score against the k-th smallest of m replies drawn as order statistics: exact binomial tests."""
+    """Compare a new uniform score with the k-th smallest of m simulated replies, by exact binomial tests."""
     rng = np.random.default_rng(4)
     threshold = np.sort(rng.beta(l, n - l + 1, (m, 20000)), axis=0)[k - 1]
     hits = int((rng.random(20000) <= threshold).sum())

@@ -1,4 +1,4 @@
-"""Plans at the limits of size: whatever silos pay for can be released, signed and read."""
+"""Plans at the limits of size: every charged answer can be released, signed and read."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ FEW = Candidates.unit(21)
 
 
 def answers_to(text, keys, threshold):
-    """What silos reply that all draw one candidate, signed by them."""
+    """Return signed replies of silos that all draw one candidate."""
     read, _ = read_plan(text)
     values = next(iter(read.parts.values())).candidates.values
     one = {"candidate": threshold, "threshold": float(values[threshold])}
@@ -41,7 +41,7 @@ def by_class(silos, classes, n_typical=50):
 
 @pytest.mark.slow
 def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
-    """Of whole answers it would be longer than its reader takes; both know that from the plan."""
+    """With whole answers the release would exceed the limit; writer and reader compute this from the plan."""
     coordinator, keys, plan = by_class(12, 30)
     text = plan.sign(coordinator)
     answers = answers_to(text, keys, 19)
@@ -66,7 +66,7 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
 
 
 def test_digests_where_answers_have_room_are_refused():
-    """A coordinator cannot leave out what its thresholds follow from."""
+    """A coordinator cannot omit the answers that determine its thresholds."""
     coordinator, keys, plan = by_class(5, 3)
     text = plan.sign(coordinator)
     made = federated.aggregate(text, answers_to(text, keys, 19), keys=coordinator)
@@ -100,7 +100,7 @@ def test_the_bound_is_above_every_release_of_one_threshold(tmp_path, method):
 
 @pytest.mark.slow
 def test_what_no_ledger_keeps_is_refused_before_a_silo_pays():
-    """An answer for so many classes would be charged, and then could not be kept."""
+    """An answer for so many classes would be charged and could then not be stored."""
     coordinator, _, plan = by_class(2, 12_000)
     with refused(InputError, "plan"):
         plan.sign(coordinator)
@@ -114,7 +114,7 @@ def test_a_release_that_no_reader_takes_is_refused_with_the_plan(monkeypatch):
 
 
 def test_what_is_signed_is_read_back(monkeypatch, tmp_path):
-    """Whatever the plan let through: no file that its own reader refuses is handed over as signed."""
+    """A file that the reader refuses is never returned as signed, whatever the plan allowed."""
     three = Federation(tmp_path, [np.linspace(0, 1, 90)] * 3)
     text = three.plan(candidates=FEW)
     answers = three.answers(text)
@@ -126,7 +126,7 @@ def test_what_is_signed_is_read_back(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_the_release_that_0_2_wrote_and_could_not_read(tmp_path):
-    """260 silos and 1,000 classes: 17,986,047 characters of whole answers."""
+    """260 silos and 1,000 classes make 17,986,047 characters of whole answers."""
     coordinator, keys, plan = by_class(260, 1000)
     text = plan.sign(coordinator)
     made = federated.aggregate(text, answers_to(text, keys, 19), keys=coordinator)

@@ -1,4 +1,4 @@
-"""fedcp2-qq-sum: what the sum of one-hot replies says, whom it hides, what it costs, and what a liar can do."""
+"""fedcp2-qq-sum: what the sum of one-hot replies reveals, its privacy, its cost, and the effect of a Byzantine silo."""
 
 import dataclasses
 import hashlib
@@ -32,7 +32,7 @@ def five(tmp_path):
 
 
 def persons(m):
-    """Silos of one person each, without keys that sign."""
+    """Create silos of one person each, without signing keys."""
     keys = ([hashlib.sha256(f"{use} {i}".encode()).hexdigest() for use in "ab"] for i in range(m))
     return [federated.Silo(f"p{i}", *pair, 1) for i, pair in enumerate(keys)]
 
@@ -42,14 +42,14 @@ def reading(text):
 
 
 def says(value):
-    """That every silo draws the candidate of this index."""
+    """Replace the draw: every silo replies with the candidate of this index."""
     return lambda self, terms, own, counts: value if isinstance(value, int) else value[own]
 
 
 def test_from_plan_to_verified_calibration(five):
     text = five.plan(**SUM)
     plan, alone = reading(text), reading(five.plan(**SUM | {"method": "fedcp2-qq"}))
-    assert plan.protocol.targets == alone.protocol.targets  # the same ranks, the same k, the same promise
+    assert plan.protocol.targets == alone.protocol.targets  # the same ranks, the same k, the same guarantee
     assert plan.certify() == alone.certify()
     assert plan.promises()[5] == alone.promises()[5]
     assert list(plan.promises()) == [5]
@@ -61,7 +61,7 @@ def test_from_plan_to_verified_calibration(five):
     back = FederatedCalibration.from_json(released.to_json())
     assert back == released
     assert federated.verify(back, five.coordinator.public(), answers).holds
-    assert all(isinstance(output, str) for output in back.sent.values())  # digests: no one learns who replied what
+    assert all(isinstance(output, str) for output in back.sent.values())  # digests hide which silo replied what
     assert federated.replies(text, answers) == {}
     with refused(InputError, "plan"):
         federated.own_share(released, answers[0])
@@ -75,7 +75,7 @@ def test_what_opens_is_how_many_replied_what(five, monkeypatch):
     plan, answers = reading(text), five.answers(text)
     vectors = [federated.read_answer(plan, one).reply for one in answers]
     assert open_sum(vectors, 32).tolist() == [0, 0, 0, 2, 0, 0, 0, 1, 0, 1, 1]
-    assert open_sum(vectors[:4], 32).tolist() != [0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 1]  # one is missing: nothing opens
+    assert open_sum(vectors[:4], 32).tolist() != [0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 1]  # one is missing: no sum
     released = federated.aggregate(text, answers)
     assert released.threshold == FEW.values[[3, 3, 7, 9, 10][released.k - 1]]
 
@@ -92,7 +92,7 @@ def test_every_histogram_gives_the_kth_smallest_reply(five):
 
 
 def test_the_law_of_the_threshold_is_that_of_single_replies(five):
-    """Summed over all histograms of replies, with the exact law of the mechanism on one data set."""
+    """Sum over all histograms of replies, with the exact distribution of the mechanism on one data set."""
     few = Candidates.unit(4)
     made = federated.plan(five.silos, 0.3, 12.0, method="fedcp2-qq-sum", candidates=few)
     mechanism, k = made.protocol.mechanism(made, 0), made.certify()[0]
@@ -145,7 +145,7 @@ def test_silos_that_are_missing(five, monkeypatch):
 
 @pytest.mark.parametrize("lie", [[1, 1], [0, 0], [2, -1], [-5, 6], [900, -899]])
 def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
-    """Where another silo's reply covers what is below zero the lie passes: the docs say so."""
+    """A negative count that another silo's reply offsets is not detected, as the documentation states."""
     honest = FedCP2QQ.draw
 
     def draw(self, terms, own, counts):
@@ -155,7 +155,7 @@ def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
     monkeypatch.setattr(FedCP2QQ, "reply", says([0, 1, 3, 3, 3]))
     text = five.plan(**SUM)
     answers = five.answers(text)
-    if lie == [2, -1]:  # it takes the vote of silo 1, which replied what the lie is about
+    if lie == [2, -1]:  # cancels the reply of silo 1
         assert federated.aggregate(text, answers).threshold in FEW.values[[0, 3]]
         return
     with refused(Refusal, "implausible"):
@@ -198,11 +198,11 @@ def test_one_persons_reply_is_randomized_response():
     table /= table.sum(axis=1, keepdims=True)
     assert math.log(table.max() / table.min()) == pytest.approx(3.0, abs=1e-9)
     assert made.loss(0) >= math.log(table.max() / table.min())
-    for score in (0, 1, 2):  # a reply below the record's own candidate is as likely as the law says, at most
+    for score in (0, 1, 2):  # a reply below the record's own candidate has at most its stated probability
         reached = table[score, :score].sum() if score else 0.0
         assert reached <= law.bottom + 1e-12
     assert law.bottom == pytest.approx(1 - (table[0, 0] - table[0, 1]))
-    below = np.array([0.3, 0.6, 0.9, 1.0])  # and coverage by the exact law of all replies
+    below = np.array([0.3, 0.6, 0.9, 1.0])  # coverage by the exact distribution of all replies
     replies = np.cumsum(np.diff(below, prepend=0.0) @ table)
     k = made.certify()[0]
     at_most = stats.binom.sf(k - 1, 40, replies)
@@ -234,7 +234,7 @@ def test_a_claim_that_does_not_follow_is_malformed(five, field, value):
 
 
 def test_plan_states_the_loss_for_its_number_of_colluders():
-    """A plan that states the loss for fewer colluding silos than it admits."""
+    """A plan that states the loss for too few colluding silos is refused."""
     options = {"method": "fedcp2-qq-sum", "candidates": Candidates.unit(4), "dp_delta": 1e-3, "colluding": 1}
     content = federated.plan(persons(60), 0.3, 1.0, **options).fields()
     assert FederatedPlan.from_fields(content).protocol.hidden.opened_epsilon == 1.0
@@ -272,7 +272,7 @@ def test_a_policy_does_not_allow_it_by_default(five):
     good = {"plan": five.plan(**SUM), "scores": five.scores[0], "keys": five.keys[0], "ledger": five.ledgers[0]}
     for policy in (
         federated.Policy(signer, 99.0, 99.0),
-        federated.Policy(signer, 99.0, 99.0, methods=allowed),  # which pins no peers
+        federated.Policy(signer, 99.0, 99.0, methods=allowed),  # the policy pins no peers
         federated.Policy(signer, 99.0, 9.0, methods=allowed, peers=five.policy.peers),
     ):
         Refused(federated.answer, good, {"policy": policy}, "not-allowed", kind=Refusal).check()
@@ -320,7 +320,7 @@ def test_over_files(tmp_path, run, monkeypatch):
     assert "-> fedcp2-qq-sum" not in said
     run(*compared, "--out", "other.json", code=2)
     for name in files.names:
-        files.answer(name, code=3)  # no one is asked for a published method unless the silo allows it
+        files.answer(name, code=3)  # a silo must allow a published method
         files.answer(name, "--allow", "fedcp2-qq-sum")
     assert "3 of 3 silos answered" in files.aggregate("--keys", "coordinator.key")
     run("show", "released.json")

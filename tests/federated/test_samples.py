@@ -1,4 +1,4 @@
-"""Plans, answers and calibrations of every method, signed and written by version 0.1, mean today what they meant."""
+"""Signed plans, answers and calibrations of every method from version 0.1 keep their meaning."""
 
 import dataclasses
 import json
@@ -67,7 +67,7 @@ def test_answers_are_read_signed_again_and_aggregated_to_the_same_calibration(ca
     assert before.to_json() == text
     assert Release.from_json(text) == before
     again = federated.aggregate(plan, answers, drop_refused=spoiled)
-    if spoiled:  # 0.1 took a copy for a contradiction, and gave a message that no silo had signed a text for a name
+    if spoiled:  # 0.1 reported a copy as a contradiction, under the name in an unsigned message
         assert dict(before.refused) == {"message 1": "altered", "south": "duplicate"}
         assert again.refused == ((1, "altered"),)
         assert set(again.answered) == {*before.answered, "south"}
@@ -78,7 +78,10 @@ def test_answers_are_read_signed_again_and_aggregated_to_the_same_calibration(ca
 
 
 def test_a_calibration_made_when_a_level_met_exactly_did_not_count_as_met_is_read():
-    """27 of 29 replies of one record meet .9 exactly: a quadrature finds a little less, and 0.1 took the 28th."""
+    """27 of 29 replies of one record reach 0.9 exactly.
+
+    A quadrature finds slightly less, so that version 0.1 took the 28th reply.
+    """
     coordinator, silos = keys("coordinator"), [federated.SiloKeys.generate(f"silo {i}").public(1) for i in range(29)]
     made = federated.plan(silos, 0.1, method="fedcp-qq", candidates=Candidates.unit(11), dropouts=9)
     assert made.certify()[0] == 27
@@ -99,7 +102,7 @@ def test_a_calibration_made_when_a_level_met_exactly_did_not_count_as_met_is_rea
         assert federated.FederatedCalibration.from_json(before.to_json()) == before
         assert federated.verify(before, coordinator.public()).holds
     assert released(9, count=9).coverage == 0.9
-    assert released(10, count=9, threshold="+inf", coverage=1.0).coverage == 1  # 0.1 found no k among 9
-    for k, count in [(26, 29), (29, 29), (28, 28), (10, 9), (11, 9)]:  # the 27th of 28 meets more than .9
+    assert released(10, count=9, threshold="+inf", coverage=1.0).coverage == 1  # version 0.1 found no k among 9
+    for k, count in [(26, 29), (29, 29), (28, 28), (10, 9), (11, 9)]:  # the 27th of 28 exceeds 0.9
         with pytest.raises(FormatError):
             released(k, count)

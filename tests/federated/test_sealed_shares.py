@@ -1,4 +1,4 @@
-"""Boxes for shares: one reader, one writer, one answer of one session."""
+"""Encrypted shares: one reader, one writer, one answer of one session."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_every_share_holder_reads_only_its_share(sealed):
 
 
 def test_a_box_opens_nowhere_else(sealed):
-    """Neither in another session or plan, nor as another silo's, nor as another answer of the same silo."""
+    """Shares do not decrypt in another session or plan, as another silo's, or as another answer of the silo."""
     ephemeral, texts = sealed
     again, others = encrypt_shares(SHARES, [ONE[1], OTHER[1]], DEALER[1], DEALER[0], b"session|digest")
     assert again != ephemeral
@@ -51,12 +51,12 @@ def test_a_box_opens_nowhere_else(sealed):
 
 
 def test_only_the_dealer_can_have_written_it(sealed):
-    """A forger with fresh keys of its own lacks the dealer's; the dealer's pinned key lacks the fresh one."""
+    """An attacker with fresh keys lacks the dealer's key, and the dealer's pinned key lacks the fresh key."""
     ephemeral, texts = sealed
     forged, boxes = encrypt_shares(SHARES[:1], [ONE[1]], DEALER[1], STRANGER[0], b"session|digest")
     with pytest.raises(ValueError):
         read(boxes[0], forged)
-    leaked = (DEALER[0], ONE[1])  # exchanges with the public fresh key, and with the opener's public key
+    leaked = (DEALER[0], ONE[1])  # exchanges with the public fresh key and the reader's public key
     for dealer in (DEALER[1], ONE[1]):
         with pytest.raises(ValueError):
             read(texts[0], ephemeral, opener=leaked, dealer=dealer)
