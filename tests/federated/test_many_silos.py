@@ -124,7 +124,7 @@ def test_the_match_is_exact_for_equal_silos_and_the_law_is_used_for_few():
         outcomes = np.stack(np.meshgrid(*[[0, 1]] * 6, indexing="ij"), -1).reshape(-1, 6)
         ways = np.prod(np.where(outcomes[:, :, None] == 1, each, 1 - each), axis=1)
         np.testing.assert_allclose(tails(unlike, few)(k), ways[outcomes.sum(axis=1) >= k].sum(axis=0), atol=1e-12)
-    worst = tails(unlike, few, 3)(2)  # the three largest at each node: .9 .5 .5 and .8 .5 .5
+    worst = tails(unlike, few, 3)(2)  # the three largest at each node: 0.9 0.5 0.5 and 0.8 0.5 0.5
     np.testing.assert_allclose(worst, [0.9 * 0.75 + 0.1 * 0.25, 0.8 * 0.75 + 0.2 * 0.25], atol=1e-12)
 
 

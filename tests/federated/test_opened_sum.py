@@ -105,7 +105,7 @@ def test_it_costs_nothing_to_help_when_everything_is_spent(tmp_path):
 
 
 def test_the_certificate_is_that_of_the_list(seven):
-    """n, target rank and noise follow from the survivor set, with at least the planned privacy."""
+    """n, target rank and noise follow from the survivor set; coverage is at least the requested level."""
     read, _ = FederatedPlan.read(seven.opened_plan(epsilon=0.5))
     for who in ([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], list(range(7))):
         n = sum(len(seven.scores[i]) for i in who)

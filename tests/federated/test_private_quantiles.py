@@ -45,10 +45,10 @@ def fast_choices(mechanism, scores, edges, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.925), (5.0, 0.907)])
 def test_mean_coverage_on_even_scores(epsilon, most):
-    """The mean coverage of draws agrees with the plan, which counts the score below the drawn candidate."""
+    """Mean coverage of draws agrees with the plan; a reply is a candidate above the score that the plan counts."""
     found = best_private_qq([200] * 5, LEVEL, epsilon, 100)
     assert found.expected <= most
-    assert all(mechanism.total_rise <= 10 for mechanism in found.mechanisms)  # no longer empty range is crossed
+    assert all(mechanism.total_rise <= 10 for mechanism in found.mechanisms)  # no wider empty range is crossed
     rng, edges = np.random.default_rng(9), np.arange(1, 100) / 100
     answers = [fast_choices(m, rng.random((1000, 200)), edges, rng) for m in found.mechanisms]
     covered = np.minimum(np.sort(answers, axis=0)[found.k - 1], 1.0)

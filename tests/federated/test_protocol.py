@@ -1,4 +1,4 @@
-"""plan -> answer -> aggregate: what is accepted, what is refused by name, and what a result states."""
+"""plan -> answer -> aggregate: accepted messages, refusals by name, and the statements of a result."""
 
 import dataclasses
 import itertools

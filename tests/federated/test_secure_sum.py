@@ -67,16 +67,19 @@ def test_noise_law_of_honest_shares_is_discrete_laplace():
 
 
 def share_law(scale, honest, half=60):
-    """One silo's share from scipy's negative binomial, on -half..half: apart from the library's formula."""
+    """Return the distribution of one silo's share on -half..half.
+
+    It uses scipy's negative binomial instead of the library's formula.
+    """
     one = stats.nbinom.pmf(np.arange(half + 1), 1 / honest, -np.expm1(-1 / scale))
     return np.convolve(one, one[::-1])
 
 
 @pytest.mark.parametrize(("silos", "planned"), [(2, 0), (3, 1), (4, 1), (5, 2)])
 def test_loss_of_the_opened_sum_with_colluding_silos(silos, planned):
-    """Exact: c silos subtract their counts and shares; what is left hides one record of the others to epsilon.
+    """c colluding silos subtract their counts and shares; the rest hides one record of the others to epsilon (exact).
 
-    For c up to the planned number and no more. The histograms are those of the silos that do not collude.
+    This holds for c up to the planned number and no more. The histograms are those of the silos that do not collude.
     """
     epsilon, honest = 0.8, silos - planned
     scale, reach = scale_for(2, epsilon), 12
@@ -93,7 +96,7 @@ def test_loss_of_the_opened_sum_with_colluding_silos(silos, planned):
                     max(abs(log[2 * reach + o - a] - log[2 * reach + o - b]) for o in seen)
                     for a, b in zip(h, g, strict=True)
                 ]
-                worst = max(worst, sum(gains))  # counts carry independent noise: losses of coordinates add
+                worst = max(worst, sum(gains))  # counts have independent noise: the losses of coordinates add up
         if colluding < planned:
             assert worst <= epsilon + 1e-9
         elif colluding == planned:
@@ -103,7 +106,7 @@ def test_loss_of_the_opened_sum_with_colluding_silos(silos, planned):
 
 
 def test_a_coalition_learns_the_sum_of_the_others_and_nothing_else():
-    """Coordinator and silos 2, 3 strip every mask they know from the messages of 0 and 1: only their sum opens."""
+    """Coordinator and silos 2 and 3 remove their masks from the messages of 0 and 1, and see only the sum of both."""
     keys = [SiloKeys.generate(f"silo {i}") for i in range(4)]
     roster = [k.public().agreement for k in keys]
     rng = np.random.default_rng(0)
@@ -125,7 +128,7 @@ def test_a_coalition_learns_the_sum_of_the_others_and_nothing_else():
 
 
 def test_more_shares_only_hide_more():
-    """The law with extra shares is that of discrete Laplace noise convolved with something independent."""
+    """The noise with extra shares is discrete Laplace noise plus independent noise."""
     base, more = noise_law(2.0, 1.0), noise_law(2.0, 1.6)
     ratio = np.abs(np.diff(np.log(more[len(more) // 2 - 40 : len(more) // 2 + 41]))).max()
     assert ratio <= np.abs(np.diff(np.log(base[len(base) // 2 - 40 : len(base) // 2 + 41]))).max() + 1e-9
@@ -153,7 +156,7 @@ def test_walk_maximum_agrees_with_the_one_for_discrete_laplace_steps():
 
 
 def test_certificate_against_every_data_set():
-    """Exact coverage of every multiset of 6 points in 3 bins, over every noise vector, is at least the certificate."""
+    """Coverage of every multiset of 6 points in 3 bins, over all noise vectors, is at least the certificate (exact)."""
     n, m, target, scale = 5, 3, 4, 0.5
     law = noise_law(scale, 1.5)
     half = len(law) // 2
@@ -163,7 +166,7 @@ def test_certificate_against_every_data_set():
     chosen = {}
     for h in histograms(n, m):
         p = np.zeros(m)
-        for noise in itertools.product(range(-6, 7), repeat=m - 1):  # the first bin's noise plays no part
+        for noise in itertools.product(range(-6, 7), repeat=m - 1):  # the first bin's noise has no effect
             j = choose_summed(np.array(h) + np.array([0, *noise]), n, target)
             p[j] += np.prod([law[6 + x] for x in noise])
         chosen[h] = p
@@ -176,11 +179,11 @@ def test_certificate_against_every_data_set():
 
 
 def choice_laws(n, m, target, law, reach):
-    """The law of the threshold's index for every histogram, over every noise vector."""
+    """Return the distribution of the threshold's index for every histogram, over every noise vector."""
     chosen = {}
     for h in histograms(n, m):
         p = np.zeros(m)
-        for noise in itertools.product(range(-reach, reach + 1), repeat=m - 1):  # the first bin's noise plays no part
+        for noise in itertools.product(range(-reach, reach + 1), repeat=m - 1):  # the first bin's noise has no effect
             j = choose_summed(np.array(h) + np.array([0, *noise]), n, target)
             p[j] += np.prod([law[reach + x] for x in noise])
         chosen[h] = p
@@ -188,7 +191,7 @@ def choice_laws(n, m, target, law, reach):
 
 
 def interleavings(sizes):
-    """Every order in which the records of silos with these sizes can lie, as sequences of silos."""
+    """Yield every order of the records of silos with these sizes, as sequences of silos."""
     if not any(sizes):
         yield ()
     for j, size in enumerate(sizes):
@@ -201,10 +204,10 @@ def interleavings(sizes):
     "sizes", [(1,), (3,), (1, 1), (1, 2), (2, 2), (1, 3), (3, 3), (1, 1, 1), (1, 1, 2), (1, 2, 2), (1, 1, 1, 1)]
 )
 def test_every_small_federation_of_unlike_silos_is_covered(sizes):
-    """Theorem F7 exactly: n_j + 1 records of each silo in any order, each of a silo's may be the one left out.
+    """Theorem F7 exactly: n_j + 1 records of each silo in any order, of which any may be the new one.
 
-    The new record is the one of silo j with probability n_j/n; coverage of every S_(r) is (r-1)/n or more. Ties, and
-    random orders, are mixtures of these.
+    The new record comes from silo j with probability n_j/n; coverage of every S_(r) is (r-1)/n or more. Ties and random
+    orders are mixtures of these cases.
     """
     n, worst = sum(sizes), [Fraction(1)] * (sum(sizes) + 1)
     for order in interleavings(tuple(size + 1 for size in sizes)):
@@ -216,15 +219,15 @@ def test_every_small_federation_of_unlike_silos_is_covered(sizes):
                 covered[r] += sum(size for size, at in zip(sizes, new, strict=True) if at <= ranked[r - 1])
         worst = [min(w, Fraction(c, n * ways)) for w, c in zip(worst, covered, strict=True)]
     assert all(worst[r] >= Fraction(r - 1, n) for r in range(1, n + 1))
-    assert all(worst[r] < Fraction(r, n) for r in range(1, n + 1))  # a rank more cannot be promised
+    assert all(worst[r] < Fraction(r, n) for r in range(1, n + 1))  # a larger guarantee is impossible
 
 
 @pytest.mark.parametrize(("weights", "target"), [(None, 4), ("sizes", 6), *slow([(None, 5), (None, 6), ("sizes", 4)])])
 def test_mixture_of_unlike_silos_by_enumeration(weights, target):
-    """Exact: the records of every silo and one new record each, in all ways, whatever the silos have in common.
+    """Enumerate the records and one new record of every silo, for any similarity between silos.
 
-    The new record is that of silo j with probability n_j/n, or in plans of version 0.1 (n_j+1)/(n+m); within a silo
-    each of the n_j+1 may be the new one.
+    The new record comes from silo j with probability n_j/n, or in plans of version 0.1 (n_j+1)/(n+m). Within a silo
+    each of the n_j+1 records may be the new one.
     """
     sizes, m, scale, reach = (2, 1, 3), 3, 0.4, 6
     n = sum(sizes)
@@ -246,14 +249,14 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target):
                 covered += ways * sum(w * p[b:].sum() for w, b in zip(odds, new, strict=True))
         worst = min(worst, covered)
     assert promised <= worst + 1e-9
-    assert worst <= promised + len(sizes) / (n + len(sizes))  # within one rank per silo of the truth
+    assert worst <= promised + len(sizes) / (n + len(sizes))  # within one rank per silo of the true coverage
 
 
 @pytest.mark.parametrize("population", ["common", "mixture", "mixture of 0.1"])
 def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
-    """Theorems F6 and F7 compared with F1 and F2: E[(T - N)+]/(n + 1), also of other n and T, for 60 federations.
+    """Compare Theorems F6 and F7 with F1 and F2: E[(T - N)+]/(n + 1), for several n and T, in 60 federations.
 
-    The law of the one silo is written without its deficit, and its coverage is an integral.
+    The distribution for a single silo is written without its deficit, and its coverage is an integral.
     """
     rng, level, compared = np.random.default_rng(0), Fraction(9, 10), 0
     while compared < 60:
@@ -285,7 +288,7 @@ def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
 
 
 def test_the_failure_of_a_sum_of_millions_of_records_keeps_its_digits():
-    """At n = 2**26 the tail of the binomial by cephes (`scipy.special.bdtrc`) is 2 % too small."""
+    """At n = 2**26 the binomial tail of cephes (`scipy.special.bdtrc`) is 2 % too small."""
     n, target = 2**26, 60398081
     failure = conditional_coverage_failure([SummedReply(n, target, np.ones(1))], 1, 0.9)
     assert failure == pytest.approx(0.4833227064881928, rel=1e-11)  # summed term by term, to 40 digits
@@ -314,7 +317,7 @@ def test_training_conditional_failure_by_enumeration():
 
 @pytest.mark.slow
 def test_installed_noise_covers_unlike_silos_and_not_too_much():
-    """Silos that share no scores at all, shares and masks of the installed samplers; exact binomial tests."""
+    """Silos whose scores do not overlap, with shares and masks of the installed samplers; exact binomial tests."""
     rng = np.random.default_rng(3)
     sizes, bins, scale = np.array([80, 120, 200]), 60, 0.5
     n, silos = int(sizes.sum()), len(sizes)
@@ -335,7 +338,7 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
         j = rng.choice(silos, p=sizes / n)
         hits += j + rng.random() <= threshold
     assert stats.binomtest(hits, rounds, 0.9, "less").pvalue > 1e-6
-    # B_(J-1) < T + (a maximum of the same law), one bin more is included, of at most 1/40 of the records.
+    # B_(J-1) < T + (a maximum with the same distribution); one more bin is included, with at most 1/40 of the records.
     at_most = (target + float(np.arange(len(deficit)) @ deficit) + 1) / n + 0.025
     assert at_most < 0.97
     assert stats.binomtest(hits, rounds, at_most, "greater").pvalue > 1e-6
@@ -362,7 +365,7 @@ def test_masks_cancel_and_hide(bits):
         mask(v, k.agreement, k.public().agreement, roster, b"one", bits) for v, k in zip(vectors, keys, strict=True)
     ]
     np.testing.assert_array_equal(open_sum(masked, bits), np.sum(vectors, axis=0))
-    # Without one vector, or in another session, nothing of the sum is left.
+    # Without one vector, or in another session, the sum is not revealed.
     assert not np.array_equal(open_sum(masked[:3], bits), np.sum(vectors[:3], axis=0))
     other = mask(vectors[0], keys[0].agreement, roster[0], roster, b"two", bits)
     assert not np.array_equal(other, masked[0])
@@ -393,7 +396,7 @@ def test_certificate_of_a_mixture_costs_a_rank():
 
 
 def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
-    """There the new record came from silo j with probability (n_j + 1)/(n + m), at a price of m records."""
+    """In version 0.1 the new record came from silo j with probability (n_j + 1)/(n + m), which cost m records."""
     from confide import federated
     from confide.candidates import Candidates
     from confide.federated.envelope import sign_message, verify_message

@@ -1,4 +1,4 @@
-"""A ledger that has forgotten, or another one: keys from a file know how far the one reached that they served with."""
+"""Older copies of a ledger, and other ledgers: a checkpoint next to a key file records the ledger's latest state."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from tests.refused import refused
 
 
 def from_files(federation, folder):
-    """The same federation, whose silos read their keys from files."""
+    """Save and load the keys of all silos, so that a checkpoint is stored next to each key file."""
     for i, keys in enumerate(federation.keys):
         keys.save(folder / f"{i}.key")
         federation.keys[i] = SiloKeys.load(folder / f"{i}.key")
@@ -41,7 +41,7 @@ def five(tmp_path):
 
 @pytest.fixture
 def asked(five):
-    """A plan whose sum is opened, and what the coordinator asks of openers: about all answers, and all but one."""
+    """Return a plan with share holders, and the coordinator's requests about all answers and about all but one."""
     plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
     answers = five.answers(plan)
     return plan, *(federated.openings(plan, some, five.coordinator) for some in (answers, answers[:4]))
@@ -53,7 +53,7 @@ def part(five, plan, texts):
 
 @pytest.mark.parametrize("method", ["private-qq", *slow(["secure-sum"])])
 def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
-    """Neither what it has forgotten, which would be a second message under the same masks, nor anything else."""
+    """A restored ledger refuses new plans, and lost ones, where a second message would use the same masks."""
     before = three.plan(method=method)
     kept = three.answer(0, before)
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
@@ -69,9 +69,9 @@ def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
     for forgot_or_new in (plan, three.plan(method=method)):
         with refused(LedgerError, "ledger"):
             three.answer(0, forgot_or_new)
-    assert three.ledgers[0].spent == 2.0  # as the copy has it: nothing new was charged
+    assert three.ledgers[0].spent == 2.0  # as the copy states it: no new charge
     three.scores[0] = scores
-    assert three.answer(0, before) == kept  # what has left may leave again
+    assert three.answer(0, before) == kept  # a stored answer may be returned again
     (tmp_path / "0.db").write_bytes(newest)
     three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")
     assert three.answer(0, plan) == first
@@ -79,7 +79,7 @@ def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
 
 
 def test_a_copy_that_went_on_answers_nothing(three, tmp_path):
-    """It has more records than the keys remember, and others."""
+    """The copy has more records than the checkpoint lists, and different ones."""
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
     plan = three.plan()
     three.answer(0, plan)
@@ -101,7 +101,7 @@ def test_another_ledger_answers_nothing(three, tmp_path):
 
 
 def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch):
-    """Both have found that the keys remember nothing, and charged; one goes on."""
+    """Two ledgers find no checkpoint and charge; one of them continues."""
     plan, charge, first = three.plan(method="secure-sum"), Ledger.charge_all, []
     other = federated.SiloLedger(tmp_path / "another.db")
 
@@ -122,7 +122,7 @@ def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch
 
 
 def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three, tmp_path):
-    """No file next to the keys can show it; someone with a later record elsewhere can, and by the same kind of file."""
+    """No file next to the keys can detect this; a later checkpoint on another machine can."""
     three.answer(0, three.plan())
     backup, there = tmp_path / "backup", tmp_path / "elsewhere.json"
     backup.mkdir()
@@ -139,12 +139,12 @@ def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three,
     three.keys[0], three.ledgers[0] = SiloKeys.load(tmp_path / "0.key"), federated.SiloLedger(tmp_path / "0.db")
     with refused(MissingRecordsError, "ledger"):
         check_head(Ledger(tmp_path / "0.db"), there)
-    three.answer(0, plan)  # a second message, which is why another machine should remember
+    three.answer(0, plan)  # a second message, which is why another machine should store a checkpoint
     assert three.ledgers[0].spent == 4.0
 
 
 def test_a_ledger_that_moved_is_the_same(three, tmp_path):
-    """Also if the keys met it when it was closed already."""
+    """Keys accept a ledger that moved, also if it was already closed when they first recorded it."""
     three.answer(0, three.plan())
     move(tmp_path / "0.db", tmp_path / "moved.db")
     three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")
@@ -157,7 +157,7 @@ def test_a_ledger_that_moved_is_the_same(three, tmp_path):
 
 @pytest.mark.parametrize("served_with", ["restored", "another"])
 def test_the_sessions_of_0_2_still_count(three, tmp_path, served_with):
-    """What 0.2 served, and the ledger has forgotten, is refused; a new session is served."""
+    """A session that version 0.2 served and the ledger does not contain is refused; a new session is served."""
     plan, sessions = three.plan(), tmp_path / f"0.key{SESSIONS}"
     read, _ = federated.FederatedPlan.read(plan)
     sessions.write_text(f"{'ab' * 16} {'cd' * 32}\n{read.session} {read.digest}\n")  # and no checkpoint
@@ -184,7 +184,7 @@ def test_the_sessions_of_0_2_count_for_share_holders(five, asked, tmp_path):
     (tmp_path / f"0.key{SESSIONS}").write_text(f"{opening_token(listed)} {digest}\n")
     (tmp_path / f"0.key{CHECKPOINT}").unlink()
     five.ledgers[0] = federated.SiloLedger(tmp_path / "anew.db")
-    five.ledgers[0].ledger.charge(  # it has the answer, and not the list
+    five.ledgers[0].ledger.charge(  # it has the answer, but not the survivor set
         "calibration records", Cost(5.0, "replace_one", "m"), listed.digest, token=listed.session
     )
     five.ledgers[0].ledger.attach(listed.session, kept_by(tmp_path / "0.db", listed.session))
@@ -217,7 +217,7 @@ def test_the_checkpoint_is_no_secret(three, tmp_path):
 
 
 def read_only(monkeypatch, when=lambda call: True):
-    """Nothing can be written next to the keys, at the calls that `when` says."""
+    """Make writing next to the keys fail, at the calls that `when` selects."""
     real, calls = os.open, []
 
     def refuse(path, flags, *rest, **named):
@@ -239,7 +239,7 @@ def test_keys_in_an_unwritable_folder_sign_and_charge_nothing(three, monkeypatch
     monkeypatch.undo()
     first = three.answer(0, plan)
     read_only(monkeypatch)
-    assert three.answer(0, plan) == first  # what has left may leave again
+    assert three.answer(0, plan) == first  # a stored answer may be returned again
 
 
 def test_a_checkpoint_that_cannot_be_kept_after_the_charge_leaves_no_answer(three, monkeypatch):
@@ -261,7 +261,7 @@ def test_a_share_holder_with_keys_in_an_unwritable_folder_opens_nothing(five, as
 
 
 def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypatch):
-    """The ledger knows the list; the keys had not remembered it yet."""
+    """The ledger contains the survivor set, and the checkpoint does not contain it yet."""
     plan, whole, _ = asked
     update, calls = sys.modules["confide.federated.open_part"].update_checkpoint, []
 
@@ -278,7 +278,7 @@ def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypa
 
 
 def test_a_checkpoint_is_on_disk_with_its_file(three, tmp_path, monkeypatch):
-    """What is written is synced, takes its place, and then the folder is synced: in this order."""
+    """The new file is synced, then replaces the old one, and then the folder is synced, in this order."""
     synced, real = [], os.fsync
 
     def fsync(handle):
@@ -291,7 +291,7 @@ def test_a_checkpoint_is_on_disk_with_its_file(three, tmp_path, monkeypatch):
 
 
 def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch):
-    """A draw that is interrupted has left a checkpoint that holds its charge."""
+    """An interrupted draw leaves a checkpoint that contains its charge."""
     plan = three.plan()
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
     monkeypatch.setattr(sys.modules["confide.federated.answer"], "write_time", lambda *_: 1 / 0)
@@ -316,7 +316,7 @@ def test_a_share_holder_with_a_restored_ledger_opens_no_second_list(five, asked,
 
 @pytest.mark.parametrize("lists", ["two lists", *slow(["one list"])])
 def test_two_processes_open_at_once(five, tmp_path, lists):
-    """Both have found that no list was opened: one of two lists is opened, and of one list both have the part."""
+    """Two processes find no survivor set: of two different sets one is used; of one set both return the part."""
     plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
     answers = five.answers(plan)
     counted = (answers, answers[:4]) if lists == "two lists" else (answers, answers)
@@ -346,4 +346,4 @@ def test_two_processes_open_at_once(five, tmp_path, lists):
         assert sorted(found, key=len) == ["session-used", entry.release]
     else:
         assert found == [entry.release, entry.release]
-    check_head(Ledger(five.ledgers[0].path), tmp_path / f"0.key{CHECKPOINT}")  # which is none of another ledger
+    check_head(Ledger(five.ledgers[0].path), tmp_path / f"0.key{CHECKPOINT}")  # one ledger's checkpoint fits no other

@@ -1,4 +1,4 @@
-"""Several levels, groups and classes by the command line: one plan file, one answer file a silo, one calibration."""
+"""Several levels, groups and classes by the command line: one plan file, one answer file per silo, one calibration."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ KEYS = {name: federated.SiloKeys.generate(name) for name in (*NAMES, "coordinato
 
 @pytest.fixture
 def files(tmp_path, monkeypatch, run):
-    """Tables of scores, of groups and of probabilities with labels; public files with a size and without."""
+    """Tables of scores, of groups and of probabilities with labels; public files with and without a size."""
     monkeypatch.chdir(tmp_path)
     asked = ("--epsilon", 8, "--candidates", "unit:21", "--force")
     made = Files(run, dict.fromkeys(NAMES, 300), asked=asked, columns=(), budget=8, keys=KEYS)
@@ -83,7 +83,7 @@ def test_a_threshold_for_each_group(files, run):
     assert "coverage" in run(*measured, "--of", "a", "--by", "ward")
     with Path("north.csv").open(newline="") as file:
         wards = [row["ward"] for row in csv.DictReader(file)]
-    assert federated.SiloReport.load("report.json").estimate.n == wards.count("a")  # of this group alone
+    assert federated.SiloReport.load("report.json").estimate.n == wards.count("a")  # of this group only
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A threshold for each group or class from one message of each silo, which keeps secret how many it has of each."""
+"""A threshold for each group or class from one message of each silo, which keeps the group sizes secret."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ def federation(tmp_path_factory):
 
 @pytest.fixture
 def three(federation, tmp_path):
-    """The same silos with new ledgers: plans are made once."""
+    """Return the same silos with new ledgers, because plans are made once."""
     federation.ledgers = [federated.SiloLedger(tmp_path / f"{i}.db") for i in range(3)]
     return federation
 
@@ -75,7 +75,7 @@ def test_whole_way_and_back_from_a_file(three, tmp_path):
 
 @pytest.mark.slow
 def test_an_empty_group_gets_infinity(three):
-    """By the exact law of a reply without records: finite at most once in a million."""
+    """A reply without records is finite with probability at most 1e-6, by its exact distribution."""
     several = made(three)
     plan = several.first
     k, _ = plan.certify()
@@ -100,7 +100,7 @@ def test_silos_may_count_elsewhere(three):
     grid = made(three).first.candidates
     counted = {name: ScoreHistogram.from_scores(RECORDS[0][GROUPS[0] == name], grid) for name in NAMES}
     first = federated.answer(text, counted, three.keys[0], three.policy, three.ledgers[0])
-    assert three.answer(0, text, groups=GROUPS[0]) == first  # and the ledger knows the data again, without a warning
+    assert three.answer(0, text, groups=GROUPS[0]) == first  # the ledger recognises the data: no warning
     fewer = {name: counted[name] for name in NAMES[:2]}
     with refused(InputError, "scores"):
         federated.answer(text, fewer, three.keys[1], three.policy, three.ledgers[1])
@@ -147,7 +147,7 @@ def test_under_replace_one_each_group_costs_half(three):
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
-    """Every pair of histograms, every record added, replaced in its group, or moved to the other one."""
+    """Test every pair of histograms, with every record added, replaced in its group, or moved to the other one."""
     silos = [federated.SiloKeys.generate(f"s{i}").public() for i in range(4)]
     several = federated.plan_groups(
         silos, ["a", "b"], 0.5, 3.0, neighbors=neighbors, candidates=Candidates.unit(3), n_typical=6
@@ -158,7 +158,7 @@ def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
     one = max(np.abs(logs[h] - logs[g]).max() for h in small for g in added(h))
     pairs = list(itertools.product(small[:: 1 if len(small) < 40 else 2], repeat=2))
     moved = 0.0
-    for kept, left in pairs:  # a record leaves group b, as it stands in `added(left)`, and enters group a
+    for kept, left in pairs:  # a record leaves group b (a histogram of `added(left)`) and enters group a
         into = max(float((logs[g] - logs[kept]).max()) for g in added(kept))
         out = max(float((logs[left] - logs[g]).max()) for g in added(left))
         moved = max(moved, into + out)
@@ -166,7 +166,7 @@ def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
     if neighbors == "add_remove":
         assert one <= several.loss(0) + 1e-9
         assert several.privacy().replace_one >= moved - 1e-9
-    assert one < moved <= several.privacy().replace_one + 1e-9  # a move costs more than one record less
+    assert one < moved <= several.privacy().replace_one + 1e-9  # a move costs more than adding or removing one record
     if neighbors == "replace_one":
         assert moved <= several.loss(0) + 1e-9
         assert several.loss(0) <= 3.0
@@ -174,7 +174,7 @@ def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
 
 @pytest.mark.slow
 def test_every_group_is_covered_whatever_silos_have_of_it():
-    """The exact law of a group's threshold for all numbers of its records in three silos, none among them."""
+    """Compute the exact distribution of a group's threshold for all its sizes in three silos, including 0."""
     bins = 4
     silos = [federated.SiloKeys.generate(f"s{i}").public() for i in range(3)]
     several = federated.plan_groups(silos, ["a", "b"], 0.4, 5.0, candidates=Candidates.unit(bins), n_typical=8)
@@ -193,7 +193,7 @@ def test_every_group_is_covered_whatever_silos_have_of_it():
 
 
 def test_the_reply_without_records_is_part_of_the_certificate(three):
-    """At low scores a silo without records is likelier to reply than silos with records are certified to be."""
+    """At low scores a silo without records replies with a higher probability than the certificate of other silos."""
     mechanism = slopes_for(Fraction(37, 40), Fraction(9, 2), 14, 2, "add_remove", 1.0, "permute_and_flip")
     empty = mechanism.rank_law(0, 50)[2]
     low = np.array([1e-3])

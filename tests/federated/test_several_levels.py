@@ -1,4 +1,4 @@
-"""Several levels from one message of each silo: one signature, one charge, nested thresholds, every promise kept."""
+"""Several levels from one message of each silo: one signature, one charge, nested thresholds, all guarantees valid."""
 
 import copy
 import dataclasses
@@ -42,7 +42,7 @@ def federation(tmp_path_factory):
 
 @pytest.fixture
 def five(federation, tmp_path):
-    """The same silos with new ledgers: plans are made once."""
+    """Return the same silos with new ledgers, because plans are made once."""
     federation.ledgers = [federated.SiloLedger(tmp_path / f"{i}.db") for i in range(5)]
     return federation
 
@@ -116,7 +116,7 @@ def test_a_repeated_request_gets_the_same_message_for_one_charge(five):
     assert content["plan"] == SeveralPlans.read(text)[0].digest
     with refused(InputError, "groups"):
         five.answer(1, text, groups=["a"] * 160)
-    # One of its parts, sent alone, is of a session that has been used.
+    # One of its parts, sent alone, belongs to a session that has been used.
     alone = json.dumps(json.loads(text)["content"]["plans"][0])
     with refused(Refusal, "session-used"):
         five.answer(0, alone)
@@ -144,7 +144,10 @@ SUMS = [
 
 @pytest.mark.parametrize(("method", "epsilon", "options"), SUMS)
 def test_levels_of_a_sum_with_and_without_share_holders(five, method, epsilon, options):
-    """One list and one part of each opener serve all levels; what opened them is with the release, and judged."""
+    """One survivor set and one part of each share holder serve all levels.
+
+    The release contains the parts, and a reader verifies them.
+    """
     text = planned(five, epsilon, method=method, candidates=Candidates.unit(21), **options)
     answers = five.answers(text)
     there = answers[1:] if options else answers
@@ -172,7 +175,7 @@ def test_levels_of_a_sum_with_and_without_share_holders(five, method, epsilon, o
 
 @pytest.mark.parametrize("options", [{}, {"dropouts": 1, "colluding": 1}])
 def test_each_level_is_the_reply_of_a_separate_draw(five, monkeypatch, options):
-    """The vectors of a sum of replies stand one after another; each level is sorted by itself, then nested."""
+    """The vectors of a sum of replies are concatenated; each level is sorted by itself, then the levels are nested."""
     drawn = iter([3, 9] * 5)
     monkeypatch.setattr(FedCP2QQ, "reply", lambda self, terms, own, counts: next(drawn))
     few = Candidates.unit(21)
@@ -201,7 +204,7 @@ def test_a_separate_share_of_each_level(five, tmp_path):
 
 
 def test_levels_are_compared_as_they_are_planned(five):
-    """What is expected of several thresholds is the mean of theirs; each method divides the loss as it would."""
+    """The expected value of several thresholds is their mean; each method divides the loss as in its own plans."""
     compared = federated.compare(five.silos, LEVELS, 2.0, by="level", candidates=Candidates.unit(51))
     found = {one.method: one for one in compared if not one.left_out}
     assert found["secure-sum"].recommended
@@ -214,7 +217,7 @@ def test_levels_are_compared_as_they_are_planned(five):
 @pytest.mark.slow
 @pytest.mark.parametrize("dropouts", [0, 1])
 def test_levels_of_a_sum_are_covered_as_one_threshold_is(five, dropouts):
-    """The promise of each level is that of a plan of this level alone, with the same noise."""
+    """The guarantee of each level is that of a plan of this level alone, with the same noise."""
     several = made(five, 2.0, method="secure-sum", candidates=Candidates.unit(21), dropouts=dropouts)
     for level, part in several.parts.items():
         alone = federated.plan(
@@ -225,7 +228,7 @@ def test_levels_of_a_sum_are_covered_as_one_threshold_is(five, dropouts):
 
 
 def test_loss_of_a_message_about_two_levels_by_enumeration():
-    """All pairs of replies over all histograms that differ in one record: at most what the ledger is charged."""
+    """For all pairs of replies over all adjacent histograms the privacy loss is at most the ledger's charge."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(7) for i in range(4)]
     several = federated.plan_levels(
         silos, ["0.5", "0.4"], 3.0, shares=["1/3", "2/3"], method="private-qq", candidates=Candidates.unit(4)
@@ -237,12 +240,12 @@ def test_loss_of_a_message_about_two_levels_by_enumeration():
 
     worst = worst_log_ratio(joint, histograms(7, 4), replaced)
     single = max(plan.loss(0) for plan in several.parts.values())
-    assert single < worst <= several.loss(0) + 1e-9  # one of them alone would understate it
+    assert single < worst <= several.loss(0) + 1e-9  # a single level would understate the loss
     assert several.loss(0) <= 3.0
 
 
 def test_every_level_is_covered_as_promised_after_nesting():
-    """The exact joint law of both thresholds, over all histograms of two silos and all replies."""
+    """Compute the exact joint distribution of both thresholds, over all histograms of two silos and all replies."""
     bins, sizes = 3, (6, 5)
     silos = [federated.SiloKeys.generate(f"s{i}").public(n) for i, n in enumerate(sizes)]
     several = federated.plan_levels(silos, ["0.6", "0.5"], 6.0, method="private-qq", candidates=Candidates.unit(bins))
@@ -250,7 +253,7 @@ def test_every_level_is_covered_as_promised_after_nesting():
     certified = [plan.certify() for plan in plans]
     assert all(k <= 2 for k, _ in certified)
     pairs = list(itertools.product(range(bins), repeat=2))
-    laws = []  # of the threshold's index for every pair of histograms, one table a level
+    laws = []  # distribution of the threshold's index for every pair of histograms, one table per level
     for plan, (k, _) in zip(plans, certified, strict=True):
         a, b = (choice_laws(plan.protocol.mechanism(plan, i), n, bins) for i, n in enumerate(sizes))
         table = np.zeros((len(a), len(b), bins))
@@ -260,7 +263,7 @@ def test_every_level_is_covered_as_promised_after_nesting():
     for population in populations(bins, 0.5):
         weights = [stats.multinomial.pmf(histograms(n, bins), n, population) for n in sizes]
         covers = np.cumsum(population)
-        joint = np.einsum("a,b,abi,abj->ij", *weights, *laws)  # replies to the levels share nothing but the records
+        joint = np.einsum("a,b,abi,abj->ij", *weights, *laws)  # replies to the levels share only the records
         nested = np.array([[covers[max(i, j)] for j in range(bins)] for i in range(bins)])
         assert joint.sum() == pytest.approx(1)
         assert (joint.sum(axis=1) @ covers) >= certified[0][1].coverage - 1e-9
@@ -273,7 +276,7 @@ def test_what_is_altered_or_put_together_by_another_is_refused(five):
     message = json.loads(text)
     stranger = federated.SiloKeys.generate("stranger")
     with refused(Refusal, "altered"):
-        five.answer(0, sign_message("plans", message["content"], stranger.signing))  # the parts are the coordinator's
+        five.answer(0, sign_message("plans", message["content"], stranger.signing))  # the coordinator signs the parts
     with refused(Refusal, "altered"):
         five.answer(0, text.replace('"level"', '"class"'))
     swapped = {**message["content"], "plans": message["content"]["plans"][::-1]}
@@ -310,7 +313,7 @@ def test_a_signed_release_tells_what_it_was_made_from(five, method):
         Release.from_json(json.dumps({**json.loads(released.to_json()), "content": other}))
     with pytest.raises(FormatError):
         Release.from_json(sign_message("several", content, five.keys[0].signing))
-    if method == "private-qq":  # not even its coordinator can state others
+    if method == "private-qq":  # not even the plan's coordinator can state other ones
         with pytest.raises(FormatError):
             Release.from_json(sign_message("several", other, five.coordinator.signing))
 

@@ -1,4 +1,4 @@
-"""Shamir's shares modulo 2**61 - 1, against Python's integers, and over a small field by enumeration."""
+"""Shamir's shares modulo 2**61 - 1, compared with Python's integers, and enumerated over a small field."""
 
 import itertools
 
@@ -17,7 +17,7 @@ EDGES = [0, 1, 2, 2**29 - 1, 2**29, 2**32 - 1, 2**32, 2**32 + 1, 2**60, P - 2, P
 
 
 def test_the_modulus_is_a_prime():
-    """Lucas and Lehmer: 2**q - 1 is a prime if s_(q-2) = 0, s_0 = 4, s_i = s_(i-1)**2 - 2."""
+    """Lucas-Lehmer test: 2**q - 1 is a prime if s_(q-2) = 0, with s_0 = 4 and s_i = s_(i-1)**2 - 2."""
     s = 4
     for _ in range(BITS - 2):
         s = (s * s - 2) % P
@@ -73,7 +73,7 @@ def test_one_wrong_share_is_noticed_and_with_one_more_named():
             combine(five, t)
     lied = {i + 1: shares[i].copy() for i in range(6)}
     lied[1][0], lied[2][1] = (int(lied[1][0]) + 1) % P, (int(lied[2][1]) + 1) % P
-    with pytest.raises(NotOnePolynomialError):  # two that lie in different places are not taken for one
+    with pytest.raises(NotOnePolynomialError):  # two values that differ in place are not equal
         combine(lied, t)
 
 
@@ -84,7 +84,7 @@ def test_impossible_numbers_are_refused():
 
 
 def test_coefficients_are_uniform_and_never_the_modulus(monkeypatch):
-    """A draw of P itself would be a second zero: it is drawn again."""
+    """A draw of P itself would be a second zero, so that it is drawn again."""
     served = [P, P + 2**BITS, 6]
     monkeypatch.setattr(sharing.secrets, "token_bytes", lambda n: served.pop(0).to_bytes(8, "little"))
     assert sharing._uniform(1, 1).tolist() == [[6]]
@@ -93,7 +93,7 @@ def test_coefficients_are_uniform_and_never_the_modulus(monkeypatch):
 
 @pytest.mark.parametrize(("openers", "threshold"), [(3, 2), (4, 3), (5, 3)])
 def test_fewer_shares_than_needed_are_uniform_over_a_small_field(monkeypatch, openers, threshold):
-    """All polynomials modulo 7: any threshold - 1 shares have the same, uniform law for every value."""
+    """For all polynomials modulo 7, any threshold - 1 shares have the same uniform distribution for every value."""
     monkeypatch.setattr(sharing, "BITS", 3)
     monkeypatch.setattr(sharing, "P", 7)
     all_of = np.array(list(itertools.product(range(7), repeat=threshold - 1)), dtype=np.uint64).T
@@ -104,4 +104,4 @@ def test_fewer_shares_than_needed_are_uniform_over_a_small_field(monkeypatch, op
         shares = deal(np.full(all_of.shape[1], value), openers, threshold)
         for some in itertools.combinations(range(openers), threshold - 1):
             assert len({tuple(column) for column in shares[list(some)].T.tolist()}) == all_of.shape[1]
-    assert set(asked) == {threshold - 1}  # fewer coefficients would let fewer openers read
+    assert set(asked) == {threshold - 1}  # with fewer coefficients fewer share holders could read

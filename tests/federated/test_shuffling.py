@@ -1,4 +1,4 @@
-"""The clones bound: against direct sums, against real randomizers shuffled in small populations, and monotone."""
+"""The clones bound, compared with direct sums and with real randomizers in small populations; and its monotonicity."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ def divergence(p, q, epsilon):
 
 
 def clones(epsilon_0, n, mirrored, whole=None):
-    """The pair of laws of Feldman, McMillan and Talwar, Theorem 3.2, outcome by outcome."""
+    """Return the pair of distributions of Feldman, McMillan and Talwar, Theorem 3.2, outcome by outcome."""
     found = Counter()
     alike = math.exp(epsilon_0) / (1 + math.exp(epsilon_0))
     stays = math.exp(-(epsilon_0 if whole is None else whole))
@@ -53,7 +53,7 @@ def test_delta_is_the_divergence_of_the_clones(epsilon_0, n):
 
 
 def shuffled(values, answers, epsilon_0):
-    """The law of how often each answer of randomized response was given."""
+    """Return the distribution of the counts of the answers of randomized response."""
     lie = 1 / (math.exp(epsilon_0) + answers - 1)
     found = Counter({(0,) * answers: 1.0})
     for value in values:
@@ -121,14 +121,14 @@ def test_another_whole_loss_than_that_of_a_record(epsilon_0):
 
 
 def reply(mechanism, counts):
-    """The exact law of one silo's reply."""
+    """Return the exact distribution of one silo's reply."""
     return selection_law(
         np.exp((u := mechanism.utilities(np.array(counts)) / mechanism.scale) - u.max()), "exponential"
     )
 
 
 def summed(laws):
-    """The law of the sum of one-hot replies, outcome by outcome."""
+    """Return the distribution of the sum of one-hot replies, outcome by outcome."""
     found = Counter({(0,) * len(laws[0]): 1.0})
     for law in laws:
         fresh = Counter()
@@ -145,7 +145,7 @@ def data_sets(n, bins):
 
 @pytest.mark.parametrize(("n", "epsilon_0", "level"), [(1, 1.5, "1/2"), (2, 1.0, "1/2"), (2, 0.6, "1")])
 def test_no_federation_of_small_silos_does_worse_than_the_bound(n, epsilon_0, level):
-    """Every neighbouring pair in one silo, every data set of the three others."""
+    """Test every adjacent pair in one silo, and every data set of the three others."""
     bins, mechanism = 3, PrivatePredictionSets(Fraction(level), 0.0, 2 * Fraction(level).numerator / epsilon_0)
     laws = {counts: reply(mechanism, counts) for counts in data_sets(n, bins)}
     ratios = {(a, b): float(np.abs(np.log(laws[a] / laws[b])).max()) for a in laws for b in laws}
@@ -166,7 +166,7 @@ def test_no_federation_of_small_silos_does_worse_than_the_bound(n, epsilon_0, le
 
 
 def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
-    """Theorem F11: the published ranks for 20 silos; the claim by the loss of one record is false fourfold."""
+    """Theorem F11: at the published ranks for 20 silos the delta claimed from one record's loss is far too small."""
     m, n, epsilon_0 = 20, 20, 2.0
     mechanism = published_quantile(n, 17, epsilon_0)  # the rank of `best_published(20, 20, 0.5, 2.0, 4)`
     others = [reply(mechanism, (0, 0, 0, n))] * (m - 1)  # all their scores lie above
@@ -177,7 +177,7 @@ def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
     for share in (0.0, 0.2, 0.5):
         alone = divergence(dict(enumerate(here)), dict(enumerate(there)), share * loss)
         assert divergence(p, q, share * loss) == pytest.approx(alone, rel=1e-6)
-        assert alone > 3 * clones_delta(share * loss, loss, m)  # what the paper claims
+        assert alone > 3 * clones_delta(share * loss, loss, m)  # the claim of the paper
         assert alone <= clones_delta(share * loss, loss, m, whole=n * mechanism.replace_one)
     most = max(math.log(p[counts] / q[counts]) for counts in p if counts in q)
     assert most == pytest.approx(float(np.log(here / there).max()), rel=1e-5)
@@ -185,13 +185,13 @@ def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
 
 @pytest.mark.parametrize(("m", "n", "alpha", "epsilon"), [(5, 60, 0.2, 10.0), (20, 12, 0.5, 3.0)])
 def test_where_replies_cover_others_hide_nothing(m, n, alpha, epsilon):
-    """Theorem F11, exactly: how likely any of the others, whose scores lie above, replies below."""
+    """Theorem F11, exactly: the probability that one of the others, whose scores lie above, replies below."""
     bins = 11 if n > 50 else 4
     choice = best_published(m, n, alpha, epsilon, bins)
     law = reply(published_quantile(n, choice.rank, epsilon), [0] * (bins - 1) + [n])
     any_below = -math.expm1((m - 1) * math.log1p(-law[:-1].sum()))
     assert 0 < any_below <= choice.gamma * alpha
-    clones = (m - 1) * math.exp(-n * epsilon / 2)  # the most that any whole-input loss leaves
+    clones = (m - 1) * math.exp(-n * epsilon / 2)  # the largest value for any whole-input loss
     assert clones <= choice.gamma * alpha
 
 

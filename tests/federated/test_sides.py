@@ -1,4 +1,4 @@
-"""Both sides of an interval from one message of each silo: methods, channels, the loss, files, the command."""
+"""Both sides of an interval from one message of each silo: methods, channels, privacy loss, files and the command."""
 
 import csv
 from fractions import Fraction
@@ -80,11 +80,11 @@ def test_each_side_is_planned_as_a_separate_threshold(five):
         five.silos, 0.2, 4.0, candidates=FEW, method="secure-sum", delta=0.2, population="common"
     )
     assert [part.delta for part in halves.single_plans] == [0.1, 0.1]
-    assert [part.loss(0) for part in halves.single_plans] == [2.0, 2.0]  # two histograms, each with noise of its own
+    assert [part.loss(0) for part in halves.single_plans] == [2.0, 2.0]  # two histograms, each with its own noise
 
 
 def test_loss_of_a_message_about_both_sides_by_enumeration():
-    """All pairs of replies over all histograms of pairs of scores that differ in one record."""
+    """Test all pairs of replies over all histograms of pairs of scores that differ in one record."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(3) for i in range(4)]
     several = federated.plan_sides(silos, 0.9, 6.0, method="private-qq", candidates=Candidates.of([0.0, 1.0]))
     low, high = (part.protocol.mechanism(part, 0) for part in several.single_plans)
@@ -97,7 +97,7 @@ def test_loss_of_a_message_about_both_sides_by_enumeration():
     single = max(
         worst_log_ratio(lambda h, one=one: mechanism_law(one, h), histograms(3, 3), replaced) for one in (low, high)
     )
-    assert single + 0.5 < worst <= several.loss(0) + 1e-9 <= 6.0 + 2e-9  # one alone would understate it
+    assert single + 0.5 < worst <= several.loss(0) + 1e-9 <= 6.0 + 2e-9  # a single side would understate the loss
 
 
 def test_what_a_silo_must_give(five):

@@ -1,4 +1,4 @@
-"""Releases of one machine under a signature: read as the release in them, refused once anything was changed."""
+"""Signed releases of one machine: they are read like the release that they contain, and refused after any change."""
 
 import copy
 import json
@@ -75,7 +75,7 @@ def test_the_kept_signed_release_is_read_and_signed_again_to_the_same_bytes():
 
 
 def changed(value, path=()):
-    """Every way to alter one leaf of a JSON value, with its place."""
+    """Yield every change of one leaf of a JSON value, with its path."""
     if isinstance(value, dict):
         for key, one in value.items():
             yield from changed(one, (*path, key))
@@ -104,7 +104,7 @@ def test_whatever_was_changed_is_refused():
 
 
 def test_a_signature_makes_no_claim_true():
-    """Who has keys can sign anything: what does not follow is refused all the same."""
+    """A holder of keys can sign anything; the reader refuses a release whose statements do not follow."""
     release = json.loads(confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac").to_json())
     signed = json.loads(federated.sign(Release.from_json(json.dumps(release)), OFFICE))
     evaluation = json.loads(text_of(TESTS / "evaluation/samples/0.2/private-sets.json"))

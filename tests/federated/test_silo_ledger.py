@@ -1,4 +1,4 @@
-"""A silo's memory is its budget ledger: charged first, never twice, never too little, whatever interrupts it."""
+"""A silo's budget ledger charges first, never twice and never too little, also after interruptions."""
 
 import dataclasses
 import math
@@ -48,7 +48,7 @@ def test_second_answer_is_the_first_one_and_free(three):
     first = three.answer(0, plan)
     assert all(three.answer(0, plan) == first for _ in range(3))
     assert three.ledgers[0].spent == 4.0
-    # Even with other scores, after the limit was lowered, or when the plan has closed.
+    # This holds with other scores, after the limit was lowered, and when the plan has closed.
     broken = np.full(200, np.nan)
     with pytest.warns(confide.OtherDataWarning):
         assert answer(plan, broken, three.keys[0], three.policy, three.ledgers[0]) == first
@@ -83,7 +83,7 @@ def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_poli
 
 
 def test_the_budget_of_a_policy_is_the_policys(three):
-    """Raised or lowered it counts from the next answer on; the ledger's own limit is another matter."""
+    """A new budget holds from the next answer on; the ledger's own limit is separate."""
 
     def budget(most):
         three.policy = dataclasses.replace(three.policy, budget=most, per_plan=most)
@@ -129,7 +129,7 @@ RELATIONS = {
 
 @pytest.mark.parametrize("case", ["public sizes, a new account", *slow(list(RELATIONS)[:-1])])
 def test_the_policy_allows_what_will_be_charged(tmp_path, case):
-    """`per_plan` bounds the charge under the ledger's relation: at the charge it is answered, just below refused."""
+    """`per_plan` bounds the charge under the ledger's relation: an equal charge is allowed, a larger one refused."""
     secret, relation = RELATIONS[case]
     silos = Federation(tmp_path, [np.linspace(0, 1, 200)] * 3, secret=secret)
     plan = silos.plan(epsilon=2.0, **({"n_min": 50, "n_typical": 400} if secret else {}))
@@ -149,7 +149,7 @@ def test_the_policy_allows_what_will_be_charged(tmp_path, case):
 
 
 def test_the_policy_compares_what_the_ledger_charges(three, monkeypatch):
-    """Not the loss that the plan states, which is smaller where the ledger has another relation."""
+    """The policy does not compare the plan's loss, which is smaller if the ledger has another relation."""
     three.policy = dataclasses.replace(three.policy, per_plan=2.2)
     plan = three.plan(epsilon=2.0)
     monkeypatch.setattr(silo_ledger.SiloLedger, "cost", lambda *_: Cost(2.5, "replace_one", "private-qq"))
@@ -157,7 +157,7 @@ def test_the_policy_compares_what_the_ledger_charges(three, monkeypatch):
         three.answer(0, plan)
     monkeypatch.setattr(silo_ledger.SiloLedger, "cost", lambda *_: Cost(2.2, "replace_one", "private-qq"))
     three.answer(0, plan)
-    assert three.ledgers[0].spent == 2.2  # and that is charged
+    assert three.ledgers[0].spent == 2.2  # this amount is charged
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_the_policy_allows_what_all_levels_will_be_charged(tmp_path):
 
 
 def test_an_unauthorised_client_learns_nothing_about_the_account(three):
-    """Who signed is checked before the relation of the account, which only a pinned coordinator may run into."""
+    """The signer is checked before the account's relation, so that only a pinned coordinator can learn the relation."""
     Ledger(three.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
     three.coordinator = federated.SiloKeys.generate("stranger")
     with refused(Refusal, "coordinator-unknown"):
@@ -202,7 +202,7 @@ def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
     account = Ledger(three.ledgers[0].path).account("calibration records")
     assert account.spent().epsilon == math.inf
     assert len(account.entries) == 1
-    with refused(Refusal, "budget-spent"):  # no budget can hold what comes after it
+    with refused(Refusal, "budget-spent"):  # no budget allows a later answer
         three.answer(0, three.plan(epsilon=1.0))
 
 
@@ -268,7 +268,7 @@ def test_a_token_is_taken_once(tmp_path):
 
 
 def test_a_faster_process_is_noticed(three, monkeypatch):
-    """Both find no earlier answer; one charges and answers; the other returns that answer."""
+    """Two processes find no earlier answer; one charges and answers; the other returns that answer."""
     plan = three.plan()
     hold, first = Ledger.lock, []
 
@@ -284,7 +284,7 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
     assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # an own threshold may be +inf
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a silo's own threshold may be +inf
 def test_reports_and_local_thresholds_are_paid_from_the_same_account(three):
     silo, scores = three.ledgers[0], three.scores[0]
     three.answer(0, three.plan(epsilon=2.0))
@@ -304,7 +304,7 @@ def test_reports_and_local_thresholds_are_paid_from_the_same_account(three):
     assert silo.spent == 4.5
 
 
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # an own threshold may be +inf
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a silo's own threshold may be +inf
 def test_reports_about_other_records_are_not_the_earlier_one(three):
     silo, scores = three.ledgers[0], three.scores[0]
     federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
@@ -325,7 +325,7 @@ def test_a_second_request_waits_for_the_first(three, monkeypatch):
 
 
 def beside_a_process(monkeypatch, three, plan, then):
-    """Another process has charged and not answered; `then` gets its number and a pipe when this one waits for it."""
+    """Let another process charge without an answer; `then` gets its pid and a pipe when this process waits for it."""
     output, tell = os.pipe()
     go_on, going = os.pipe()
     keep, hold = Ledger.attach_all, Ledger.lock
@@ -352,7 +352,7 @@ def beside_a_process(monkeypatch, three, plan, then):
 
 def test_a_second_process_waits_for_the_first(three, monkeypatch):
     plan = three.plan()
-    three.answer(1, plan)  # loads everything before the fork
+    three.answer(1, plan)  # load everything before the fork
     child = beside_a_process(monkeypatch, three, plan, lambda _, going: os.write(going, b"1"))
     message = three.answer(0, plan)
     assert os.waitpid(child, 0)[1] == 0
@@ -361,7 +361,7 @@ def test_a_second_process_waits_for_the_first(three, monkeypatch):
 
 
 def test_a_second_process_is_notified_when_the_first_one_dies(three, monkeypatch):
-    """Killed while it is waited for: its charge stands and has no answer."""
+    """A process is killed while another waits for it: its charge stays and has no answer."""
     plan = three.plan()
     three.answer(1, plan)
     child = beside_a_process(monkeypatch, three, plan, lambda child, _: os.kill(child, signal.SIGKILL))
@@ -372,7 +372,7 @@ def test_a_second_process_is_notified_when_the_first_one_dies(three, monkeypatch
 
 
 def charged(silo, read):
-    """A silo's answer is charged, and not made."""
+    """Charge a silo's answer without making it."""
     silo.ledger.charge(silo.dataset, silo.cost(read, 0), read.digest, token=read.session)
 
 
@@ -390,7 +390,7 @@ def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypa
 
 
 def test_without_file_locks_no_process_waits(three, monkeypatch):
-    """As on Windows: a session is charged once all the same."""
+    """As on Windows, a session is still charged once."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     plan = three.plan()
     read, silo = FederatedPlan.read(plan)[0], three.ledgers[0]
@@ -402,7 +402,7 @@ def test_without_file_locks_no_process_waits(three, monkeypatch):
 
 
 def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge(three, monkeypatch):
-    """Both find no charge behind the lock that is none; the ledger takes the session once."""
+    """Two processes find no charge without a working lock; the ledger accepts the session once."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     plan, first, charge = three.plan(), [], Ledger.charge_all
 
@@ -419,9 +419,9 @@ def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge
 
 @pytest.mark.parametrize("step", ["made, not kept", *slow(step for step in PAID_STEPS if step != "made, not kept")])
 def test_killed_between_charge_and_answer(three, step):
-    """SIGKILL in a process of its own: what was drawn is always paid for, and never drawn twice."""
+    """After SIGKILL in a separate process each draw has been charged, and is never repeated."""
     plan = three.plan()
-    three.answer(1, plan)  # loads everything before the fork
+    three.answer(1, plan)  # load everything before the fork
     killed(PAID_STEPS[step], lambda: three.answer(0, plan))
     silo = three.ledgers[0]
     paid = step not in ("before the charge", "charge written, not committed")
@@ -450,7 +450,10 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path):
 
 
 def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):
-    """Nothing opens; the others answer a new plan and pay again, for a late message would still open the old sum."""
+    """No sum is revealed.
+
+    The others answer a new plan at a new charge, because a late message would still reveal the old sum.
+    """
     plan = three.plan(method="secure-sum")
     first = three.answers(plan, [0, 1])
     with refused(Refusal, "missing"):

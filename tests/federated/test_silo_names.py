@@ -1,4 +1,4 @@
-"""Names of silos: found by one look, and distinguished by more than a blank."""
+"""Names of silos: found in one pass, and distinguished by more than a space."""
 
 import warnings
 
@@ -19,7 +19,7 @@ def planned(names):
 def test_a_place_is_found_without_walking_over_the_silos():
     plan = planned(["north", "south", "east"])
     assert [plan.position(name) for name in ("north", "south", "east")] == [0, 1, 2]
-    object.__setattr__(plan, "silos", None)  # anyone who walks over them now fails
+    object.__setattr__(plan, "silos", None)  # any iteration over the silos now fails
     assert plan.position("east") == 2
     with refused(Refusal, "foreign"):
         plan.position("west")
@@ -43,7 +43,7 @@ def test_numbered_silos_are_as_they_are():
 
 
 def test_a_plan_of_0_2_with_such_names_is_read():
-    """Names are looked at when a plan is made: what was planned before stands."""
+    """Names are checked when a plan is made, so that earlier plans stay valid."""
     with pytest.warns(SimilarNameWarning):
         plan = planned(["north", "north "])
     text = plan.sign(federated.SiloKeys.generate("coordinator"))

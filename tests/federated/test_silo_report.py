@@ -1,4 +1,4 @@
-"""A silo's private estimate of its own coverage: the noise that is drawn, from scores and from counts."""
+"""A silo's private estimate of its own coverage: the distribution of the noise, from scores and from counts."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SCORES = np.linspace(0, 1, 401)[:-1]
 
 @pytest.mark.parametrize("counted", [False, *slow([True])])
 def test_the_noise_has_its_law(counted, monkeypatch):
-    """200 of 400 scores are at or below the threshold; what is reported beyond is discrete Laplace noise."""
+    """200 of 400 scores are at or below the threshold; the reported difference is discrete Laplace noise."""
     monkeypatch.setattr(silo_report, "one_count_interval", lambda *_, **__: (0.0, 1.0))  # not needed 3000 times
     grid = Candidates.unit(11)
     threshold = float(grid.values[np.searchsorted(grid.values, 0.45)])
@@ -29,7 +29,10 @@ def test_the_noise_has_its_law(counted, monkeypatch):
 
 
 def test_the_interval_is_exact_and_hardly_wider_than_without_noise():
-    """It was 1.35 times as wide as that of Clopper and Pearson, by covering the noise and the sampling apart."""
+    """The interval is narrow because it covers noise and sampling together.
+
+    An earlier version covered them separately, and was 1.35 times as wide as Clopper and Pearson's interval.
+    """
     found = coverage_in_silo("north", np.linspace(0, 1, 1001)[:-1], 0.8995, 1.0).estimate
     assert (found.low, found.high) == one_count_interval(round(1000 * found.value), 1000, 1.0)
     plain = coverage_from_counts(round(1000 * found.value), 1000)

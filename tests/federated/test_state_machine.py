@@ -1,9 +1,8 @@
-"""A federation as a state machine: plans, answers, lies, replays, restored ledgers and lists, against a small model.
+"""A federation as a state machine: plans, answers, false messages, replays, restored ledgers and survivor sets.
 
-The model has what silos sent, what their ledgers hold and what their keys remember. From that it says which code a
-silo or the coordinator refuses with, which silos count, what was charged, and from the messages themselves, read with
-Python's integers, what the threshold is. Only public functions are called, and messages are forged by a signature of
-the test's own.
+A small model contains the silos' messages, their ledgers and their checkpoints. From these it derives the code of each
+refusal, the silos that count and the charges. It derives the threshold from the messages, which it reads with Python's
+integers. The tests call only public functions, and forge messages by a signature of their own.
 """
 
 import base64
@@ -72,7 +71,7 @@ AWAY = st.just(set()) | st.sets(st.integers(0, M - 1), max_size=M - 1)
 
 
 class FederationMachine(RuleBasedStateMachine):
-    """Four silos; the keys of the first are in memory alone, those of the others in files, which remember sessions."""
+    """Four silos; the first has its keys in memory only, and the others in files with checkpoints."""
 
     def __init__(self, first):
         super().__init__()
@@ -116,7 +115,7 @@ class FederationMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.unwelcome) < 2)
     @rule(silo=st.integers(0, M - 1), code=st.sampled_from(["coordinator-unknown", "not-invited", "not-allowed"]))
     def a_plan_that_is_not_answered(self, silo, code):
-        """Of another coordinator, without this silo, or of a method or a loss that the silo's policy does not allow."""
+        """Make a plan of another coordinator, without this silo, or with a method or loss that its policy forbids."""
         self.unwelcome.append(code)
         text = self.first.plan().sign(STRANGER if code == "coordinator-unknown" else COORDINATOR)
         keys = STRANGER if code == "not-invited" else self.keys[silo]
@@ -126,7 +125,7 @@ class FederationMachine(RuleBasedStateMachine):
 
     @rule(round_=st.integers(0, 9), away=AWAY, late=st.integers(0, 9))
     def answer(self, round_, away, late):
-        """All silos but those that stay away."""
+        """Let all silos answer except the dropouts."""
         for silo in sorted(set(range(M)) - away):
             self.answered(self.pick(self.rounds, round_), silo, AFTER if late == 9 else NOW)
 
@@ -163,7 +162,7 @@ class FederationMachine(RuleBasedStateMachine):
         self.refused(code, silo, asked.text, self.keys[silo], now)
 
     def step(self, silo):
-        """The ledger has gone on, and keys from a file remember how far."""
+        """Record that the ledger has a new entry and that a checkpoint next to the keys follows it."""
         self.steps += 1
         self.memory[silo].steps.append(self.steps)
         self.remember(silo)
@@ -173,7 +172,7 @@ class FederationMachine(RuleBasedStateMachine):
             self.remembered[silo] = self.memory[silo].steps[-1]
 
     def forgotten(self, silo):
-        """Whether the ledger is an older copy than the keys remember."""
+        """Return whether the ledger is an older copy than the checkpoint records."""
         return self.remembered[silo] is not None and self.remembered[silo] not in self.memory[silo].steps
 
     def sent(self, silo, text, keys, now, policy=POLICY):
@@ -200,7 +199,7 @@ class FederationMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.copies)
     @rule(number=st.integers(0, 9))
     def restore(self, number):
-        """A ledger as it was, at a place of its own, as another machine would open it; keys remember the newer one."""
+        """Restore an earlier ledger at a new path, as another machine would; the checkpoint is newer."""
         silo, copy, memory = self.pick(self.copies, number)
         self.restored += 1
         self.paths[silo] = copy.with_name(f"restored {self.restored}.db")
@@ -210,11 +209,11 @@ class FederationMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_charged(self):
-        """By plan and ledger once, and never for what was refused."""
+        """Each ledger charges each plan once, and never charges a refused request."""
         for ledger, memory in zip(self.ledgers, self.memory, strict=True):
             assert ledger.spent == pytest.approx(sum(memory.charged))
 
-    # ---- lies
+    # ---- false messages
 
     @precondition(lambda self: any(asked.answers for asked in self.rounds))
     @rule(
@@ -226,7 +225,7 @@ class FederationMachine(RuleBasedStateMachine):
         drop=st.booleans(),
     )
     def lie(self, round_, number, how, by, which, drop):
-        """And what comes of it, if nothing else happens meanwhile."""
+        """Add a false message and aggregate before any other step."""
         asked = self.pick([asked for asked in self.rounds if asked.answers], round_)
         true = self.pick(asked.answers, number)
         if true.silo is None or true.code is not None:
@@ -252,12 +251,12 @@ class FederationMachine(RuleBasedStateMachine):
         return Message(json.dumps(json.loads(true.text)), true.silo)
 
     def replayed(self, asked, true, by):
-        """An answer of this silo to another plan."""
+        """Return an answer of this silo to another plan."""
         others = [one for other in self.rounds if other is not asked for one in other.answers if one.silo == true.silo]
         return Message(others[0].text, None, "foreign") if others else self.impostor(asked, true, by)
 
     def another(self, asked, true, by):
-        """What the silo did not draw: another candidate, votes or counts moved, a share that does not open."""
+        """Change what the silo drew: another candidate, moved votes or counts, or a share that does not decrypt."""
 
         def change(content):
             for reply in content.get("replies", [content]):
@@ -274,12 +273,12 @@ class FederationMachine(RuleBasedStateMachine):
                 content["shares"][by % M] = ("B" if share[0] == "A" else "A") + share[1:]
 
         lie = Message(forged(true.text, change, KEYS[true.silo]), true.silo)
-        if asked.kind.method == "fedcp-avg" and "+inf" in lie.text:  # there is no mean with it
+        if asked.kind.method == "fedcp-avg" and "+inf" in lie.text:  # it has no mean
             lie.code = "out-of-range"
         return lie
 
     def beyond(self, asked, true, by):
-        """No candidate; a vector of another length, or with counts that no one has."""
+        """Use an invalid candidate, a vector of another length, or impossible counts."""
 
         def change(content):
             for reply in content.get("replies", [content]):
@@ -299,14 +298,14 @@ class FederationMachine(RuleBasedStateMachine):
 
     @property
     def shared(self):
-        """Rounds whose sums are opened by parts."""
+        """Return the rounds whose sums need parts of share holders."""
         return [asked for asked in self.rounds if asked.kind.channel == "shared" and asked.answers]
 
     def chosen(self, things, numbers):
         return [self.pick(things, number) for number in numbers] if things else []
 
     def given(self, things, which):
-        """What every silo sent first, or last; all there is; or some in any order, perhaps more than once."""
+        """Return the first or last message of each silo, all messages, or a selection in any order with repetitions."""
         if which == "all":
             return things
         if which in ("first", "last"):
@@ -377,7 +376,7 @@ class FederationMachine(RuleBasedStateMachine):
         asked.parts.append(Message(part, silo))
 
     def opens(self, asked, one, opener):
-        """Whether the share of an answer for this opener is as the silo dealt it: lies about it come later."""
+        """Return whether the share for this share holder is as the silo dealt it; false shares are added later."""
         ephemeral = one.content["ephemeral"]
         dealt = next(true for true in asked.answers if true.code is None and true.content["ephemeral"] == ephemeral)
         return one.content["shares"][opener] == dealt.content["shares"][opener]
@@ -417,7 +416,7 @@ class FederationMachine(RuleBasedStateMachine):
 
     @rule(round_=st.integers(0, 9), away=AWAY, helpers=AWAY, signed=st.booleans())
     def everything(self, round_, away, helpers, signed):
-        """One plan from its answers to what is read back, on top of all that was done about it before."""
+        """Run one plan from its answers to the stored release, after all earlier steps."""
         place = self.rounds.index(self.pick(self.rounds, round_))
         asked = self.rounds[place]
         self.answer(place, away, 0)
@@ -468,7 +467,7 @@ class FederationMachine(RuleBasedStateMachine):
         self.releases.append((asked, released, counted, signed))
 
     def read(self, asked, given, helped, drop):
-        """Who counts, what is left out, and the thresholds, as the messages say them; else `RefusedError`."""
+        """Return the counted silos, the refused messages and the thresholds, or raise `RefusedError`."""
         accepted, refused = accepted_of(given, drop)
         total = None
         if asked.kind.channel == "shared":
@@ -516,7 +515,7 @@ class FederationMachine(RuleBasedStateMachine):
         return counted, refused | wrong | late, total
 
     def all_parts(self, asked):
-        """Every list of the round with its digest, as the parts that silos themselves sent name it."""
+        """Yield every survivor set of the round with its digest, as the parts of honest silos state it."""
         for listed, _ in asked.lists:
             of = tuple((NAMES[i], one.content["ephemeral"]) for i, one in sorted(listed.items()))
             yield of, hashlib.sha256(canonical([asked.plan.digest, [list(pair) for pair in of]])).hexdigest()
@@ -558,7 +557,7 @@ class FederationMachine(RuleBasedStateMachine):
         self.refuse_another_threshold(asked, released, signed, VALUES[at])
 
     def refuse_another_threshold(self, asked, released, signed, value):
-        """It fits no signature and no checksum; signed anew by the coordinator, it contradicts what it is made from."""
+        """A changed threshold fits no signature and no checksum; signed again, it contradicts the messages."""
         first = next(iter(released.parts.values())) if asked.kind.by else released
         if first.threshold == value:
             return
@@ -581,7 +580,7 @@ class FederationMachine(RuleBasedStateMachine):
 
 
 def runs(first, examples, steps):
-    """Examples of which the first plan is of this kind, and many others are."""
+    """Run examples whose first plan is of this kind, and many later ones."""
     profile = settings(
         max_examples=examples,
         stateful_step_count=steps,

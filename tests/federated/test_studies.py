@@ -1,4 +1,4 @@
-"""The federated experiments: their fast draws have the exact laws, and any CSV can be studied."""
+"""The federated experiments: their fast draws have the exact distributions, and any CSV file can be studied."""
 
 import csv
 from fractions import Fraction
@@ -54,7 +54,7 @@ def test_any_csv_can_be_studied_by_path_and_target(table):
     rows = {row.method: row for row in rows_of(run(problem, m, n, epsilons=(10.0,), size=30, draws=12))}
     assert set(rows) == {"centralised", "fedcp-avg", "fedcp-qq", "private-qq, epsilon 10", "fedcp2-qq, epsilon 10"}
     for row in rows.values():
-        assert row.coverage.mean() > 0.85  # 12 draws: the proof of coverage is elsewhere
+        assert row.coverage.mean() > 0.85  # 12 draws: other tests show coverage
     assert rows["fedcp-qq"].finite.mean() < rows["fedcp2-qq, epsilon 10"].finite.mean()
 
 
@@ -78,7 +78,7 @@ def test_texts_are_encoded_and_row_numbers_left_out():
         }
     )
     found = tables.features(table, ["y"])
-    assert found.shape == (100, 4)  # a, b, how frequent a text is, and the numbers with a median for "?"
+    assert found.shape == (100, 4)  # a, b, the frequency of a text, and the numbers with a median for "?"
     np.testing.assert_array_equal(found[:2, :2], [[0, 1], [1, 0]])
     assert set(found[:, 2]) == {0.02, 0.03}
     np.testing.assert_array_equal(found[:3, 3], [1.5, 2.0, 2.0])
@@ -98,7 +98,7 @@ def test_a_file_without_a_header_is_recognised(tmp_path, capsys):
 
 
 def federation_csv(path, silos, task):
-    """Many small unequal silos, a text column, and silos that differ."""
+    """Write a table of many small silos of unequal size and non-IID records, with a text column."""
     rng = np.random.default_rng(5)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -145,7 +145,7 @@ CHEM97 = folder() / "chem97" / "Chem97.csv"
 @pytest.mark.slow
 @pytest.mark.skipif(not CHEM97.exists(), reason=f"the Chem97 data are not at {CHEM97}")
 def test_education_authorities_get_nearly_the_sets_of_their_pooled_records():
-    """93 small authorities, 200 splits: the promise by exact tests at 1e-6, sets at most 1.04 times the pooled ones."""
+    """93 small authorities, 200 splits: exact tests of coverage at 1e-6; sets at most 1.04 times the pooled ones."""
     problem = silos.from_csv(CHEM97, "score", "lea", "ridge")
     plan, threshold, *_ = silos.timed_round(problem)
     assert plan.method == "secure-sum"

@@ -28,7 +28,7 @@ def keys_of(name):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch, run):
-    """Three hospitals and a coordinator; all public files in one folder."""
+    """Three hospitals and a coordinator, with all public files in one folder."""
     monkeypatch.chdir(tmp_path)
     asked = ("--alpha", 0.2, "--epsilon", 4, "--candidates", "unit:21", "--method", "secure-sum")
     keys = {name: keys_of(name) for name in (*NAMES, "coordinator")}
@@ -108,7 +108,7 @@ def test_sizes_are_issued_anew_with_the_same_digits(files, run):
     assert "would replace the input" in run(
         "federated", "public", "--keys", "north.key", "--out", "north.key", "--force", code=3
     )
-    # Another silo's policy, pinned before, goes on.
+    # Another silo's policy, pinned before, stays valid.
     run("federated", "policy", *RULES, "--out", "policy.json")
     Path("north.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0, 1, 41))) + "\n")
     run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north.json", "--force")
@@ -127,10 +127,10 @@ def test_old_public_files_are_issued_anew(files, run):
 
 
 def test_the_man_in_the_middle(files, run):
-    """He carries all files, has every hospital's public file in hand and would open one hospital's counts alone."""
+    """An attacker carries all files, has every public file, and tries to reveal one hospital's counts alone."""
     attacker = federated.SiloKeys("attacker", b"\7" * 32, b"\7" * 32)
     north = json.loads(Path("public", "north.json").read_text())
-    # A file with his key for masks: the hospital's own signature does not match any more.
+    # A file with the attacker's key for masks: the hospital's own signature no longer matches.
     swapped = north | {"content": north["content"] | {"agreement": attacker.public_keys().agreement}}
     Path("swapped.json").write_text(json.dumps(swapped))
     assert "altered" in run("show", "swapped.json", code=3)
@@ -138,11 +138,11 @@ def test_the_man_in_the_middle(files, run):
     peers = ("--coordinator", "public/coordinator.json", "--budget", 4, "--peer", "swapped.json", "--peer")
     assert "altered" in files.answer("south", rules=(*peers, "public/east.json"), code=3)
     assert "altered" in files.plan(silos="swapped.json", out="another.json", code=3)
-    # The same, signed by his own key: another fingerprint, which people would compare.
+    # The same file, signed by the attacker's key, has another fingerprint, which people would compare.
     mine = federated.SiloKeys("north", attacker.signing, attacker.agreement)
     Path("swapped.json").write_text(mine.public(40).to_json())
     assert PRINTS["north"] not in run("show", "swapped.json")
-    # A coordinator who plans with that file is refused by all who pinned the true one, and nothing is paid.
+    # All silos that pinned the true file refuse a plan with the false one, and are not charged.
     shutil.copytree("public", "false")
     shutil.copy("swapped.json", "false/north.json")
     files.plan(silos="false", out="false.json")
@@ -186,7 +186,7 @@ def test_a_silo_demands_tolerance_of_colluders_on_the_command_line(files, run):
 
 
 def test_folders_of_public_files(files, run):
-    """The coordinator's own file is no silo by accident; other files are not read, and doubtful ones are refused."""
+    """The coordinator's own file is not a silo by accident; other files are ignored, and ambiguous ones are refused."""
     Path("public", "notes.txt").write_text("of another user")
     shutil.copy("public/north.json", "public/north (1).json")
     assert "not invited: public/coordinator.json, the coordinator's own" in files.plan(out="public/plan.json")
@@ -214,7 +214,7 @@ def test_keygen_never_replaces_keys_and_offers_what_it_has(files, run):
 
 
 def test_a_copy_of_the_keys_answers_from_the_named_ledger_alone(files, run):
-    """`keygen` and `public` name the ledger; keys of before go on without, and the silo is informed."""
+    """`keygen` and `public` name the ledger; older keys work without, and a warning informs the silo."""
     files.plan()
     assert "this silo's public file names no ledger" in files.answer("north")
     made = run("federated", "keygen", "west", "--keys", "west.key", "--public", "west.json", "--ledger", "west.db")

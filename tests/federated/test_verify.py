@@ -1,4 +1,4 @@
-"""A signed calibration: whose it is, what its threshold was made from, and whether an answer counts in it."""
+"""A signed calibration: its signer, the messages that its threshold follows from, and whether it counts an answer."""
 
 import dataclasses
 import json
@@ -40,7 +40,7 @@ def test_a_signed_calibration_tells_what_it_may(four, method):
     again = confide.Calibration.from_json(text)
     assert again == released
     assert again.to_json() == text
-    assert json.loads(text)["schema"] == 2  # version 0.1 says that it cannot read it
+    assert json.loads(text)["schema"] == 2  # version 0.1 reports that it cannot read it
     assert {type(output) for output in released.sent.values()} == ({SENT[method]} if private else set())
     coordinator = four.coordinator.public()
     output = federated.verify(again, coordinator, answers)
@@ -90,7 +90,7 @@ def test_what_was_changed_is_refused(four):
         {"sent": {name: digest(output["content"]) for name, output in content["sent"].items()}},
         {"sent": content["sent"] | {"silo 0": silo_0 | {"signature": silo_1["signature"]}}},
     ]
-    for change in changes:  # even the coordinator cannot sign another threshold than that of the answers
+    for change in changes:  # even the coordinator cannot sign a threshold that differs from that of the answers
         with pytest.raises(FormatError):
             confide.Calibration.from_json(sign_message("calibration", content | change, four.coordinator.signing))
     with pytest.raises(FormatError):
