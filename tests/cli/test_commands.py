@@ -331,7 +331,7 @@ def test_plan_states_the_cost(confide_run):
     assert "unlimited: the number of records is public" in public
     assert "gaps in the scores    a draw may cross one, half of the candidates wide, that starts within" in text
     residuals = confide_run("plan", *LEVELS, "--score", "absolute_residual", "--unit", 25).out
-    assert "by the decade, densest around the unit 25" in residuals
+    assert "log-spaced, densest around the unit 25" in residuals
     assert "on Gaussian residuals of the size of the unit" in residuals
     assert f"{confide.Candidates.geometric(2).size:,}, geometric, unit 2.0" in public
     assert "+inf is the likely answer" in confide_run("plan", *LEVELS, "--n", 20).out

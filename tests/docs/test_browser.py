@@ -83,10 +83,10 @@ def found(page, query):
     ("query", "first", "says"),
     [
         ("calibrate_groups", "confide.calibrate_groups", "group"),
-        ("--candidates", "What is promised, and what it costs", "--candidates"),
+        ("--candidates", "Guarantee and cost", "--candidates"),
         ("ledger format", "Ledger: format and rules", "ledger"),
         ("PostgreSQL ser", None, "server"),
-        ("mondriann", "Class- and group-conditional coverage", "Mondrian"),
+        ("mondriann", "Calibrate by group or class", "Mondrian"),
     ],
 )
 def test_search_shows_text_from_files_on_disk(browser, query, first, says):

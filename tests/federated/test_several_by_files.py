@@ -98,6 +98,6 @@ def test_a_threshold_for_each_class(files, run):
     )
     compared = ("--alpha", 0.2, "--score", "lac", "--groups", "a,b", "--compare")
     assert "-> private-qq, all 3 silos" in files.plan(*compared, silos="secret")
-    assert "found more" in files.plan("--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
+    assert "exclude each other" in files.plan("--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
     refused = files.plan("--alpha", 0.2, "--groups", "a", code=3)
     assert "keep their sizes secret" in refused

@@ -338,7 +338,7 @@ def test_ledgers_and_monitors_in_a_store_raise_an_error(store, records, capsys):
     calibrated("lac").save(released)
     state = ["--state", f"s3://{BUCKET}/watch.json", "--look", "a", "--epsilon", "1", "--batch", "9"]
     assert main(["watch", released, records, *COLUMNS, "--label", "label", *state]) == 3
-    assert "--state: must be a file on a disk" in capsys.readouterr().err
+    assert "--state: must be a local file" in capsys.readouterr().err
 
 
 def test_nulls_are_left_out_on_request(store):
