@@ -150,7 +150,7 @@ def test_thresholds_per_class_state_that_any_shares_are_covered(records, release
     page = confide.report(released).html
     assert "class shares a=0.2, b=0.8" in page
     assert "not rounded" in page
-    assert "where these are wrong, fewer may be covered" in page
+    assert "If the weights are wrong, fewer may be covered" in page
     assert "Theorem A6; privacy by docs/theory.md, Theorem P1" in page
 
 
