@@ -174,7 +174,7 @@ def _over_the_noise(n: int, plan: Plan) -> tuple[float, float]:
         designs[request.designed_for(n + noise).n_typical] += share
     means = np.zeros(2)
     for design, share in designs.items():
-        terms = request.designed_for(design).over(spread, None)
+        terms = request.designed_for(design).with_candidates(spread, None)
         made = Plan(terms, mechanism_for(terms), n)
         means += share * np.array([made.expected_excess, made.chance_beyond])
     return tuple(means / designs.total())
