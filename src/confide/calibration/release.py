@@ -138,10 +138,10 @@ class _Share:
         """The payment for the threshold."""
         from confide.ledger import make_payment
 
-        mechanism = None if terms.size_scale is not None else mechanism_for(terms)
         if terms.size_scale is not None:
             privacy, parameters = terms.price, _request_fields_before_design(part, terms)
         else:
+            mechanism = mechanism_for(terms)
             privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
             parameters = _request_fields(terms, mechanism, part.score)
         if part.words.predecessors:  # the renewal of another release is another request

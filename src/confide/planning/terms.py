@@ -243,11 +243,11 @@ class Terms:
     @property
     def price(self) -> PrivacyStatement:
         """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
-        records, one = self.records_per_person, Fraction(self.per_record)
-        number = Fraction(0) if self.size_scale is None else 1 / Fraction(self.size_scale)
+        assert self.size_scale is not None
+        records, one, number = self.records_per_person, Fraction(self.per_record), 1 / Fraction(self.size_scale)
         rho = None
         if self.selector == "exponential":
-            rho = float_above(Fraction(zcdp_of_range(records * one)) + (records * number) ** 2 / 2)
+            rho = float_above(Fraction(zcdp_of_range(records * one)) + size_zcdp(self.size_scale, records))
         # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level.
         replaced = one * min(Fraction(2), 1 / self.level)
         return PrivacyStatement(
