@@ -70,6 +70,25 @@ def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(
     assert ledger.account("patients").spent().epsilon == 1.0
 
 
+def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch):
+    """The ledger has the release: neither a number nor a threshold is drawn, and no second pass is needed."""
+    account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "patients"}
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy", **account)
+    passes, count = [], Scores.count
+
+    def drawn(*_):
+        raise AssertionError("drawn again")
+
+    module = importlib.import_module("confide.calibration.release")
+    monkeypatch.setattr(module, "draw_size", drawn)
+    monkeypatch.setattr(Slopes, "choose", drawn)
+    monkeypatch.setattr(Scores, "count", lambda self, *given: passes.append(given) or count(self, *given))
+    with pytest.warns(EarlierReleaseWarning):
+        assert confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy", **account) == first
+    assert len(passes) == 1
+    assert account["ledger"].account("patients").spent().epsilon == 1.0
+
+
 def test_engine_counts_twice_over_few_candidates():
     seen = []
 

@@ -338,7 +338,7 @@ class PreparedRelease:
         """Draw all noisy numbers of records first: one second pass then counts for all thresholds."""
         due = list(keys)
         sizes = {key: self.thresholds[key].size(seen[key]) for key in due}
-        if recount is not None and due:
+        if recount is not None and any(sizes.values()):
             lists = [self.thresholds[key].designed(size).candidates for key, size in sizes.items() if size is not None]
             again = recount(joined(lists))
             seen = {**seen, **{key: again[self.thresholds[key].part.row] for key in due if sizes[key] is not None}}
