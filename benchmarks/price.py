@@ -158,12 +158,12 @@ def _conditional(n: int, relation: str, **options: object) -> Plan:
 
 
 def noisy_number(runs: int) -> None:
-    """A noisy secret number of records compared with the default guess of 1000, exactly over the noise."""
+    """A noisy secret number of records compared with a guess of 1000, exactly over the noise."""
     table("noisy number of records, n", "score", "excess, guess", "excess, noisy", "beyond, guess", "beyond, noisy")
     for score in ("lac", "absolute_residual"):
         for n in small((100, 200, 1000, 10_000, 100_000), (10_000,)):
-            guess = confide.plan(0.1, 1.0, n, score=score)
-            excess, beyond = _over_the_noise(n, confide.plan(0.1, 1.0, n, score=score, n_typical="noisy"))
+            guess = confide.plan(0.1, 1.0, n, score=score, n_typical=1000)
+            excess, beyond = _over_the_noise(n, confide.plan(0.1, 1.0, n, score=score))
             row(n, score, f"{guess.expected_excess:.1f}", f"{excess:.1f}", chance(guess.chance_beyond), chance(beyond))
 
 

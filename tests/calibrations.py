@@ -1,5 +1,6 @@
 """Calibrations for tests: at a given threshold, and one of every kind that the library releases."""
 
+import importlib
 import warnings
 from dataclasses import replace
 from functools import lru_cache
@@ -8,6 +9,7 @@ import numpy as np
 
 import confide
 from confide.calibration import Request, Scores
+from confide.mechanisms import NoisySize, design_for
 
 
 @lru_cache
@@ -20,8 +22,11 @@ def calibration_at(threshold: float, score: str | None = "lac") -> confide.Calib
     return replace(_any_calibration(), threshold=float(threshold), score=score)
 
 
-OPTIONS = {
+_OPTIONS = {
     "add_remove": {},
+    "noisy number": {"n_typical": None},
+    "noisy number, rho": {"n_typical": None, "epsilon": None, "rho": 0.1},
+    "noisy number, delta": {"n_typical": None, "delta": 0.05},
     "replace_one": {"neighbors": "replace_one"},
     "n_min": {"n_min": 200},
     "exponential": {"selector": "exponential"},
@@ -59,7 +64,8 @@ OPTIONS = {
     "weights": {"weights": np.tile([0.0, 1.5], 500), "weight_bound": 2.5},
     "quoted score": {"score": 'a "quoted" \\ name'},
 }
-"""Requests to `calibrate`, by name."""
+OPTIONS = {name: {"n_typical": 1000, **options} for name, options in _OPTIONS.items()}
+"""Requests to `calibrate`, by name; most of them for a guess of the number of records."""
 
 WITHOUT_MECHANISM = ("too few records", "too few records, rho")
 """Those of them that are answered by +inf without touching the data."""
@@ -72,6 +78,14 @@ def released(name: str) -> confide.Calibration:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
         return confide.calibrate(np.linspace(0, 1, 1000), **options)
+
+
+def fix_noisy_number(monkeypatch, counted: int = 1010) -> None:
+    """Replace the noisy number of records of every release by this one."""
+    module = importlib.import_module("confide.calibration.release")
+    monkeypatch.setattr(
+        module, "draw_size", lambda n, scale, n_min: NoisySize(counted, scale, design_for(counted, scale, n_min))
+    )
 
 
 def suited(candidates, score, alpha, epsilon=None, n=None, **options) -> confide.Candidates:

@@ -16,8 +16,10 @@ from tests.builders import slow
 
 SCORES = np.linspace(0.01, 1.0, 500)
 CASES = {
-    "a secret number": ({}, 210),
-    "residuals": ({"score": "absolute_residual"}, 300),
+    "a secret number": ({}, 134),
+    "residuals": ({"score": "absolute_residual"}, 165),
+    "a guess": ({"n_typical": 1000}, 210),
+    "residuals and a guess": ({"score": "absolute_residual", "n_typical": 1000}, 300),
     "a public number": ({"neighbors": "replace_one"}, None),
     "rho": ({"epsilon": None, "rho": 0.1}, None),
     "delta": ({"delta": 0.1, "neighbors": "replace_one"}, None),
@@ -60,11 +62,12 @@ def test_python_plans_warnings_and_pages_agree(name):
 
 def test_calibrate_says_the_number_that_the_release_says(monkeypatch):
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)  # +inf
-    with pytest.warns(confide.CoverageWarning, match=r"about 300 calibration records are needed") as caught:
-        made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual")
-    assert made.threshold == math.inf
-    assert [str(one.message) for one in caught] == list(confide.releases.remarks(made))
-    assert "records needed: about 300; with fewer" in str(made)
+    for needed, options in ((165, {}), (300, {"n_typical": 1000})):
+        with pytest.warns(confide.CoverageWarning, match=f"about {needed} calibration records are needed") as caught:
+            made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual", **options)
+        assert made.threshold == math.inf
+        assert [str(one.message) for one in caught] == list(confide.releases.remarks(made))
+        assert f"records needed: about {needed}; with fewer" in str(made)
 
 
 @pytest.mark.slow
@@ -72,12 +75,13 @@ def test_groups_and_levels_say_the_number_of_their_plans(monkeypatch):
     """Fifteen records in each of twelve groups: the warning agrees with the plan for such groups."""
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)  # +inf
     groups = np.repeat(np.arange(12), 15)
-    with pytest.warns(confide.CoverageWarning, match="12 groups") as caught:
-        made = confide.calibrate_groups(SCORES[:180], groups, range(12), 0.1, 1.0, score="lac")
-    needed = confide.plan(0.1, 1.0, n_typical=typical_of_groups(12, 1)).records_needed
-    assert needed > 90
-    assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
-    assert f"records needed: about {needed} in each group; with fewer" in str(made)
+    for options in ({}, {"n_typical": typical_of_groups(12, 1)}):
+        with pytest.warns(confide.CoverageWarning, match="12 groups") as caught:
+            made = confide.calibrate_groups(SCORES[:180], groups, range(12), 0.1, 1.0, score="lac", **options)
+        needed = confide.plan(0.1, 1.0, **options).records_needed
+        assert needed > 90
+        assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
+        assert f"records needed: about {needed} in each group; with fewer" in str(made)
     monkeypatch.undo()
     levels = confide.calibrate_levels(SCORES, [0.5, 0.2], 4.0, score="lac")
     first = confide.plan(0.2, 2.0, candidates=confide.Candidates.from_recipe(levels[0.2].recipe)).records_needed
@@ -85,18 +89,20 @@ def test_groups_and_levels_say_the_number_of_their_plans(monkeypatch):
 
 
 def test_a_plan_for_too_few_records_says_so_first():
-    plan = confide.plan(0.1, 1.0, 100)
-    assert not plan.enough_records
-    assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")
-    assert "NOT ENOUGH RECORDS (about 210 are needed)" in repr(plan)
-    assert confide.plan(0.1, 1.0, 1000).remarks == ()
+    for needed, options in ((134, {}), (210, {"n_typical": 1000})):
+        plan = confide.plan(0.1, 1.0, 100, **options)
+        assert not plan.enough_records
+        assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")
+        assert f"NOT ENOUGH RECORDS (about {needed} are needed)" in repr(plan)
+        assert confide.plan(0.1, 1.0, 1000, **options).remarks == ()
 
 
 def test_a_page_says_it():
     pytest.importorskip("jinja2", reason="needs the extra report")
-    made = _made(score="absolute_residual")
-    html = confide.report(made).html
-    assert "about 300; with fewer, more than 1 calibration in 100" in html
+    for needed, options in ((165, {}), (300, {"n_typical": 1000})):
+        made = _made(score="absolute_residual", **options)
+        html = confide.report(made).html
+        assert f"about {needed}; with fewer, more than 1 calibration in 100" in html
 
 
 ASKED = {
@@ -144,5 +150,8 @@ def test_a_guess_for_groups_is_no_smaller_than_150():
         150,
         700,
     ]
-    made = confide.calibrate_groups(np.tile(SCORES, 12), np.arange(6000) % 12, range(12), 0.1, 1.0, score="lac")
-    assert made[0].mechanism == confide.plan(0.1, 1.0, n_typical=150).mechanism
+    groups, options = (np.arange(6000) % 12, range(12)), {"shift": 8.5}  # a stated shift leaves no noisy number
+    made = confide.calibrate_groups(np.tile(SCORES, 12), *groups, 0.1, 1.0, score="lac", **options)
+    assert made[0].size is None
+    assert made[0].mechanism == confide.plan(0.1, 1.0, n_typical=150, **options).mechanism
+    assert made[0].mechanism != confide.plan(0.1, 1.0, n_typical=1000, **options).mechanism

@@ -14,6 +14,7 @@ import pytest
 import confide
 from confide.mechanisms.slopes import Slopes
 from confide.selection.selector import selection_law
+from tests.calibrations import fix_noisy_number
 from tests.refused import refused
 
 UNIT = confide.Candidates.unit(100)
@@ -53,13 +54,15 @@ def test_the_score_sets_default_candidates():
         assert calibration.score == score
 
 
-def test_counting_first_is_the_same_mechanism():
+def test_counting_first_is_the_same_mechanism(monkeypatch):
+    fix_noisy_number(monkeypatch)
     histogram = confide.ScoreHistogram.from_scores(SCORES, UNIT)
     for options in ({}, {"neighbors": "replace_one"}, {"rho": 0.1, "epsilon": None}, {"delta": 0.05}):
         options = {"alpha": 0.1, "epsilon": 1.0, **options}
         one = confide.calibrate(SCORES, candidates=UNIT, **options)
         other = confide.calibrate_histogram(histogram, **options)
         assert (one.mechanism, one.guarantee, one.privacy) == (other.mechanism, other.guarantee, other.privacy)
+        assert one.size == other.size
 
 
 def test_versions_are_those_of_the_libraries():
@@ -130,8 +133,9 @@ def test_the_warning_states_a_sufficient_number():
 
 @pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}, {"selector": "exponential"}])
 def test_add_remove_warnings_depend_only_on_the_release(monkeypatch, options):
-    """The same text, calibration and cost for every private n that is answered with +inf."""
+    """The same text, calibration and cost for every private n with the same noisy number that is answered with +inf."""
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)
+    fix_noisy_number(monkeypatch)
     texts, calibrations = set(), set()
     for n in (1, 2, 5, 20, 60, 1000, 5000):
         calibration, (warning,) = few(n, **options)

@@ -14,12 +14,13 @@ from confide.calibration.release import GivenCounts, Scores
 from confide.calibration.request import every_candidate
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
-from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, OtherDataError
+from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, OtherDataError
 from confide.ledger import Limit
-from confide.mechanisms import NoisySize, Slopes
+from confide.mechanisms import Slopes
 from confide.planning import COUNTED_SIZES
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
+from tests.calibrations import fix_noisy_number
 from tests.files import signed
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # +inf is possible, if improbable
@@ -28,12 +29,12 @@ SCORES = np.random.default_rng(5).random(2000)
 
 
 def noisy_request(**choices):
-    return Request(**{"alpha": 0.1, "epsilon": 1.0, "score": "lac", "n_typical": "noisy"} | choices)
+    return Request(**{"alpha": 0.1, "epsilon": 1.0, "score": "lac"} | choices)
 
 
 def test_release_contains_the_number_and_survives_a_round_trip():
     """It fails by chance in 5e-9: the noise exceeds 20 scales."""
-    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
+    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
     assert abs(released.size.counted - 2000) <= 400
     assert released.privacy.epsilon == 1.0
     assert released.mechanism.add_remove <= 0.95
@@ -58,22 +59,22 @@ def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(
     """Arrays are counted twice over few candidates, tables once over all candidates."""
     ledger = confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5))
     account = {"ledger": ledger, "dataset": "patients"}
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy", **account)
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account)
     table = pa.table({"s": SCORES})
     with pytest.warns(EarlierReleaseWarning):
-        again = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, n_typical="noisy", **account)
+        again = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, **account)
     assert again == first
     with pytest.raises(OtherDataError):
-        confide.calibrate(SCORES[1:], 0.1, 1.0, score="lac", n_typical="noisy", **account)
+        confide.calibrate(SCORES[1:], 0.1, 1.0, score="lac", **account)
     with pytest.raises(BudgetError):
-        confide.calibrate(SCORES, 0.2, 1.0, score="lac", n_typical="noisy", **account)
+        confide.calibrate(SCORES, 0.2, 1.0, score="lac", **account)
     assert ledger.account("patients").spent().epsilon == 1.0
 
 
 def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch):
     """The ledger has the release: neither a number nor a threshold is drawn, and no second pass is needed."""
     account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "patients"}
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy", **account)
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account)
     passes, count = [], Scores.count
 
     def drawn(*_):
@@ -84,7 +85,7 @@ def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Slopes, "choose", drawn)
     monkeypatch.setattr(Scores, "count", lambda self, *given: passes.append(given) or count(self, *given))
     with pytest.warns(EarlierReleaseWarning):
-        assert confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy", **account) == first
+        assert confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account) == first
     assert len(passes) == 1
     assert account["ledger"].account("patients").spent().epsilon == 1.0
 
@@ -113,9 +114,7 @@ def test_counts_over_all_candidates_are_a_source():
 def test_each_group_has_a_noisy_number(neighbors):
     """Sizes of 1600 and 400 differ by 60 scales or more, so that the order of the designs fails by chance in 1e-20."""
     names, groups = ["a", "b"], np.where(np.arange(2000) < 1600, "a", "b")
-    released = confide.calibrate_groups(
-        SCORES, groups, names, 0.1, 2.0, score="lac", n_typical="noisy", neighbors=neighbors
-    )
+    released = confide.calibrate_groups(SCORES, groups, names, 0.1, 2.0, score="lac", neighbors=neighbors)
     assert released["a"].size.design_for > released["b"].size.design_for
     assert released.privacy.epsilon <= 2.0
     assert type(released).from_json(released.to_json()) == released
@@ -124,15 +123,13 @@ def test_each_group_has_a_noisy_number(neighbors):
 @pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"], ["replace_one"]))
 def test_zcdp_of_groups_includes_the_noisy_numbers(neighbors):
     groups = np.where(np.arange(2000) < 1000, "a", "b")
-    released = confide.calibrate_groups(
-        SCORES, groups, ["a", "b"], 0.1, rho=0.5, score="lac", n_typical="noisy", neighbors=neighbors
-    )
+    released = confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.1, rho=0.5, score="lac", neighbors=neighbors)
     assert max(part.privacy.rho for part in released.parts.values()) <= released.privacy.rho <= 0.5
 
 
 @pytest.mark.parametrize(("kind", "rho"), slow(itertools.product(("levels", "sides"), (None, 0.3)), [("levels", 0.3)]))
 def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
-    choices = {"n_typical": "noisy"} | ({"rho": rho} if rho else {"epsilon": 2.0})
+    choices = {"rho": rho} if rho else {"epsilon": 2.0}
     if kind == "levels":
         released = confide.calibrate_levels(SCORES, [0.2, 0.1], score="lac", **choices)
     else:
@@ -144,24 +141,24 @@ def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
 
 @pytest.mark.slow
 def test_renewal_reuses_the_earlier_design_at_no_cost():
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
     renewed = confide.recalibrate(first, SCORES[:1500])
     assert renewed.size is None
     assert renewed.privacy.epsilon == 1.0
-    anew = confide.recalibrate(first, SCORES[:1500], n_typical="noisy")
+    anew = confide.recalibrate(first, SCORES[:1500], cold=True)
     assert anew.size is not None
 
 
 @pytest.mark.slow
 def test_public_number_or_fixed_design_needs_no_noisy_number():
-    assert confide.calibrate(SCORES, 0.1, 1.0, n_typical="noisy", neighbors="replace_one").size is None
+    assert confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one").size is None
     fixed = {"candidates": Candidates.unit(100), "slopes": (9, 11), "rise": 0.0}
-    assert confide.calibrate(SCORES, 0.1, 1.0, n_typical="noisy", **fixed).size is None
-    assert confide.calibrate(SCORES, 0.1, 1.0, n_typical="noisy", candidates=Candidates.unit(100)).size is not None
+    assert confide.calibrate(SCORES, 0.1, 1.0, **fixed).size is None
+    assert confide.calibrate(SCORES, 0.1, 1.0, candidates=Candidates.unit(100)).size is not None
 
 
 def test_empty_calibration_set_has_a_release():
-    released = confide.calibrate([], 0.1, 1.0, score="lac", n_typical="noisy")
+    released = confide.calibrate([], 0.1, 1.0, score="lac")
     assert released.size.design_for >= 100
     assert released.coverage == 0.9
 
@@ -178,37 +175,47 @@ def altered(released, **changes):
 )
 def test_file_with_an_inconsistent_size_raises(changes):
     """It fails by chance in 1e-30: the noise exceeds 80 scales."""
-    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
+    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
     with pytest.raises(FormatError):
         confide.Calibration.from_json(altered(released, **changes))
 
 
 def test_file_with_a_noisy_number_has_schema_3_and_others_schema_2():
-    noisy = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
-    guess = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
+    noisy = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
+    guess = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical=1000)
     assert json.loads(noisy.to_json())["schema"] == 3
     assert json.loads(guess.to_json())["schema"] == 2
     assert "size" not in json.loads(guess.to_json())
 
 
 @pytest.mark.parametrize(
-    ("changes", "argument"),
-    [
-        ({"shift": 3.0}, "shift"),
-        ({"mechanism": "pps"}, "mechanism"),
-        ({"epsilon": 1e-5}, "n_typical"),
-    ],
+    "changes", [{"shift": 3.0}, {"mechanism": "pps", "n_min": 200}, {"epsilon": 1e-5}, {"n_typical": 500}]
 )
-def test_impossible_combination_raises(changes, argument):
-    with pytest.raises(InputError) as caught:
-        noisy_request(**changes)
-    assert caught.value.argument == argument
+def test_requests_without_a_noisy_number_use_a_guess(changes):
+    terms = noisy_request(**changes).parts[None].terms
+    assert terms.size_scale is None
+    assert terms.n_typical == changes.get("n_typical", 1000)
+    assert terms.epsilon == changes.get("epsilon", 1.0)
+    asked = noisy_request(**changes), noisy_request(**{"n_typical": 1000} | changes)
+    one, stated = (release(Scores.of(SCORES), request) for request in asked)
+    assert one.size is None
+    assert (one.mechanism, one.guarantee, one.privacy) == (stated.mechanism, stated.guarantee, stated.privacy)
+    assert json.loads(one.to_json())["schema"] == 2
+    assert "size" not in json.loads(one.to_json())
+
+
+def test_weighted_records_use_a_guess():
+    weighted = {"weights": np.ones(2000), "weight_bound": 1.0}
+    one, stated = (confide.calibrate(SCORES, 0.1, 1.0, n_typical=guess, **weighted) for guess in (None, 1000))
+    assert one.size is None
+    assert one.privacy.epsilon == 1.0
+    assert (one.mechanism, one.guarantee, one.privacy) == (stated.mechanism, stated.guarantee, stated.privacy)
+    assert "size" not in json.loads(one.to_json())
 
 
 def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_only(monkeypatch):
     """The files for 2000 and for 500 records are equal if the noisy number and the selected candidate are equal."""
-    module = importlib.import_module("confide.calibration.release")
-    monkeypatch.setattr(module, "draw_size", lambda *_: NoisySize(1234, 20.0, 1250))
+    fix_noisy_number(monkeypatch, 1234)
     monkeypatch.setattr(Slopes, "choose", lambda *_: 30)
-    first, second = (confide.calibrate(s, 0.1, 1.0, score="lac", n_typical="noisy") for s in (SCORES, SCORES[:500]))
+    first, second = (confide.calibrate(s, 0.1, 1.0, score="lac") for s in (SCORES, SCORES[:500]))
     assert first.to_json() == second.to_json()

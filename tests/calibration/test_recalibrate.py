@@ -151,11 +151,26 @@ def test_the_request_is_constant_along_a_chain():
     release, _ = first_of("several records per person")
     losses = []
     for _ in range(4):
-        release = renewed(release)
+        release = renewed(release, n_typical=1000)
         losses.append(release.epsilon)
     assert len(set(losses)) == 1
     assert Request(renews=release).parts[None].terms.epsilon == 3.864
     assert len(release.predecessors) == 4
+
+
+@pytest.mark.slow
+def test_the_privacy_loss_is_constant_along_a_chain_with_noisy_numbers():
+    """Whether or not a renewal releases a new number; a repeated request has the zCDP loss of the first."""
+    release, _ = first_of("several records per person")
+    for _ in range(4):
+        release = renewed(release)
+        assert Request(renews=release).parts[None].terms.epsilon == 3.864
+        assert release.epsilon == pytest.approx(3.864, rel=1e-14)
+        assert release.epsilon <= 3.864
+    first, _ = first_of("zCDP")
+    again = renewed(first, cold=True)
+    assert again.size.scale == first.size.scale
+    assert again.privacy.rho == pytest.approx(first.privacy.rho, rel=1e-12)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import confide
 from confide.mechanisms.privacy import PrivacyStatement, parallel_composition, privacy_statement, sequential_composition
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
-from tests.calibrations import suited
+from tests.calibrations import fix_noisy_number, suited
 from tests.exact import histograms, mechanism_law, zcdp
 from tests.files import signed
 from tests.refused import refused
@@ -254,15 +254,32 @@ def test_sizes_of_groups_are_not_printed():
 def test_candidates_of_several_thresholds_suit_the_budget_of_each():
     """The list is that of one threshold with its part of the budget; replacing a record changes two groups."""
     scores = np.linspace(0, 1, 3000)
-    levels = confide.calibrate_levels(scores, ["1/10", "1/3"], 1.0, score="lac")
-    assert {part.candidates for part in levels.parts.values()} == {suited(None, "lac", "1/3", 0.5).size}
+    levels = confide.calibrate_levels(scores, ["1/10", "1/3"], 1.0, score="lac", n_typical=1000)
+    expected = suited(None, "lac", "1/3", 0.5, n_typical=1000).size
+    assert {part.candidates for part in levels.parts.values()} == {expected}
     for neighbors, loss in (("add_remove", 4.0), ("replace_one", 2.0)):
         groups = confide.calibrate_groups(
-            scores, np.arange(3000) % 4, range(4), 0.1, 4.0, neighbors=neighbors, score="lac"
+            scores, np.arange(3000) % 4, range(4), 0.1, 4.0, neighbors=neighbors, score="lac", n_typical=250
         )
         expected = suited(None, "lac", 0.1, loss, n_typical=250).size
         assert {part.candidates for part in groups.parts.values()} == {expected}
     assert suited(None, "lac", 0.1, 4.0, n_typical=250).size != expected
+
+
+@pytest.mark.slow
+def test_candidates_of_several_thresholds_suit_the_noisy_number_and_the_budget_of_each(monkeypatch):
+    """Each list is that of a plan for the noisy number with the threshold's part of the budget."""
+    fix_noisy_number(monkeypatch)
+    scores = np.linspace(0, 1, 3000)
+    levels = confide.calibrate_levels(scores, ["1/10", "1/3"], 1.0, score="lac")
+    expected = [confide.plan(alpha, 0.5, 1010, score="lac").request.m for alpha in ("1/10", "1/3")]
+    assert [part.candidates for _, part in sorted(levels.parts.items())] == expected
+    for neighbors, loss in (("add_remove", 4.0), ("replace_one", 2.0)):
+        groups = confide.calibrate_groups(
+            scores, np.arange(3000) % 4, range(4), 0.1, 4.0, neighbors=neighbors, score="lac"
+        )
+        expected = confide.plan(0.1, loss, 1010, score="lac").request.m
+        assert {part.candidates for part in groups.parts.values()} == {expected}
 
 
 def test_invalid_levels_raise_before_candidates_are_chosen():

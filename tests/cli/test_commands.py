@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -30,12 +31,23 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert released.score == "lac"
     assert released.n is None
     lines = made.out.splitlines()
-    assert "\n".join(lines[:4]) == str(released)
-    assert lines[3].startswith(f"records needed: about {confide.plan(0.1, 1.0).records_needed}; with fewer, ")
+    assert "\n".join(lines[:5]) == str(released)
+    assert re.fullmatch(r"records: about [\d,]+ \(\+-60 at 95 %\), a noisy number, .*", lines[3])
+    assert lines[4].startswith(f"records needed: about {confide.plan(0.1, 1.0).records_needed}; with fewer, ")
+    design = released.size.design_for
+    cost = confide.plan(0.1, 1.0, design).expected_coverage
+    assert lines[5] == f"cost of privacy: {100 * cost:.4g} % expected coverage instead of 90 %"
+    assert f"with {design} records, which the noisy number suggests" in lines[6]
+    alone = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
+    assert lines[7:] == [alone, "saved: cal.json"]
+
+    guess = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--n-typical", 1000, "--out", "guess.json")
+    lines = guess.out.splitlines()
+    assert "\n".join(lines[:4]) == str(confide.Calibration.load("guess.json"))
+    assert lines[3].startswith("records needed: about 210; with fewer, ")
     assert lines[4] == "cost of privacy: 90.42 % expected coverage instead of 90 %"
     assert "with 1000 records, a public guess: the true number is secret" in lines[5]
-    alone = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
-    assert lines[6:] == [alone, "saved: cal.json"]
+    assert lines[6:] == [alone, "saved: guess.json"]
 
     done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")
     assert (done.code, done.err) == (0, "")
@@ -93,7 +105,9 @@ def test_json_of_every_command(confide_run, folder):
     assert made["calibration"] == json.loads(released.to_json())
     assert made["out"] == "cal.json"
     assert made["warnings"] == []
-    assert made["expected"]["records"] == 1000
+    assert made["expected"]["records"] == released.size.design_for
+    guess = ("--n-typical", 1000, "--out", "guess.json", "--json")
+    assert confide_run("calibrate", records, *COLUMNS, *LEVELS, *guess).json["expected"]["records"] == 1000
     done = confide_run(
         "predict", records, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "s.csv", "--json"
     ).json
@@ -298,8 +312,13 @@ def test_records_needed_and_cost_are_printed_where_useful(confide_run, folder):
     assert "state a public typical size of the scores (unit=, --unit)" in far.err
     assert "cost of privacy:" not in far.out
     near = confide_run(*arguments, "unit.json", "--unit", 1e40).out
-    assert "on Gaussian residuals of the size of the unit, with 1000 records, a public guess" in near
+    design = confide.Calibration.load("unit.json").size.design_for
+    said = f"on Gaussian residuals of the size of the unit, with {design} records, which the noisy number suggests"
+    assert said in near
     assert "cost of privacy: 90." in near
+    guess = confide_run(*arguments, "guess.json", "--unit", 1e40, "--n-typical", 1000).out
+    assert "on Gaussian residuals of the size of the unit, with 1000 records, a public guess" in guess
+    assert "cost of privacy: 90." in guess
     enough = confide_run(*arguments, "n.json", "--unit", 1e40, "--neighbors", "replace_one").out
     assert "cost of privacy:" in enough
     assert "records needed" not in enough
@@ -334,7 +353,8 @@ def test_plan_states_the_cost(confide_run):
     assert "log-spaced, densest around the unit 25" in residuals
     assert "on Gaussian residuals of the size of the unit" in residuals
     assert f"{confide.Candidates.geometric(2).size:,}, geometric, unit 2.0" in public
-    assert "+inf is the likely answer" in confide_run("plan", *LEVELS, "--n", 20).out
+    for fewest in (("--n", 5), ("--n", 20, "--n-typical", 1000)):
+        assert "+inf is the likely answer" in confide_run("plan", *LEVELS, *fewest).out
     few = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one")
     assert "none suffices: the answer is +inf" in few.out
     document = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one", "--json").json

@@ -8,17 +8,21 @@ import numpy as np
 def test_records_needed_is_the_same_in_every_command(confide_run, folder):
     (folder / "r.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0.01, 1.0, 500))), encoding="utf-8")
     asked = ("--alpha", "0.1", "--epsilon", "1")
-    read = ("calibrate", "r.csv", "--score-column", "s", "--score", "lac", *asked, "--out", "r.json")
-    assert "records needed: about 210; with fewer" in confide_run(*read).out
-    assert confide_run(*read, "--force", "--json").json["records_needed"] == 210
-    assert "records needed: about 210; with fewer" in confide_run("show", "r.json").out
-    assert confide_run("show", "r.json", "--json").json["records_needed"] == 210
-    assert "records needed           about 210; with fewer" in confide_run("plan", *asked).out
-    few = confide_run("plan", *asked, "--n", "100").out.splitlines()[0]
-    useless = r"NOT ENOUGH RECORDS: with 100 the threshold is useless .* in 53\.\d% of .*; about 210 are needed"
-    assert re.fullmatch(useless, few)
-    document = confide_run("plan", *asked, "--n", "100", "--json").json
-    assert (document["records_needed"], document["warnings"]) == (210, [few])
+    source = ("r.csv", "--score-column", "s", "--score", "lac", "--out", "r.json", "--force")
+    for needed, chance, more in ((134, r"1\.\d", ()), (210, r"53\.\d", ("--n-typical", "1000"))):
+        read, planned = ("calibrate", *source, *asked, *more), ("plan", *asked, *more)
+        assert f"records needed: about {needed}; with fewer" in confide_run(*read).out
+        assert confide_run(*read, "--json").json["records_needed"] == needed
+        assert f"records needed: about {needed}; with fewer" in confide_run("show", "r.json").out
+        assert confide_run("show", "r.json", "--json").json["records_needed"] == needed
+        assert f"records needed           about {needed}; with fewer" in confide_run(*planned).out
+        few = confide_run(*planned, "--n", "100").out.splitlines()[0]
+        useless = (
+            f"NOT ENOUGH RECORDS: with 100 the threshold is useless .* in {chance}% of .*; about {needed} are needed"
+        )
+        assert re.fullmatch(useless, few)
+        document = confide_run(*planned, "--n", "100", "--json").json
+        assert (document["records_needed"], document["warnings"]) == (needed, [few])
 
 
 def test_predict_warns_of_uninformative_intervals(confide_run, folder):

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from confide.calibration import typical_of_groups
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
 from tests.builders import slow
 from tests.warehouse.requests import COLUMNS, NAMES, records
@@ -53,9 +54,9 @@ def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
     assert first.code == 0, first.err
     options = confide_run("calibrate", "--counts", "counts.csv", *REQUEST, *more, "--out", "b.json", *paid)
     assert "nothing was charged" in options.out, options.err
-    table = confide_run(
-        "calibrate", "records.parquet", "--probabilities", "p_*", *REQUEST[2:], *more, "--out", "c.json", *paid
-    )
+    guess = ("--n-typical", typical_of_groups(3 if "--by" in more else 1, 1))  # that of a plan
+    columns = ("--probabilities", "p_*", *REQUEST[2:])
+    table = confide_run("calibrate", "records.parquet", *columns, *guess, *more, "--out", "c.json", *paid)
     assert "nothing was charged" in table.out, table.err
     assert Path("a.json").read_bytes() == Path("b.json").read_bytes() == Path("c.json").read_bytes()
 

@@ -92,8 +92,19 @@ def test_limit_with_delta_allows_what_zcdp_allows(ledger):
 
 def test_permute_and_flip_is_charged_without_zcdp(ledger):
     for selector, rho in (("permute_and_flip", None), ("exponential", zcdp_of_range(1.0))):
-        confide.calibrate(SCORES, 0.1, 1.0, selector=selector, ledger=ledger, dataset=selector)
+        confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, selector=selector, ledger=ledger, dataset=selector)
         assert ledger.account(selector).costs[0].rho == rho
+
+
+def test_zcdp_of_a_noisy_number_is_charged_with_that_of_the_threshold(ledger):
+    """Of epsilon = 1 the number has 1/20, whose zCDP loss is (1/20)**2/2, and the threshold has the rest."""
+    together = zcdp_of_range(0.95) + 1 / 800
+    for selector, rho in (("permute_and_flip", None), ("exponential", pytest.approx(together, rel=1e-12))):
+        released = confide.calibrate(SCORES, 0.1, 1.0, selector=selector, ledger=ledger, dataset=selector)
+        (charged,) = ledger.account(selector).costs
+        assert charged.epsilon == 1.0
+        assert charged.rho == rho
+        assert charged.rho == released.privacy.rho
 
 
 def test_groups_share_a_limit_in_parallel(ledger):
@@ -175,11 +186,24 @@ def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
 
 
 def test_histograms_and_arrays_are_the_same_request(ledger):
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients")
+    same = {"alpha": 0.1, "epsilon": 1.0, "n_typical": 1000, "score": "lac", "ledger": ledger, "dataset": "patients"}
+    first = confide.calibrate(SCORES, **same)
     candidates = confide.releases.candidates_of(first)
     counts = confide.ScoreHistogram.from_scores(SCORES, candidates, "lac")
     with pytest.warns(confide.EarlierReleaseWarning):
-        assert confide.calibrate_histogram(counts, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients") == first
+        assert confide.calibrate_histogram(counts, **same) == first
+
+
+def test_histograms_and_arrays_with_a_noisy_number_are_the_same_request(ledger):
+    """Over a stated list; candidates of a spread follow the noisy number, so that no histogram is over them."""
+    same = {"alpha": 0.1, "epsilon": 1.0, "score": "lac", "ledger": ledger, "dataset": "patients"}
+    unit = confide.Candidates.unit(100)
+    first = confide.calibrate(SCORES, candidates=unit, **same)
+    with pytest.warns(confide.EarlierReleaseWarning):
+        again = confide.calibrate_histogram(confide.ScoreHistogram.from_scores(SCORES, unit, "lac"), **same)
+    assert again == first
+    assert first.size is not None
+    assert len(ledger.account("patients").entries) == 1
 
 
 def test_the_charge_is_on_disk_before_the_mechanism_runs(ledger, monkeypatch):

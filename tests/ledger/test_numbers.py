@@ -46,6 +46,7 @@ def looked(folder, **asked):
 
 PAID = {
     "calibrate epsilon": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, epsilon=x, **payer),
+    "calibrate guess": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, epsilon=x, n_typical=1000, **payer),
     "calibrate rho": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, rho=x, **payer),
     "calibrate alpha": lambda x, folder, **payer: confide.calibrate(SCORES, x / 4, 1.0, delta=x / 8, **payer),
     "calibrate rise": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, rise=x, shift=x, **payer),
@@ -62,6 +63,9 @@ PAID = {
         loss="cost", **payer,
     ),
     "recalibrate": lambda x, folder, **payer: confide.recalibrate(RELEASE, SCORES, epsilon=x, **payer),
+    "recalibrate guess": lambda x, folder, **payer: confide.recalibrate(
+        RELEASE, SCORES, epsilon=x, n_typical=1000, **payer
+    ),
     "labels": lambda x, folder, **payer: confide.randomise_labels(WARDS, 2, epsilon=x, **payer),
     "evaluate": lambda x, folder, **payer: confide.evaluate(RELEASE, scores=SCORES, epsilon=x, **payer),
     "evaluate confidence": lambda x, folder, **payer: confide.evaluate(
@@ -93,7 +97,7 @@ def requests(ask, values, folder):
     return [entry.request for entry in ledger.account("d").entries]
 
 
-@pytest.mark.parametrize("name", slow(PAID, everyday=["calibrate epsilon", "evaluate"]))
+@pytest.mark.parametrize("name", slow(PAID, everyday=["calibrate epsilon", "calibrate guess", "evaluate"]))
 def test_numbers_of_every_type_are_one_request(name, tmp_path):
     """Parts released together are several requests, each made once."""
     first = requests(PAID[name], [2.0], tmp_path)
@@ -132,10 +136,10 @@ def test_a_silo_asks_the_same(tmp_path):
 WRITTEN_BY_0_2 = {
     "evaluate": "0def693a035f50e0f67574e1f5235e8adf02faf6545d8915e74bd8344d304ad7",
     "watch": "a62acdbca15241a2c07330bbf455a2baf1b086f1f5405c0cb835994c2ec18d39",
-    "calibrate epsilon": "0b9950237aca776fc4374a5ff576fc6bde9f4500ec854f78f99ce49c06257753",
-    "recalibrate": "bf6c8cc3eb5017bedc7f81d00d7b4f6ea61c7df8e6933fa1a58859584261cd85",
+    "calibrate guess": "0b9950237aca776fc4374a5ff576fc6bde9f4500ec854f78f99ce49c06257753",
+    "recalibrate guess": "bf6c8cc3eb5017bedc7f81d00d7b4f6ea61c7df8e6933fa1a58859584261cd85",
 }
-"""Digests of version 0.2 for the requests above with floats."""
+"""Digests of version 0.2 for the requests above with floats; it guessed that a secret number of records was 1000."""
 
 
 @pytest.mark.parametrize("name", WRITTEN_BY_0_2)

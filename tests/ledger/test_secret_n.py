@@ -1,4 +1,4 @@
-"""On a data set under add_remove, only the threshold depends on the number of records."""
+"""On a data set under add_remove, only the noisy number and the threshold depend on the number of records."""
 
 import json
 import warnings
@@ -12,6 +12,7 @@ from confide.ledger import Cost
 from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
 from confide.mechanisms.privacy import PrivacyStatement
 from tests.builders import grid, slow
+from tests.calibrations import fix_noisy_number
 from tests.refused import refused
 
 SIZES = (0, 1, 30, 31, 500)
@@ -59,7 +60,8 @@ def without_thresholds(document):
 
 
 @pytest.mark.parametrize(("mechanism", "neighbors"), grid(list(MECHANISMS), NEIGHBORS))
-def test_no_output_depends_on_n(tmp_path, mechanism, neighbors):
+def test_no_output_depends_on_n(tmp_path, monkeypatch, mechanism, neighbors):
+    fix_noisy_number(monkeypatch)
     epsilon = {} if mechanism == "none" else {"rho" if mechanism.startswith("pcoqs") else "epsilon": 0.5}
     own = {"candidates": None} if mechanism == "pcoqs-published" else {}  # its list is fixed
     found = [output(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon, **own}) for n in SIZES]
@@ -72,14 +74,16 @@ def test_no_output_depends_on_n(tmp_path, mechanism, neighbors):
 @pytest.mark.parametrize(
     "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, *slow([{"n_min": 40}])]
 )
-def test_no_output_depends_on_n_for_other_choices(tmp_path, more):
+def test_no_output_depends_on_n_for_other_choices(tmp_path, monkeypatch, more):
+    fix_noisy_number(monkeypatch)
     found = [output(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
     assert all(each == found[0] for each in found)
     assert found[0][1]
 
 
 @pytest.mark.parametrize("ask", [groups, sides, *slow([levels])])
-def test_no_output_depends_on_n_for_several_thresholds(tmp_path, ask):
+def test_no_output_depends_on_n_for_several_thresholds(tmp_path, monkeypatch, ask):
+    fix_noisy_number(monkeypatch)
     found = [output(tmp_path, n, {}, ask) for n in SIZES]
     assert all(each == found[0] for each in found)
     assert len(found[0][1]) == 2

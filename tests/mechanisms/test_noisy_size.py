@@ -18,7 +18,7 @@ from tests.exact import added, histograms, leave_one_out, mechanism_law, replace
 
 def designs(alpha, epsilon, m, **choices):
     """The terms before the number is known, and the mechanism for each number of records."""
-    terms = Terms.of(alpha, Candidates.of(np.arange(1, m) / m), 1, epsilon=epsilon, n_typical="noisy", **choices)
+    terms = Terms.of(alpha, Candidates.of(np.arange(1, m) / m), 1, epsilon=epsilon, **choices)
     return terms, cache(lambda n: mechanism_for(terms.designed_for(n)))
 
 
@@ -133,7 +133,7 @@ def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records):
 
 @pytest.mark.parametrize("rho", [1e-4, 0.1, 0.5, 3.0])
 def test_zcdp_of_number_and_threshold_sums_to_rho(rho):
-    terms = Terms.of(0.1, 30, 1, rho=rho, n_typical="noisy")
+    terms = Terms.of(0.1, 30, 1, rho=rho)
     mechanism = mechanism_for(terms.designed_for(1000))
     stated = privacy_statement(mechanism, "add_remove", 1, terms.selector, terms.size_scale)
     assert 0.98 * rho < stated.rho <= rho

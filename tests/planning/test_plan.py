@@ -34,17 +34,19 @@ def test_calibrate_runs_the_mechanism_of_the_plan(name):
     options = {k: v for k, v in OPTIONS[name].items() if k not in unplanned}
     calibration = released(name)
     stated = OPTIONS[name].get("candidates") or confide.releases.candidates_of(calibration)
-    plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options}, n=1000, candidates=stated)
+    n = 1000 if calibration.size is None else calibration.size.design_for
+    plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options}, n=n, candidates=stated)
     assert calibration.mechanism == plan.mechanism
     assert replace(calibration.guarantee, population=None) == guarantee(plan)
     assert calibration.guarantee == plan.guarantee
     assert calibration.alpha == plan.request.alpha
     if plan.mechanism is not None:
-        expected = privacy_statement(plan.mechanism, plan.request.neighbors, plan.request.records_per_person)
+        r = plan.request
+        expected = privacy_statement(plan.mechanism, r.neighbors, r.records_per_person, size=r.size_scale)
         assert calibration.privacy == expected
     if "shift" not in options:
         assert calibration.coverage >= float(1 - calibration.alpha)
-    assert calibration.coverage_at_most(1000) == plan.coverage_at_most
+    assert calibration.coverage_at_most(n) == plan.coverage_at_most
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_any_privacy_loss(neighbors, delta, epsilon):
     plan = confide.plan(alpha=0.1, epsilon=epsilon, neighbors=neighbors, delta=delta)
     assert guarantee(plan).coverage >= 0.9
     if plan.mechanism is not None:
-        spent = privacy_statement(plan.mechanism, neighbors, 1).epsilon
+        spent = privacy_statement(plan.mechanism, neighbors, 1, size=plan.request.size_scale).epsilon
         assert epsilon * (1 - 1e-12) <= spent <= epsilon
     assert 0.9 - 0.002 <= plan.expected_coverage <= 1.0
     assert plan.expected_coverage <= plan.coverage_at_most + np.diff(typical_law(plan.request.candidates)).max()
@@ -131,18 +133,21 @@ def test_binomial_tails_of_many_records(n):
 
 
 @pytest.mark.parametrize(
-    ("neighbors", "epsilon", "delta"),
+    ("number", "epsilon", "delta"),
     slow(
-        product(NEIGHBORS, [0.3, 1.0, 5.0], [None, 0.05]),
-        everyday=[("add_remove", 0.3, None), ("add_remove", 1.0, None)],
+        product(["public", "noisy", "guess"], [0.3, 1.0, 5.0], [None, 0.05]),
+        everyday=[("noisy", 0.3, None), ("noisy", 1.0, None), ("guess", 0.3, None), ("guess", 1.0, None)],
     ),
 )
-def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, epsilon, delta):
+def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(number, epsilon, delta):
+    """Each number has its own design, unless a guess decides."""
+
     def beyond(n):
-        made = plan if neighbors == "add_remove" else confide.plan(**{**options, "n": n})
+        made = plan if number == "guess" else confide.plan(**{**options, "n": n})
         return replace(made, n=n).chance_beyond
 
-    options = {"alpha": 0.1, "epsilon": epsilon, "n": 200, "neighbors": neighbors, "delta": delta}
+    options = {"alpha": 0.1, "epsilon": epsilon, "n": 200, "delta": delta}
+    options |= {"public": {"neighbors": "replace_one"}, "noisy": {}, "guess": {"n_typical": 1000}}[number]
     plan = confide.plan(**options)
     needed = plan.records_needed
     assert beyond(needed) <= 0.01
@@ -200,9 +205,17 @@ def test_stated_chances_are_those_of_the_draw(neighbors):
 
 
 def test_records_needed_does_not_depend_on_a_secret_n():
-    plans = [confide.plan(alpha=0.1, epsilon=1.0, n=n) for n in (1, 1000, 10**6)]
-    assert len({p.records_needed for p in plans}) == 1
-    assert len({p.mechanism for p in plans}) == 1
+    for guess in (None, 1000):
+        plans = [confide.plan(alpha=0.1, epsilon=1.0, n=n, n_typical=guess) for n in (1, 1000, 10**6)]
+        assert len({p.records_needed for p in plans}) == 1
+    assert len({p.mechanism for p in plans}) == 1  # the guess decides
+
+
+@pytest.mark.parametrize("options", [{"slopes": (1, 2), "rise": 3}, *slow([{"slopes": (1, 1), "rise": 0}])])
+def test_records_needed_with_stated_slopes_and_rise_does_not_depend_on_a_noisy_n(options):
+    plans = [confide.plan(0.1, 1.0, n, **options) for n in (50, 134, 1000)]
+    (needed,) = {p.records_needed for p in plans}
+    assert confide.plan(0.1, 1.0, needed, **options).chance_beyond <= 0.01
 
 
 # --- overrides
@@ -241,9 +254,11 @@ def test_only_the_ratio_of_slopes_matters():
 
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_the_chosen_slopes_are_at_least_as_good_as_others(neighbors):
-    chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors)
+    same = {"alpha": 0.1, "epsilon": 1.0, "n": 1000, "neighbors": neighbors}
+    same |= {"n_typical": 1000} if neighbors == "add_remove" else {}
+    chosen = confide.plan(**same)
     for left in (4, 8, 10, 12, 16, 18):
-        other = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors, slopes=(left, 20 - left))
+        other = confide.plan(**same, slopes=(left, 20 - left))
         assert chosen.expected_excess <= other.expected_excess + 0.3  # the choice also considers other laws of scores
 
 
@@ -319,7 +334,9 @@ def test_n_typical_affects_efficiency_only():
 
 
 def test_n_min_matters_for_small_numbers_only():
-    head_starts = [confide.plan(alpha=0.1, epsilon=1.0, n_min=n).mechanism.head_start for n in (1, 30, 60, 1000)]
+    head_starts = [
+        confide.plan(alpha=0.1, epsilon=1.0, n_min=n, n_typical=1000).mechanism.head_start for n in (1, 30, 60, 1000)
+    ]
     assert head_starts == sorted(head_starts, reverse=True)
     assert head_starts[0] > 0
     assert head_starts[-1] == 0
@@ -386,6 +403,9 @@ def test_candidates_count_themselves():
 
 def test_a_plan_in_words():
     words = str(confide.plan(0.1, 1.0, 1000))
+    assert "number of records        released first, with noise of scale 20; the design follows it" in words
+    assert "records needed           about 134; with fewer, more than 1 calibration in 100 gives a useless" in words
+    words = str(confide.plan(0.1, 1.0, 1000, n_typical=1000))
     assert "promise: coverage at least 0.9" in words
     assert "records needed           about 210; with fewer, more than 1 calibration in 100 gives a useless" in words
     assert "NOT ENOUGH" not in words

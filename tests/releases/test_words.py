@@ -22,7 +22,7 @@ SCORES = confide.lac_score(P, np.array(NAMES)[Y], classes=NAMES)
 
 
 def released(**more):
-    return confide.calibrate(SCORES, 0.1, 1.0, **more)
+    return confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, **more)
 
 
 # --- files
@@ -104,7 +104,7 @@ def test_the_meaning_of_schema_1_is_unchanged():
 
 
 def test_parts_are_for_the_same_classes():
-    one, other = released(), confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0)
+    one, other = released(), confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0, n_typical=1000)
     with refused(confide.InputError, "parts"):
         confide.GroupCalibration("group", "add_remove", {"a": one, "b": other})
 

@@ -12,6 +12,7 @@ from confide.ledger import Ledger
 from confide.tables import ClassColumns, EngineError, ScoreColumn, calibrate_table
 from confide.tables.databases import IbisTable
 from confide.tables.failures import engine_errors_in_fixed_words
+from tests.calibrations import fix_noisy_number
 from tests.refused import bad_rows, numbers, refused
 from tests.tables.engines import SQLite, everyday_on
 
@@ -24,6 +25,7 @@ CANDIDATES = Candidates.unit(100)
     "options",
     [
         {"epsilon": 1.0},
+        {"epsilon": 1.0, "n_typical": 1000},
         {"epsilon": 0.5, "neighbors": "replace_one"},
         {"rho": 0.1},
         {"epsilon": 2.0, "records_per_person": 3},
@@ -31,18 +33,21 @@ CANDIDATES = Candidates.unit(100)
         {"epsilon": 1.0, "mechanism": "noisy-histogram"},
     ],
 )
-def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options):
+def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options, monkeypatch):
+    fix_noisy_number(monkeypatch)
     table = engine.table(pa.table({"s": SCORES}))
     ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, candidates=CANDIDATES, **options)
     same = confide.calibrate(SCORES, 0.1, candidates=CANDIDATES, score="lac", **options)
     assert ours.privacy == same.privacy
     assert ours.guarantee == same.guarantee
     assert ours.mechanism == same.mechanism
+    assert ours.size == same.size
     assert confide.Calibration.from_json(ours.to_json()) == ours
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
-def test_groups_state_what_calibrate_groups_states(engine):
+def test_groups_state_what_calibrate_groups_states(engine, monkeypatch):
+    fix_noisy_number(monkeypatch)
     groups = np.random.default_rng(1).choice(["a", "b"], len(SCORES))
     table = engine.table(pa.table({"s": SCORES, "g": groups}))
     for neighbors in ("add_remove", "replace_one"):
@@ -51,6 +56,7 @@ def test_groups_state_what_calibrate_groups_states(engine):
         same = confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.1, 1.0, score="lac", **options)
         assert ours.privacy == same.privacy
         assert [part.mechanism for part in ours.parts.values()] == [part.mechanism for part in same.parts.values()]
+        assert [part.size for part in ours.parts.values()] == [part.size for part in same.parts.values()]
 
 
 def test_an_empty_group_is_warned_about():

@@ -29,6 +29,7 @@ def test_a_plan_survives_its_file(tmp_path, case):
 
 
 def test_candidates_are_those_of_a_table():
+    assert CountingPlan.of(LAC, 0.1, 0.5).candidates == suited(None, "lac", 0.1, 0.5, n_typical=1000)
     assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited(None, "lac", 0.1, 0.5, n_typical=300)
     public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
     assert public.candidates == suited(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
@@ -130,12 +131,12 @@ def test_files_that_are_not_plans_raise_an_error(text, words):
     ],
 )
 def test_a_release_equals_that_of_the_table_except_for_the_draw(case, options):
-    """Everything except the draw is equal: guarantees, privacy, mechanism, candidates, names."""
+    """Everything except the draw is equal for the plan's guess: guarantees, privacy, mechanism, candidates, names."""
     what, given, count = CASES[case]
     options = {"alpha": 0.1, "epsilon": 1.0, **given, **options}
     table, plan = records(), CountingPlan.of(what, **options)
     by_counts = plan.calibrate(count(table, plan, what))
-    by_table = calibrate_table(table, what, **options)
+    by_table = calibrate_table(table, what, n_typical=plan.request.n_typical, **options)
     said = [json.loads(one.to_json()) for one in (by_counts, by_table)]
     for document in said:
         _forget(document)

@@ -131,7 +131,7 @@ class Request:
     unit: float | None = None
     neighbors: Neighbors = "add_remove"
     n_min: int = 1
-    n_typical: int | Literal["noisy"] | None = None
+    n_typical: int | None = None
     delta: Level | None = None
     records_per_person: int = 1
     selector: Selector | None = None
@@ -229,8 +229,7 @@ class Request:
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             replaced = self.neighbors == "replace_one"
             losses = divide_budget(self.epsilon, self.rho, [Fraction(1)], replaced=replaced) * k
-            guess = typical_of_groups(k, self.n_min) if self.n_typical is None else self.n_typical
-            choices |= {"neighbors": "add_remove", "n_typical": guess}
+            choices["neighbors"] = "add_remove"
         elif self.by is None:
             losses = [{"epsilon": self.epsilon, "rho": self.rho}]
         else:
@@ -245,7 +244,8 @@ class Request:
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
             listed = isinstance(law, Candidates)
-            terms = Terms.partial(level, population=self.population, listed=listed, **(choices | loss))
+            guess = typical_of_groups(k, self.n_min) if self.disjoint else 1000
+            terms = Terms.partial(level, population=self.population, listed=listed, guess=guess, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 
@@ -444,7 +444,7 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
-    guess = None
+    guess = 1000
     if previous.disjoint:
         guess = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
     new_choices = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
@@ -453,10 +453,12 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
         predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor))
         choices = _choices(part) | budget | new_choices | {"population": part.population}
-        choices["n_typical"] = _typical(request, part, guess)
+        choices["n_typical"] = _typical(request, part)
         check_combinations(choices)
         law = _law(part, request.cold, request.candidates)
-        terms = Terms.partial(listed=isinstance(law, Candidates), **choices)
+        terms = Terms.partial(listed=isinstance(law, Candidates), guess=guess, **choices)
+        if part.size is not None and terms.size_scale is not None and request.epsilon is None and request.rho is None:
+            terms = replace(terms, size_scale=part.size.scale)  # epsilon does not determine its share of a zCDP loss
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
     first = previous.first
     fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
@@ -468,11 +470,11 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     return fields
 
 
-def _typical(request: Request, part: Calibration, guess: int | None) -> int | Literal["noisy"] | None:
-    """`n_typical` of a renewal: the stated one, else the design of the earlier noisy number, else a guess."""
-    if request.n_typical is not None:
+def _typical(request: Request, part: Calibration) -> int | None:
+    """`n_typical` of a renewal: the stated one, else the design of the earlier noisy number, else a new number."""
+    if request.n_typical is not None or part.size is None or request.cold:
         return request.n_typical
-    return guess if part.size is None else part.size.design_for  # it is public, so that reusing it costs nothing
+    return part.size.design_for  # it is public, so that reusing it costs nothing
 
 
 def _check_renewable(previous: Release) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from confide.calibration import Payer, Request, label_request, typical_of_groups
+from confide.calibration import Payer, Request, label_request
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
 from confide.cli.choices import (
     ShiftOptions,
@@ -371,10 +371,9 @@ def report_release(
     The request is None for noisy labels, whose cost was paid elsewhere.
     """
     plan = None if request is None else expected_plan(released, request)
-    guessed = None if request is None else guessed_for_groups(released, request)
     heard = receipt.heard
     heard.warn()
-    expected = cost = suits = None
+    expected = cost = None
     if plan is not None:
         expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
         expected["records_needed"] = plan.records_needed
@@ -386,16 +385,11 @@ def report_release(
             f"{100 * float(1 - released.alpha):.4g} %\n"
             f"      (on {plan.typical_scores}, with {plan.n} records{'' if released.n is not None else source})"
         )
-    if guessed is not None:
-        suits = (
-            f"candidates suit: about {guessed} records in each {released.by}, a public guess; state --n-typical if "
-            "there are many more, or fewer"
-        )
 
     def document() -> dict[str, Any]:
         needed = most_needed(parts_of(released).values())
         own = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
-        own |= {"records_needed": needed, "n_typical_guessed": guessed, **heard.fields()}
+        own |= {"records_needed": needed, **heard.fields()}
         return {**own, **({} if request is None else receipt.fields()), **left_out}
 
     paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
@@ -405,18 +399,10 @@ def report_release(
         str(released),
         left_out_text(left_out),
         cost,
-        suits,
         receipt.text() if paid else None,
         output.saved(),
         as_json=output.as_json,
     )
-
-
-def guessed_for_groups(released: Release, request: Request) -> int | None:
-    """The assumed number of records of each group, if the request states none; else None."""
-    if not released.disjoint or request.n_typical is not None or request.mechanism != "slopes":
-        return None
-    return typical_of_groups(len(released.parts), max(part.guarantee.n_min or 1 for part in released.parts.values()))
 
 
 @command("sql", without="logits truth losses loss bound partition", required="alpha")

@@ -15,7 +15,6 @@ from confide.evaluation import MOST_EXAMPLES, PARTS
 from confide.federated import COMPARABLE, METHODS
 from confide.ledger import RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
-from confide.planning import NOISY
 from confide.releases import ABOUT
 from confide.selection import SELECTORS
 from confide.support import ObjectPath, as_place
@@ -50,14 +49,6 @@ class TableType(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the text."""
         return value
-
-
-class RecordsType(click.types.IntParamType):
-    """A number of records, or `noisy`."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number, or `noisy`."""
-        return value if value == NOISY else super().convert(value, param, ctx)
 
 
 PLACE, LOCAL, TABLE = PlaceType(), click.Path(path_type=Path), TableType()
@@ -144,8 +135,8 @@ OPTIONS: Mapping[str, Row] = dict([
         records_per_person=Row("K", "Public bound on the records of one person.", int),
         n=Row("N", "The public number of records under replace_one; databases need it with --ledger.", int),
         n_min=Row("N", "Public lower bound on the secret number of records.", int),
-        n_typical=Row("N|noisy", "Public guess of the secret number of records, for efficiency only; or noisy: "
-                      "release a noisy number first, at 1/20 of the privacy budget.", RecordsType()),
+        n_typical=Row("N", "Public guess of the secret number of records, for efficiency only; by default, a noisy "
+                      "number is released first, at 1/20 of the privacy budget.", int),
         dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
         label_epsilon=Row("LOSS", "For labels of `confide randomise-labels`: its --epsilon, or its file "
                           ".labels.json."),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -173,7 +173,7 @@ class PrivacyOptions:
     neighbors: str = "add_remove"
     records_per_person: int = 1
     n_min: int = 1
-    n_typical: int | Literal["noisy"] | None = None
+    n_typical: int | None = None
     selector: str | None = None
     delta: str | None = None
 

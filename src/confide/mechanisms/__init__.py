@@ -22,6 +22,7 @@ from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, S
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels, label_rows, noisy_labels_for
 from confide.mechanisms.noisy_size import (
+    SHARE,
     SHARE_OF_RHO,
     SIZE,
     NoisySize,

@@ -40,7 +40,6 @@ from confide.planning.population import (
 )
 from confide.planning.terms import (
     CHOICES,
-    NOISY,
     Choices,
     Terms,
     mechanism_for,

@@ -65,7 +65,7 @@ class Plan(Described):
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.904, 210)
+    (0.905, 134)
     """
 
     request: Terms
@@ -168,9 +168,9 @@ class Plan(Described):
         """About the smallest number of records with which the answer lies among the scores with probability 99 %.
 
         It holds for typical scores and is within 10 %. With fewer records, +inf or a threshold beyond all scores soon
-        becomes likely. If the number is public and candidates are spread, each number gets suitable candidates. If it
-        is secret, all have the same mechanism. The result also follows from a release, by its mechanism and its
-        privacy loss.
+        becomes likely. If the number is public, or a noisy one is released first, each number has its own design: it
+        gets suitable candidates if they are spread. With a guess of a secret number, all numbers have the same
+        mechanism. The result also follows from a release, by its mechanism and its privacy loss.
         """
         spent = self.request if self.mechanism is None else replace(self.request, epsilon=self.privacy.epsilon)
         return _records_needed(spent, self.mechanism)
@@ -340,7 +340,10 @@ def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
 
 
 def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
-    """For a public n: the request with the slopes, rise and shift that were set by hand, read off the mechanism."""
+    """For a public or a noisy n: the request with slopes, rise and shift that were set by hand, read off the mechanism.
+
+    With a noisy n a shift cannot be set by hand.
+    """
     decided = replace(request, slopes=None, rise=None, shift=None)
     given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
     for terms in (decided, given):
@@ -351,7 +354,9 @@ def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
             mechanism.offset,
         ):
             return terms
-    return replace(given, shift=mechanism.offset - request.level * ((request.n or 0) + 1))
+    if request.n is None:
+        return given
+    return replace(given, shift=mechanism.offset - request.level * (request.n + 1))
 
 
 def make_plan(request: Terms, n: int) -> Plan:

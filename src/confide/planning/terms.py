@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from confide.guarantee import (
 from confide.mechanisms import (
     MECHANISMS,
     NEIGHBORS,
+    SHARE,
     SHARE_OF_RHO,
     UNIT,
     Mechanism,
@@ -76,8 +77,8 @@ from confide.support import (
 
 _OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
 
-NOISY: Literal["noisy"] = "noisy"
-"""`n_typical` of a request that releases a noisy number of records first, in place of a guess."""
+_GUESS = 1000
+"""The guess of a secret number of records where no noisy number is released and none is stated."""
 
 
 class Choices(TypedDict, total=False):
@@ -95,9 +96,10 @@ class Choices(TypedDict, total=False):
         n >= n_min.
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
-        target are chosen (default: the larger of n_min and 1000). It affects efficiency, never validity. With
-        `"noisy"`, a noisy number of records is released first, at a twentieth of the privacy loss, and takes the place
-        of the guess.
+        target are chosen. It affects efficiency, never validity. By default a noisy number of records is released
+        first, at a twentieth of the privacy loss, and takes the place of the guess. With `shift`, with weights, with a
+        published method, or with epsilon below 2e-5 per record there is no noisy number, and the default is the
+        larger of n_min and 1000.
     delta
         Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
         coverage; in (0, 1).
@@ -123,7 +125,7 @@ class Choices(TypedDict, total=False):
     rho: float | None
     neighbors: Neighbors
     n_min: int
-    n_typical: int | Literal["noisy"] | None
+    n_typical: int | None
     delta: Level | None
     records_per_person: int
     selector: Selector | None
@@ -231,6 +233,12 @@ class Terms:
         number = 0 if self.size_scale is None else 1 / Fraction(self.size_scale)
         return float_below(Fraction(self.epsilon) / self.records_per_person - number)
 
+    def with_loss(self, epsilon: float) -> "Terms":
+        """The same terms for another privacy loss, of which a noisy number of records has the same share."""
+        if self.size_scale is None:
+            return replace(self, epsilon=epsilon)
+        return replace(self, epsilon=epsilon, size_scale=size_scale(epsilon / self.records_per_person))
+
     def designed_for(self, n: int) -> "Terms":
         """The terms of the threshold for a noisy number n of records, which may be negative."""
         assert self.size_scale is not None
@@ -274,8 +282,8 @@ class Terms:
         candidates
             A list; a spread, from which a suitable number is taken; or a number of equal steps.
         n
-            The number of records, if `neighbors="replace_one"` makes it public, or a noisy one, if `n_typical="noisy"`;
-            otherwise it is not used.
+            The number of records, if `neighbors="replace_one"` makes it public, or a noisy one, if that is released
+            first; otherwise it is not used.
         epsilon
             The privacy loss per person, in [1e-6, 1e6]; or `rho` among the choices.
         population
@@ -308,11 +316,13 @@ class Terms:
         population: Population | None = None,
         *,
         listed: bool = False,
+        guess: int = _GUESS,
         **choices: Unpack[Choices],
     ) -> "Terms":
-        """The terms before candidates and a number of records are fixed by `over`; combinations are valid already.
+        """The terms before candidates and a number of records are fixed; combinations are valid already.
 
         `listed` states that the candidates are a list. With slopes and a rise, no number of records is then needed.
+        `guess` replaces `n_typical` if neither it nor a noisy number is available.
         """
         method = one_of("mechanism", choices.get("mechanism", "slopes"), MECHANISMS)
         neighbors = one_of(
@@ -328,12 +338,11 @@ class Terms:
                 ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
                 remedy="Take neighbors='replace_one'",
             )
-        typical = choices.get("n_typical")
-        decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None
-        open_design = neighbors == "add_remove" and (not decided or choices.get("delta") is not None)
-        counted = typical == NOISY and open_design
-        typical = None if typical == NOISY else typical
-        loss = _Loss.of(method, epsilon, choices, counted=counted)
+        typical, shift = choices.get("n_typical"), choices.get("shift")
+        decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None and delta is None
+        sized = neighbors == "add_remove" and method == "slopes" and not decided
+        sized = sized and typical is None and shift is None and population is None
+        loss = _Loss.of(method, epsilon, choices, sized=sized)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         terms = cls(
             alpha=exact,
@@ -341,7 +350,7 @@ class Terms:
             neighbors=neighbors,
             n=None,
             n_min=n_min,
-            n_typical=max(n_min, 1000)
+            n_typical=max(n_min, guess)
             if typical is None
             else positive_integer("n_typical", typical, most=MOST_RECORDS),
             delta=None if delta is None else float(exact_level("delta", delta)),
@@ -350,7 +359,7 @@ class Terms:
             selector=one_of("selector", loss.selector, SELECTORS),
             slopes=_pair(choices.get("slopes")),
             rise=_from_0_to("rise", choices.get("rise"), _LARGEST_RISE, "a number", f"{_LARGEST_RISE}"),
-            shift=_sixteenths(_from_0_to("shift", choices.get("shift"), MOST_RECORDS, "a number of ranks", "2**48")),
+            shift=_sixteenths(_from_0_to("shift", shift, MOST_RECORDS, "a number of ranks", "2**48")),
             mechanism=method,
             population=population,
             rho=loss.rho,
@@ -389,7 +398,7 @@ class _Loss:
     size_scale: float | None = None
 
     @classmethod
-    def of(cls, method: MechanismName, epsilon: float | None, choices: Choices, *, counted: bool) -> "_Loss":
+    def of(cls, method: MechanismName, epsilon: float | None, choices: Choices, *, sized: bool) -> "_Loss":
         rho, selector = choices.get("rho"), choices.get("selector")
         selector = "permute_and_flip" if selector is None else selector
         records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
@@ -414,14 +423,14 @@ class _Loss:
             raise InputError("epsilon", "epsilon or rho must be given, and not both")
         if rho is not None:
             concentrated = privacy_loss("rho", rho)
-            if not counted:
+            if not sized:
                 return cls._checked(range_of_zcdp(concentrated), "exponential", records, None)
             scale = records * math.sqrt(SHARE_OF_RHO / (2 * concentrated))
             left = float_below(Fraction(concentrated) - size_zcdp(scale, records))
             total = Fraction(range_of_zcdp(left)) + records / Fraction(scale)
             return cls._checked(float_below(total), "exponential", records, scale)
         exact = privacy_loss("epsilon", epsilon)
-        noise = size_scale(exact / records) if counted and exact >= LEAST_LOSS * records else None
+        noise = size_scale(exact / records) if sized and exact >= SHARE * LEAST_LOSS * records else None
         return cls._checked(exact, selector, records, noise)
 
     @classmethod
@@ -646,7 +655,7 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
             return None
         offset, ahead = least
         # Again because of the rounding of prior weights: either value may have to increase slightly.
-        for more in range(1 if sampled else _TRIES):
+        for more in range(1 if sampled and request.size_scale is None else _TRIES):
             plain = build(level, offset + more * ceil_to(_LITTLE, unit))
             if plain.offset >= most:
                 return None

@@ -112,7 +112,8 @@ def plot_price(
 def _like(plan: Plan, epsilon: float, n: int) -> Plan:
     """A plan at another epsilon and number of records, with its own slopes, rise and shift."""
     public = plan.request.neighbors == "replace_one"
-    asked = replace(plan.request, epsilon=epsilon, n=n if public else None, slopes=None, rise=None, shift=None)
+    free = replace(plan.request, n=n if public else None, slopes=None, rise=None, shift=None)
+    asked = free.with_loss(epsilon)
     return replace(make_plan(asked, n), pilot=plan.pilot)
 
 

@@ -76,7 +76,7 @@ def request_of(calibration: Stated) -> Terms:
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
         population=c.population,
-        n_typical=None if c.size is None else c.size.design_for,
+        n_typical=None if c.guarantee.n is not None else designed_for(c),
     )
     return terms if c.size is None else replace(terms, size_scale=c.size.scale)
 
@@ -89,7 +89,7 @@ def records_needed(calibration: Stated) -> int | None:
     >>> import confide
     >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="absolute_residual")
     >>> records_needed(released), confide.plan(0.1, 1.0, score="absolute_residual").records_needed
-    (300, 300)
+    (165, 165)
     """
     plan = _plan(calibration)
     return None if plan is None else plan.records_needed
@@ -118,7 +118,7 @@ def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, st
     --------
     >>> import confide
     >>> needed_facts([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")])
-    (('records needed', 'about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
+    (('records needed', 'about 134; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
     plans = [plan for part in _unlike(parts) if (plan := _plan(part)) is not None]
     needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]
@@ -142,4 +142,12 @@ def _plan(calibration: Stated) -> Plan | None:
         request = request_of(calibration)
     except ConfideError:
         return None
-    return Plan(request, mechanism, calibration.guarantee.n or max(request.n_min, request.n_typical))
+    return Plan(request, mechanism, designed_for(calibration))
+
+
+def designed_for(calibration: Stated) -> int:
+    """The public number of records, or the secret one of the design: for the noisy number, or a guess."""
+    if calibration.guarantee.n is not None:
+        return calibration.guarantee.n
+    guess = 1000 if calibration.size is None else calibration.size.design_for
+    return max(calibration.guarantee.n_min or 1, guess)

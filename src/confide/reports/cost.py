@@ -52,8 +52,8 @@ class Grid:
         if place not in self._made:
             alpha, epsilon, n = self.alphas[place[0]], self.epsilons[place[1]], self.records[place[2]]
             public = n if self.request.neighbors == "replace_one" else None
-            request = replace(self.request, alpha=alpha, epsilon=epsilon, n=public, slopes=None, rise=None, shift=None)
-            self._made[place] = replace(make_plan(request, n), pilot=self.pilot)
+            request = replace(self.request, alpha=alpha, n=public, slopes=None, rise=None, shift=None)
+            self._made[place] = replace(make_plan(request.with_loss(epsilon), n), pilot=self.pilot)
         return self._made[place]
 
     def places(self) -> list[Place]:

@@ -77,6 +77,7 @@ def calibrate_command(plan: Plan) -> str:
     """
     r = plan.request
     law = law_of(r.candidates)
+    guess = None if r.neighbors == "add_remove" and r.population is None else max(r.n_min, 1000)
     words = ["confide", "calibrate", "records.parquet", *_COLUMNS.get(law.kind if law else None, _CLASSES)]
     words += ["--unit", f"{law.unit:.12g}"] if law and law.unit else []
     words += ["--alpha", _level(r.alpha), "--epsilon", f"{r.epsilon:.12g}"]
@@ -85,7 +86,7 @@ def calibrate_command(plan: Plan) -> str:
     for option, value, default in (
         ("--records-per-person", r.records_per_person, 1),
         ("--n-min", r.n_min, 1),
-        ("--n-typical", r.n_typical, max(r.n_min, 1000)),
+        ("--n-typical", r.n_typical if r.size_scale is None else None, guess),
         ("--delta", r.delta, None),
         ("--selector", r.selector, "permute_and_flip"),
     ):

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from confide.calibration import typical_of_groups
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
 from confide.federated import FederatedCalibration, FederatedRelease, SiloReport
 from confide.ledger import Ledger
@@ -15,6 +14,7 @@ from confide.releases import (
     NoisyLabelCalibration,
     Release,
     candidates_of,
+    designed_for,
     meaning_of_infinity,
     parts_of,
     remarks,
@@ -87,7 +87,7 @@ def release_page(
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.is_broken for one in short.values())
     federation = silos(release, answers, silo_reports)
-    chosen = _plan(first, _guessed(release))
+    chosen = _plan(first)
     secret = chosen.request.neighbors == "add_remove"
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
     # True if the bound on the law of coverage is the law itself, for continuous scores.
@@ -182,24 +182,17 @@ def _drawn(parts: dict[str, Calibration]) -> dict[str, tuple[float, tuple[Law, .
     return drawn
 
 
-def _guessed(release: Release) -> int | None:
-    """Number of records for which candidates of groups are chosen by default; None if it is that of a plan."""
-    if not release.disjoint:
-        return None
-    return typical_of_groups(len(release.parts), max(part.guarantee.n_min or 1 for part in release.parts.values()))
-
-
-def _plan(c: Calibration, guessed: int | None) -> Plan:
+def _plan(c: Calibration) -> Plan:
     """Plan at the point around which the grid is drawn."""
-    epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
+    n, epsilon = designed_for(c), c.epsilon if 0 < c.epsilon < math.inf else 1.0
     return plan(
         c.alpha,
         float(f"{epsilon:.6g}"),
-        c.n or max(c.guarantee.n_min or 1, 1000),
+        n,
         neighbors=c.privacy.neighbors,
         candidates=1000 if c.recipe.get("kind") == "scores" else candidates_of(c),
         n_min=c.guarantee.n_min or 1,
-        n_typical=guessed,
+        n_typical=None if c.n is not None or c.size is not None else n,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,

@@ -11,11 +11,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Unpack
 
-from confide.calibration import By, GivenCounts, Options, Request, prepare_thresholds, release, split_options
+from confide.calibration import (
+    By,
+    GivenCounts,
+    Options,
+    Request,
+    prepare_thresholds,
+    release,
+    split_options,
+    typical_of_groups,
+)
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.planning import CONCENTRATED, NOISY
+from confide.planning import CONCENTRATED
 from confide.support import (
     Described,
     Fields,
@@ -127,9 +136,6 @@ class CountingPlan(Described):
         levels = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
         if not levels:
             raise InputError("alpha", "must be one level or more", got="none")
-        if request_options.get("n_typical") == NOISY:
-            requirement = "must be a number: a warehouse counts over candidates that are fixed before"
-            raise InputError("n_typical", requirement, got=NOISY)
         if "delta" in request_options:
             request_options["delta"] = exact_level("delta", request_options["delta"])
         scores = _scores(counted)
@@ -140,11 +146,14 @@ class CountingPlan(Described):
             raise InputError(
                 "by", "only one of several levels, groups or classes, and two sides can be requested", got="more"
             )
+        names = next(iter(divided.values()), ())
+        # A warehouse counts over candidates that are fixed before its query, so that they follow a guess.
+        request_options.setdefault("n_typical", _guess(names, request_options.get("n_min", 1)))
         request = Request(
             alpha=levels if len(levels) > 1 else levels[0],
             epsilon=epsilon,
             by=kinds[0] if kinds else None,
-            names=next(iter(divided.values()), ()),
+            names=names,
             score=None if len(scores) > 1 else scores[0],
             classes=counted.classes if isinstance(counted, ClassColumns) else None,
             candidates=candidates,
@@ -269,6 +278,8 @@ class CountingPlan(Described):
         """The plan as a JSON document with a schema version and a checksum; it contains nothing private."""
         options = {name: getattr(self.request, name) for name in OPTIONS}
         options["delta"] = None if self.request.delta is None else str(self.request.delta)
+        if options["n_typical"] == _guess(self.request.names, self.request.n_min):
+            options["n_typical"] = None
         levels = list(map(str, self._levels))
         return _FORM.write({"digest": self.digest, **self._counted, "alpha": levels, "n": self.n, **options})
 
@@ -297,6 +308,11 @@ class CountingPlan(Described):
     def load(cls, path: str | FileLocation) -> "CountingPlan":
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
+
+
+def _guess(names: Sequence[Any], n_min: Any) -> int:
+    """The guess of the number of records, or of those in each group, if none is stated."""
+    return typical_of_groups(len(names) or 1, n_min)
 
 
 def _scores(what: ColumnSpec) -> tuple[str | None, ...]:
