@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.calibration import typical_of_groups
 from confide.mechanisms.slopes import Slopes
+from confide.planning import typical_of_groups
 from confide.releases import records_needed
 from tests.builders import slow
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from confide.calibration import typical_of_groups
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
+from confide.planning import typical_of_groups
 from tests.builders import slow
 from tests.warehouse.requests import COLUMNS, NAMES, records
 

@@ -51,7 +51,6 @@ from confide.calibration.request import (
     exact_shares,
     levels_of_sides,
     part_of_failure,
-    typical_of_groups,
 )
 from confide.calibration.risk import (
     MaskOptions,

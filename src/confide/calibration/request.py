@@ -42,7 +42,6 @@ from confide.support import (
     exact_level,
     fraction_of,
     one_of,
-    positive_integer,
     privacy_loss,
     several,
 )
@@ -244,8 +243,8 @@ class Request:
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
             listed = isinstance(law, Candidates)
-            guess = typical_of_groups(k, self.n_min) if self.disjoint else 1000
-            terms = Terms.partial(level, population=self.population, listed=listed, guess=guess, **(choices | loss))
+            groups = k if self.disjoint else 1
+            terms = Terms.partial(level, population=self.population, listed=listed, groups=groups, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 
@@ -375,21 +374,6 @@ def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
     return levels
 
 
-_LEAST_TYPICAL = 150
-"""Smaller guesses suit few groups: candidates for 83 records make thresholds 20 % too high for thousands of records."""
-
-
-def typical_of_groups(groups: int, n_min: Any) -> int:
-    """A public guess of the number of records in each group: 1000 divided by the number of groups, at least 150.
-
-    Examples
-    --------
-    >>> typical_of_groups(4, 1), typical_of_groups(10, 1), typical_of_groups(10, 500)
-    (250, 150, 500)
-    """
-    return max(positive_integer("n_min", n_min), -(-1000 // groups), _LEAST_TYPICAL)
-
-
 _OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
 
 
@@ -444,9 +428,7 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
-    guess = 1000
-    if previous.disjoint:
-        guess = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
+    groups = len(old) if previous.disjoint else 1
     new_choices = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
@@ -456,7 +438,7 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
         choices["n_typical"] = _typical(request, part)
         check_combinations(choices)
         law = _law(part, request.cold, request.candidates)
-        terms = Terms.partial(listed=isinstance(law, Candidates), guess=guess, **choices)
+        terms = Terms.partial(listed=isinstance(law, Candidates), groups=groups, **choices)
         if part.size is not None and terms.size_scale is not None and request.epsilon is None and request.rho is None:
             terms = replace(terms, size_scale=part.size.scale)  # epsilon does not determine its share of a zCDP loss
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)

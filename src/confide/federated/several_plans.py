@@ -21,7 +21,6 @@ from confide.calibration import (
     levels_of_sides,
     part_of_failure,
     shares_of_sides,
-    typical_of_groups,
 )
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, sign_message, verify_message
@@ -33,7 +32,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.release_size import check_length
 from confide.federated.terms import AnyPlanChoices
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, parallel_composition, sequential_composition
-from confide.planning import unusual
+from confide.planning import typical_of_groups, unusual
 from confide.releases import class_list
 from confide.support import Level, check_names, one_of, shapes
 

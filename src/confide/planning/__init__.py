@@ -1,8 +1,8 @@
 """Planning: from public parameters to a mechanism, its guarantee and its cost, without data.
 
 combinations.py  valid combinations of parameters, as data
-terms.py         `Terms`: every public choice of a threshold, validated once; the mechanism that follows from them, with
-                 the smallest target rank that is certified; published mechanisms
+terms.py         `Terms`: every public choice of a threshold, validated once
+mechanism.py     the mechanism that follows from terms, with the smallest target rank that is certified; published ones
 choice.py        one optimisation: number of candidates, division of the privacy loss between the slopes, rise of the
                  prior weights; the reference laws of scores and their prices; the slowest admissible prior weights
 population.py    the population of a guarantee under a known shift
@@ -29,6 +29,7 @@ from confide.planning.expected import (
     typical_answer,
     typical_law,
 )
+from confide.planning.mechanism import mechanism_for
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.population import (
     POPULATION,
@@ -42,7 +43,7 @@ from confide.planning.terms import (
     CHOICES,
     Choices,
     Terms,
-    mechanism_for,
+    typical_of_groups,
 )
 
 __all__ = [

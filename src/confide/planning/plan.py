@@ -29,8 +29,9 @@ from confide.planning.expected import (
     typical_answer,
     typical_law,
 )
+from confide.planning.mechanism import slopes_for_request
 from confide.planning.population import ClassShift, shifted_population
-from confide.planning.terms import CHOICES, Choices, Terms, slopes_for_request
+from confide.planning.terms import CHOICES, Choices, Terms
 from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,

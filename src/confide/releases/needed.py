@@ -14,7 +14,7 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError
 from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, Slopes
-from confide.planning import Plan, Population, Terms, needed_text
+from confide.planning import Plan, Population, Terms, needed_text, typical_of_groups
 from confide.support import MOST_CANDIDATES, MOST_LOSS
 
 
@@ -76,7 +76,7 @@ def request_of(calibration: Stated) -> Terms:
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
         population=c.population,
-        n_typical=None if c.guarantee.n is not None else designed_for(c),
+        n_typical=None if c.guarantee.n is not None else records_of_design(c),
     )
     return terms if c.size is None else replace(terms, size_scale=c.size.scale)
 
@@ -142,12 +142,12 @@ def _plan(calibration: Stated) -> Plan | None:
         request = request_of(calibration)
     except ConfideError:
         return None
-    return Plan(request, mechanism, designed_for(calibration))
+    return Plan(request, mechanism, records_of_design(calibration))
 
 
-def designed_for(calibration: Stated) -> int:
+def records_of_design(calibration: Stated) -> int:
     """The public number of records, or the secret one of the design: for the noisy number, or a guess."""
     if calibration.guarantee.n is not None:
         return calibration.guarantee.n
-    guess = 1000 if calibration.size is None else calibration.size.design_for
-    return max(calibration.guarantee.n_min or 1, guess)
+    n_min = calibration.guarantee.n_min or 1
+    return typical_of_groups(1, n_min) if calibration.size is None else max(n_min, calibration.size.design_for)

@@ -17,9 +17,10 @@ from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, Facts, Section,
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
 LOSS_STEPS, LOSS_REACH = (1, 2, 5), (0.2, 5.0)
-SIZE_STEPS, SIZE_REACH = (1, 3), (0.1, 30.0)
-"""Steps in every decade, and the range as multiples of the chosen value. With a public n each number of records needs
-its own optimisation, which takes hundredths of a second, so finer steps would be slow."""
+SIZE_STEPS, DESIGN_STEPS, SIZE_REACH = (1, 3), (1,), (0.1, 30.0)
+"""Steps in every decade, and the range as multiples of the chosen value. Each number of records has its own design if n
+is public, which takes hundredths of a second, or noisy (`DESIGN_STEPS`), which takes tenths; finer steps would be
+slow."""
 
 Place: TypeAlias = tuple[int, int, int]
 
@@ -76,7 +77,8 @@ def grid(request: Terms, n: int, pilot: Pilot | None = None) -> Grid:
     epsilon = float(f"{request.epsilon:.6g}")  # the requested value; the spent one may differ in its last digits
     least = LEAST_LOSS * request.records_per_person
     epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_STEPS, LOSS_REACH, least, MOST_LOSS)}))
-    records = tuple(sorted({n, *map(round, _ladder(n, SIZE_STEPS, SIZE_REACH, 1, MOST_RECORDS))}))
+    steps = SIZE_STEPS if request.size_scale is None else DESIGN_STEPS
+    records = tuple(sorted({n, *map(round, _ladder(n, steps, SIZE_REACH, 1, MOST_RECORDS))}))
     chosen = (alphas.index(request.alpha), epsilons.index(epsilon), records.index(n))
     return Grid(request, alphas, epsilons, records, chosen, pilot)
 

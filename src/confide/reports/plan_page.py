@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from confide.candidates import SpreadKind
-from confide.planning import ClassShift, Plan, RecordWeights, law_of
+from confide.planning import ClassShift, Plan, RecordWeights, law_of, typical_of_groups
 from confide.reports.cost import explorer_data, grid, price
 from confide.reports.guarantee_text import explanation, law_sections, plan_laws, promise, short_guarantee
 from confide.reports.page import Page, dots, page_of
@@ -77,7 +77,7 @@ def calibrate_command(plan: Plan) -> str:
     """
     r = plan.request
     law = law_of(r.candidates)
-    guess = None if r.neighbors == "add_remove" and r.population is None else max(r.n_min, 1000)
+    guess = None if r.neighbors == "add_remove" and r.population is None else typical_of_groups(1, r.n_min)
     words = ["confide", "calibrate", "records.parquet", *_COLUMNS.get(law.kind if law else None, _CLASSES)]
     words += ["--unit", f"{law.unit:.12g}"] if law and law.unit else []
     words += ["--alpha", _level(r.alpha), "--epsilon", f"{r.epsilon:.12g}"]

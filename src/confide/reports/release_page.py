@@ -14,9 +14,9 @@ from confide.releases import (
     NoisyLabelCalibration,
     Release,
     candidates_of,
-    designed_for,
     meaning_of_infinity,
     parts_of,
+    records_of_design,
     remarks,
 )
 from confide.reports.cost import explorer_data, grid, price
@@ -184,7 +184,7 @@ def _drawn(parts: dict[str, Calibration]) -> dict[str, tuple[float, tuple[Law, .
 
 def _plan(c: Calibration) -> Plan:
     """Plan at the point around which the grid is drawn."""
-    n, epsilon = designed_for(c), c.epsilon if 0 < c.epsilon < math.inf else 1.0
+    n, epsilon = records_of_design(c), c.epsilon if 0 < c.epsilon < math.inf else 1.0
     return plan(
         c.alpha,
         float(f"{epsilon:.6g}"),

@@ -19,12 +19,11 @@ from confide.calibration import (
     prepare_thresholds,
     release,
     split_options,
-    typical_of_groups,
 )
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.planning import CONCENTRATED
+from confide.planning import CONCENTRATED, typical_of_groups
 from confide.support import (
     Described,
     Fields,
