@@ -112,6 +112,9 @@ def _remark(
     c: Calibration, needed: int | None = None, epsilon: float | None = None, *, grouped: bool = False
 ) -> tuple[str, str] | None:
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
+    if c.guarantee.long_run:
+        paid = "earlier records were missed more often than alpha, and +inf pays this back"
+        return ("is +inf", f"{meaning_of_infinity(c.score)}; {paid}") if c.threshold == math.inf else None
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
     low, high = plausible_thresholds(c.recipe)

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.candidates import SPREADS
 from confide.errors import FormatError, InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.releases import Document, Release, documents
 from confide.support import VERSIONS, Fields, Level, Section, exact_level, library_versions, shapes
+from confide.watching.correction import MOST_DELAY, SPAN_ERROR, Correct, Correction, Realised, Scale, realised
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.sequence import Tests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
@@ -145,6 +147,8 @@ class Watch(Document):
         neighbors: Neighbors = "add_remove",
         records_per_person: int = 1,
         reference: PrivateEvaluation | None = None,
+        correct: Correct | None = None,
+        delay: int | None = None,
     ) -> Watch:
         """Start a watch of a release. Choose every argument before any record is used.
 
@@ -168,27 +172,37 @@ class Watch(Document):
             Adjacency and contribution bound that epsilon refers to, as in `calibrate`.
         reference
             For set sizes: a private evaluation of the release that counted them. The default is the first look.
+        correct
+            Also correct the thresholds from the noisy counts, at no further privacy cost: the share gamma of the scale
+            of scores by which a look moves them at most, in (0, 0.2], or `"auto"`. Each look must then count the
+            records at the thresholds that they were served, those of `CorrectedRelease`.
+        delay
+            With `correct`: the number of looks by which labels are late (default: 0).
 
         Raises
         ------
         InputError
             If the release has no coverage guarantee, or an argument is out of range.
         """
-        return cls(
-            Settings(
-                release.checksum,
-                epsilon,
-                batch,
-                {} if bins else promised_of(release),
-                0.0 if bins else tolerance,
-                tuple(bins),
-                looks,
-                float(exact_level("error", error)),
-                neighbors,
-                records_per_person,
-                None if reference is None else reference_of(reference, release.checksum, tuple(bins)),
-            )
+        if correct is None and delay is not None:
+            raise InputError("delay", "must be left out without correct")
+        settings = Settings(
+            release.checksum,
+            epsilon,
+            batch,
+            {} if bins else promised_of(release),
+            0.0 if bins else tolerance,
+            tuple(bins),
+            looks,
+            float(exact_level("error", error)),
+            neighbors,
+            records_per_person,
+            None if reference is None else reference_of(reference, release.checksum, tuple(bins)),
         )
+        if correct is None:
+            return cls(settings)
+        correction = Correction.of(release, correct, delay or 0, settings.batch, settings.noise_epsilon)
+        return cls(replace(settings, correction=correction))
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -258,6 +272,47 @@ class Watch(Document):
             reference = Reference(self.looks[0].counts, settings.noise_epsilon)
         return None if reference is None else size_tests(reference, settings.bins, settings.error)
 
+    @cached_property
+    def positions(self) -> list[tuple[int, ...]]:
+        """With a correction: the position of each part on its scale before the first look and after each look."""
+        correction = self.settings.correction
+        if correction is None:
+            return []
+        return correction.positions([look.counts for look in self.looks], self.settings.batch)
+
+    def realised(self, last: int | None = None) -> list[Realised]:
+        """With a correction: the coverage that records had in each part, in all looks or in the `last` ones.
+
+        That of all looks holds after every look and in every part at once, with probability 0.95. That of the last
+        looks holds for these looks and in each part alone. The list is empty before the first look.
+        """
+        settings, looks = self.settings, self.looks[-last:] if last else self.looks
+        if settings.correction is None or not looks:
+            return []
+        sums = np.array([look.counts for look in looks], object).sum(axis=0)
+        error = SPAN_ERROR if last else SPAN_ERROR / len(settings.promised)
+        alpha, epsilon = settings.correction.alpha, settings.noise_epsilon
+        return [
+            realised(covered, missed, len(looks), alpha, epsilon, error=error, sequence=not last)
+            for covered, missed in zip(sums[::2], sums[1::2], strict=True)
+        ]
+
+    @property
+    def worst_words(self) -> str:
+        """With a correction: what it guarantees for every sequence of records, in words."""
+        settings, correction = self.settings, self.settings.correction
+        if correction is None:
+            return ""
+        worst = correction.worst(settings.batch, settings.noise_epsilon, settings.looks)
+        least = max(0.0, correction.least(settings.batch, settings.noise_epsilon, settings.looks))
+        parts, alpha = len(settings.promised), float(correction.alpha)
+        size = f"{settings.batch / parts:,.6g} records{' of a part' if parts > 1 else ''}"
+        return (
+            f"whatever the records are, {settings.looks:,} looks of at most {size} miss at most {alpha:g} of all and "
+            f"{worst:,.0f} more, with probability 0.95 over the noise: coverage of at least {least:.3f} if all looks "
+            "have this size"
+        )
+
     def _points(self) -> Iterator[Point]:
         settings, tests = self.settings, self.tests
         if tests is None:
@@ -306,11 +361,15 @@ class Watch(Document):
         return [name for name, log in point.parts.items() if name and log >= alone]
 
     def _section(self) -> Section:
-        look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
-        facts = (
-            ("false alarm", f"with probability at most {self.settings.error:g} over all looks together"),
+        settings, look = self.settings, f"{self.privacy} in one look; a person in k looks incurs k times the loss"
+        facts: tuple[tuple[str, str], ...] = (
+            ("false alarm", f"with probability at most {settings.error:g} over all looks together"),
             ("privacy", look),
         )
+        if (correction := settings.correction) is not None:
+            late = f", labels {correction.delay:,} looks late" if correction.delay else ""
+            how = f"thresholds move by at most {float(correction.gamma):g} of their scale a look{late}"
+            facts = (*facts, ("correction", how), ("at worst", self.worst_words))
         return Section("Watch", self._watched(), facts, notes=tuple(self._standing()))
 
     def _brief(self) -> str:
@@ -343,6 +402,11 @@ class Watch(Document):
             yield f"{self.settings.compared} is the reference; sizes do not show coverage"
         else:
             yield self._coverage(last)
+            if self.settings.correction is not None:
+                so_far, name = min(
+                    zip(self.realised(), self.settings.promised, strict=True), key=lambda one: one[0].low
+                )
+                yield f"corrected{f', lowest in {name}' if name else ''}: {so_far.words}"
         yield f"evidence: {evidence_text(last.log_evidence)}, alarm at {self.alarm_at:.6g}"
         yield self._verdict()
 
@@ -361,7 +425,8 @@ class Watch(Document):
         what = (
             "set sizes differ from the reference" if self.monitors_sizes else "coverage was below the monitored value"
         )
-        return f"ALARM since look {alarm.look.name!r}: {what}{named}"
+        spite = "" if self.settings.correction is None else " in spite of the correction"
+        return f"ALARM since look {alarm.look.name!r}: {what}{spite}{named}"
 
 
 def evidence_text(log_evidence: float) -> str:
@@ -433,6 +498,22 @@ _SETTINGS: shapes.Shape = {
             },
         )
     ),
+    "correction": shapes.optional(
+        shapes.record(
+            Correction,
+            {
+                "gamma": shapes.fraction(),
+                "alpha": shapes.LEVEL,
+                "delay": shapes.integer(MOST_DELAY, 0),
+                "scales": shapes.listed(
+                    shapes.record(
+                        Scale,
+                        {"kind": shapes.choice(*SPREADS), "threshold": shapes.or_infinite(shapes.number())},
+                    )
+                ),
+            },
+        )
+    ),
 }
 _LOOKS = shapes.listed(
     shapes.record(
@@ -460,6 +541,10 @@ def _read(fields: Fields) -> Watch:
 documents.register(
     Watch,
     documents.Kind(
-        documents.common_form(KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"})), _fields, _read
+        documents.common_form(
+            KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"}), since_3=frozenset({"correction"})
+        ),
+        _fields,
+        _read,
     ),
 )
