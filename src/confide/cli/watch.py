@@ -11,14 +11,14 @@ from confide.cli.charging import LedgerOptions, options_from_schedule
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
-from confide.cli.output import print_result, print_text, print_warning
+from confide.cli.output import check_output, print_result, print_text, print_warning
 from confide.cli.values import Findings, Released, SourceOfRelease
-from confide.errors import EarlierReleaseWarning, SimilarNameWarning
+from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
-from confide.releases import load_release, remarks
+from confide.releases import load_release, remarks, threshold_text
 from confide.support import FileKind, check_not_input
-from confide.watching import Watch, level_of, load_or_start, local_state, records_for, watch_power
+from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for, watch_power
 from confide.watching import watch as take_look
 
 
@@ -35,6 +35,8 @@ class Settings:
     records_per_person: int | None = None
     unlabelled: bool = False
     reference: Path | None = None
+    correct: str | None = None
+    delay: int | None = None
 
     def arguments(self, schedule: Path | None) -> dict[str, Any]:
         """The options, or the entry of a schedule, as arguments of `confide.watching`."""
@@ -56,6 +58,7 @@ def watch(
     columns: Columns,
     budget: LedgerOptions,
     schedule: Path | None = None,
+    in_force: Path | None = None,
     output: Findings,
 ) -> int:
     r"""Monitor coverage privately, batch by batch; exit code 6 is an alarm.
@@ -82,8 +85,13 @@ def watch(
     Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
     output.check(FileKind.PAGE, *records.files, release, state, schedule)
     check_not_input(state, [*records.files, release, settings.reference])
+    check_output(in_force, FileKind.CORRECTED, *records.files, release, state, force=True)
     arguments = settings.arguments(schedule)
     before = load_or_start(state, one, what, **arguments)  # checks public choices before anything is opened
+    if in_force is not None and before.settings.correction is None:
+        raise InputError(
+            "in_force", "must be left out without a correction of thresholds", remedy="Begin with --correct"
+        )
     notes = list(remarks(one))
     if not before.looks:
         notes += before.settings.remarks(one, n_typical)
@@ -108,6 +116,9 @@ def watch(
             )
     heard = receipt.heard
     heard.warn()
+    corrected = None if after.settings.correction is None else CorrectedRelease(one, after)
+    if in_force is not None and corrected is not None:
+        corrected.save(in_force, overwrite=True)
     if output.out is not None:
         from confide.reports import report
 
@@ -115,9 +126,10 @@ def watch(
 
     def document() -> dict[str, Any]:
         warned = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
-        return {**_document(after, name), **warned, **receipt.fields()}
+        return {**_document(after, name), "corrected": _corrected(corrected), **warned, **receipt.fields()}
 
-    texts = *heard.earlier, *_look_texts(after, name, budget), receipt.text(), output.saved()
+    next_one = [] if corrected is None else [f"in force now: {_thresholds(corrected)}"]
+    texts = *heard.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
     print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 
@@ -206,6 +218,26 @@ def _document(after: Watch, name: str) -> dict[str, Any]:
             "least_coverage": {part or "all": least for part, least in zip(made.promised, made.least, strict=True)},
             "bins": list(made.bins),
         },
+    }
+
+
+def _thresholds(corrected: CorrectedRelease) -> str:
+    """The thresholds in force, in one line."""
+    texts = [f"{name or 'threshold'} {threshold_text(part)}" for name, part in corrected.by_name.items()]
+    return ", ".join(texts[:10]) + (" ..." if texts[10:] else "")
+
+
+def _corrected(corrected: CorrectedRelease | None) -> dict[str, Any] | None:
+    if corrected is None:
+        return None
+    names, realised = list(corrected.watch.settings.promised), corrected.watch.realised()
+    return {
+        "gamma": float(corrected.correction.gamma),
+        "delay": corrected.correction.delay,
+        "thresholds": {
+            name or "all": part.threshold for name, part in zip(names, corrected.parts.values(), strict=True)
+        },
+        "so_far": {name or "all": one._asdict() for name, one in zip(names, realised, strict=True)},
     }
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.reports.charts import Look, Share, coverage_of_looks, evidence_of_looks, sizes_of_looks
+from confide.reports.charts import BELOW, Look, Share, course, coverage_of_looks, evidence_of_looks, sizes_of_looks
 from confide.reports.page import Page, number, page_of, percent
 from confide.reports.protection import protection
 from confide.support import Chart, decimal_text
-from confide.watching import Point, Watch, evidence_text
+from confide.watching import Point, Realised, Watch, evidence_text
 
 MOST_SHOWN = 400
 """Maximum number of looks in the charts and the table; the last ones are shown."""
@@ -53,6 +53,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "table_rows": _table(watch),
         "part_rows": [] if last is None else _parts(last),
         "charts": _charts(watch),
+        "correction": _correction(watch),
     }
     return page_of("watch.html", title or "Watch of a release", context)
 
@@ -71,7 +72,9 @@ def _headline(watch: Watch) -> str:
         return f"No alarm after {looks}: the counts are compatible with {like}."
     if watch.monitors_sizes:
         return f"Alarm since look “{alarm.look.name}”: set sizes differ from those of {watch.settings.compared}."
-    return f"Alarm since look “{alarm.look.name}”: new records were covered less than promised, beyond the tolerance."
+    spite = "" if watch.settings.correction is None else ", in spite of the correction"
+    below = "new records were covered less than promised, beyond the tolerance"
+    return f"Alarm since look “{alarm.look.name}”: {below}{spite}."
 
 
 def _span(point: Point) -> str:
@@ -119,6 +122,51 @@ def _shares(watch: Watch, points: Sequence[Point]) -> list[Share | None]:
         Share(point.look.name, None if math.isnan(share[k]) else float(share[k]), float(low[k]), float(high[k]))
         for k, point in enumerate(points)
     ]
+
+
+_WINDOWS = (1, 4, 13)
+"""Numbers of the last looks whose coverage the page of a correction states."""
+
+
+def _correction(watch: Watch) -> dict[str, Any] | None:
+    """The thresholds in force, the coverage that records had, and the long-run statement; None without a correction."""
+    settings, correction = watch.settings, watch.settings.correction
+    if correction is None:
+        return None
+    places, first = watch.positions[-MOST_SHOWN - 1 :], max(0, len(watch.looks) - MOST_SHOWN)
+    values = [[scale.at(row[k]) for row in places] for k, scale in enumerate(correction.scales)]
+    names = ["released", *(look.name for look in watch.looks)][first:]
+    charts = []
+    for part, thresholds in zip(settings.promised, values, strict=True):
+        words = [f"after {name}: {number(value)}" for name, value in zip(names, thresholds, strict=True)]
+        label = f"Threshold in force{f' for {part}' if part else ''}, look by look; {BELOW}"
+        charts.append(course(thresholds, words, label, "now"))
+    windows = [watch.realised(last) for last in (*_WINDOWS, None)] if watch.looks else []
+    return {
+        "chart": charts[0] if len(charts) == 1 and watch.looks else None,
+        "infinite": sum(math.isinf(value) for row in values for value in row),
+        "heads": ["Part", "Threshold now", *(f"Last {n}" if n > 1 else "Last look" for n in _WINDOWS), "All looks"],
+        "rows": [
+            [part or "all records", number(values[k][-1]), *(_realised(window[k]) for window in windows)]
+            for k, part in enumerate(list(settings.promised)[:MOST_SHOWN])
+        ],
+        "said": [
+            f"{f'{part}: ' if part else ''}{so_far.words}"
+            for part, so_far in zip(settings.promised, windows[-1] if windows else (), strict=bool(windows))
+        ][:MOST_SHOWN],
+        "worst": watch.worst_words,
+        "alpha": percent(float(correction.alpha)),
+        "rows_made": [
+            ("Move of a look at most, gamma", f"{float(correction.gamma):g} of the scale of thresholds"),
+            ("Memory, 1/gamma", f"{float(1 / correction.gamma):.3g} looks"),
+            ("Labels late by", f"{correction.delay:,} looks"),
+            ("Scale", ", ".join(dict.fromkeys(scale.candidates.description for scale in correction.scales[:3]))),
+        ],
+    }
+
+
+def _realised(found: Realised) -> str:
+    return f"{percent(found.low)} to {percent(found.high)}"
 
 
 def _sizes(point: Point) -> tuple[float, ...]:

@@ -12,8 +12,8 @@ take_look.py   `watch`: one look at a table, charged and stored
 Only the noisy counts of a look are private and may be published. The exact counts must not leave the process.
 """
 
-from confide.watching.corrected import CorrectedRelease, in_force
-from confide.watching.correction import Correction, Realised, Scale, realised
+from confide.watching.corrected import CorrectedRelease
+from confide.watching.correction import Correction, Realised, Scale
 from confide.watching.power import WatchPower, records_enough, watch_power
 from confide.watching.settings import ERROR, LOOKS, TOLERANCE, Settings, promised_of, records_for, size_bins
 from confide.watching.take_look import level_of, load_or_start, local_state, watch
@@ -21,7 +21,7 @@ from confide.watching.watch_state import Look, Point, Watch, evidence_text
 
 __all__ = [
     "CorrectedRelease", "Correction", "Look", "Point", "Realised", "Scale", "Settings", "Watch", "WatchPower",
-    "in_force", "realised", "records_for", "size_bins", "watch", "watch_power",
+    "records_for", "size_bins", "watch", "watch_power",
 ]  # fmt: skip
 
 

@@ -15,8 +15,7 @@ from typing import Any, NoReturn
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.guarantee import LongRun
 from confide.mechanisms import PrivacyStatement
-from confide.releases import Calibration, Release, as_release, documents
-from confide.releases.calibration import Division, threshold_text
+from confide.releases import Calibration, Division, Release, as_release, documents, threshold_text
 from confide.support import Fields, Section, shapes
 from confide.watching.correction import Correction, Realised
 from confide.watching.watch_state import Watch

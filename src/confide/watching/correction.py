@@ -221,6 +221,11 @@ class Correction:
         made.check(batch, epsilon)
         return made
 
+    @property
+    def _room(self) -> Fraction:
+        """The largest way from the start of a part to the end of its scale."""
+        return max(1 - Fraction(scale.start, scale.size) for scale in self.scales)
+
     def noise(self, batch: int, epsilon: float) -> float:
         """Standard deviation that noise adds to the coverage of a look, roughly, if nothing changes."""
         return noise_of_coverage(self.gamma, self.alpha, batch / len(self.scales), epsilon)
@@ -243,7 +248,7 @@ class Correction:
                 f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4: take larger looks, a "
                 "larger epsilon or a smaller gamma"
             )
-        if self.worst(batch, epsilon, looks) > self.alpha / 2 * looks * batch / len(self.scales):
+        if self._room / self.gamma > self.alpha / 2 * looks:
             least = self.least(batch, epsilon, looks)
             found.append(
                 f"after {looks:,} looks the correction guarantees a long-run coverage of only {max(least, 0):.3g} at "
@@ -259,8 +264,7 @@ class Correction:
         size, steps = batch / len(self.scales), max(looks - self.delay - 1, 0)
         a, b = self.alpha.as_integer_ratio()
         noise = noise_beyond(epsilon, ((steps, b - a), (steps, a)), error) / b if steps else 0.0
-        room = max(1 - scale.start / scale.size for scale in self.scales)
-        return float(size * room / self.gamma + (self.delay + 1) * (1 - self.alpha) * size + noise)
+        return float(size * float(self._room / self.gamma) + (self.delay + 1) * (1 - self.alpha) * size + noise)
 
     def least(self, batch: int, epsilon: float, looks: int) -> float:
         """Long-run coverage at worst after looks of `batch` records each."""

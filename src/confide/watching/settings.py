@@ -272,6 +272,9 @@ def promised_of(release: Release) -> dict[str, float]:
             got="a bound on a loss",
             remedy="Evaluate each batch with `confide evaluate --epsilon`, which reports the loss with an interval",
         )
+    if release.first.guarantee.long_run:
+        remedy = "Continue with its watch, or start one of the calibrated release"
+        raise InputError("release", "must promise coverage to be monitored", got="a corrected release", remedy=remedy)
     if release.by == "level":
         raise InputError("release", "must have one level to be monitored", remedy="Choose one of its levels with alpha")
     if release.disjoint:
