@@ -387,9 +387,9 @@ def test_noise_at_rest_is_as_predicted():
 
 def test_warnings_come_before_the_first_look():
     noisy = Watch.start(RELEASE, epsilon=1.0, batch=12, correct=0.1)
-    assert any("noise moves the coverage" in remark for remark in noisy.settings.remarks(RELEASE))
+    assert any("noise moves the coverage of a look" in remark for remark in noisy.settings.remarks(RELEASE))
     short = Watch.start(RELEASE, **START, correct=0.02, looks=10)
-    assert any("at worst" in remark for remark in short.settings.remarks(RELEASE))
+    assert any("too few" in remark for remark in short.settings.remarks(RELEASE))
     assert not any(
         "at worst" in one for one in Watch.start(RELEASE, **START, correct=0.2, looks=400).settings.remarks(RELEASE)
     )

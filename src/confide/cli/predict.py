@@ -118,8 +118,7 @@ def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
 
 def _promised(released: Release) -> dict[str, Any]:
     if isinstance(released, CorrectedRelease):
-        thresholds = {name or "all": part.threshold for name, part in released.by_name.items()}
-        return {"thresholds": thresholds, "coverage": None, "long_run": released.promises}
+        return released.fields
     if isinstance(released, Calibration):
         return {"threshold": released.threshold, "coverage": released.coverage}
     parts = released.parts if released.disjoint else released.by_name

@@ -16,7 +16,7 @@ from confide.cli.values import Findings, Released, SourceOfRelease
 from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
-from confide.releases import load_release, remarks, threshold_text
+from confide.releases import load_release, remarks
 from confide.support import FileKind, check_not_input
 from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for, watch_power
 from confide.watching import watch as take_look
@@ -125,10 +125,11 @@ def watch(
         output.write(report(after).html)
 
     def document() -> dict[str, Any]:
+        moved = {"corrected": None if corrected is None else corrected.fields}
         warned = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
-        return {**_document(after, name), "corrected": _corrected(corrected), **warned, **receipt.fields()}
+        return {**_document(after, name), **moved, **warned, **receipt.fields()}
 
-    next_one = [] if corrected is None else [f"in force now: {_thresholds(corrected)}"]
+    next_one = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
     texts = *heard.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
     print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
@@ -218,26 +219,6 @@ def _document(after: Watch, name: str) -> dict[str, Any]:
             "least_coverage": {part or "all": least for part, least in zip(made.promised, made.least, strict=True)},
             "bins": list(made.bins),
         },
-    }
-
-
-def _thresholds(corrected: CorrectedRelease) -> str:
-    """The thresholds in force, in one line."""
-    texts = [f"{name or 'threshold'} {threshold_text(part)}" for name, part in corrected.by_name.items()]
-    return ", ".join(texts[:10]) + (" ..." if texts[10:] else "")
-
-
-def _corrected(corrected: CorrectedRelease | None) -> dict[str, Any] | None:
-    if corrected is None:
-        return None
-    names, realised = list(corrected.watch.settings.promised), corrected.watch.realised()
-    return {
-        "gamma": float(corrected.correction.gamma),
-        "delay": corrected.correction.delay,
-        "thresholds": {
-            name or "all": part.threshold for name, part in zip(names, corrected.parts.values(), strict=True)
-        },
-        "so_far": {name or "all": one._asdict() for name, one in zip(names, realised, strict=True)},
     }
 
 

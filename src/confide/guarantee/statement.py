@@ -89,11 +89,6 @@ class Guarantee:
     silos: AboutSilos | None = None
     population: str | None = None
 
-    @property
-    def long_run(self) -> bool:
-        """Whether there is a statement about past records together instead of a guarantee for new ones."""
-        return False
-
     def fields(self) -> dict[str, Any]:
         """The fields as JSON values, without those that follow from a plan or from weights."""
         stated = {name: value for name, value in asdict(self).items() if name not in ("silos", "population")}
@@ -148,31 +143,22 @@ class LongRun(Guarantee):
 
     Parameters
     ----------
-    words, brief_words
-        The statement, after a semicolon or comma.
+    words
+        The statement.
 
     Examples
     --------
-    >>> print(LongRun("none", 0.0, None, None, None, words="; no look was taken yet"))
+    >>> print(LongRun("none", 0.0, None, None, None, words="no look was taken yet"))
     no promise for one record or one look; no look was taken yet
     """
 
     words: str = ""
-    brief_words: str = ""
-
-    @property
-    def long_run(self) -> bool:
-        """Whether there is a statement about past records together instead of a guarantee for new ones."""
-        return True
 
     @property
     def brief(self) -> str:
         """The statement in a few words."""
-        return f"no promise for one record{self.brief_words}"
-
-    def __str__(self) -> str:
-        return f"no promise for one record or one look{self.words}"
+        return "no promise for one record, corrected look by look"
 
     def of(self, what: str) -> str:
         """The statement; `what` does not follow from it."""
-        return str(self)
+        return f"no promise for one record or one look; {self.words}"

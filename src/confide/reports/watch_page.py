@@ -11,7 +11,7 @@ from confide.reports.charts import BELOW, Look, Share, course, coverage_of_looks
 from confide.reports.page import Page, number, page_of, percent
 from confide.reports.protection import protection
 from confide.support import Chart, decimal_text
-from confide.watching import Point, Realised, Watch, evidence_text
+from confide.watching import Point, Watch, evidence_text
 
 MOST_SHOWN = 400
 """Maximum number of looks in the charts and the table; the last ones are shown."""
@@ -72,9 +72,7 @@ def _headline(watch: Watch) -> str:
         return f"No alarm after {looks}: the counts are compatible with {like}."
     if watch.monitors_sizes:
         return f"Alarm since look “{alarm.look.name}”: set sizes differ from those of {watch.settings.compared}."
-    spite = "" if watch.settings.correction is None else ", in spite of the correction"
-    below = "new records were covered less than promised, beyond the tolerance"
-    return f"Alarm since look “{alarm.look.name}”: {below}{spite}."
+    return f"Alarm since look “{alarm.look.name}”: new records were covered less than promised, beyond the tolerance."
 
 
 def _span(point: Point) -> str:
@@ -133,40 +131,24 @@ def _correction(watch: Watch) -> dict[str, Any] | None:
     settings, correction = watch.settings, watch.settings.correction
     if correction is None:
         return None
-    places, first = watch.positions[-MOST_SHOWN - 1 :], max(0, len(watch.looks) - MOST_SHOWN)
+    places, shown = watch.positions[-MOST_SHOWN - 1 :], list(settings.promised)[:MOST_SHOWN]
     values = [[scale.at(row[k]) for row in places] for k, scale in enumerate(correction.scales)]
-    names = ["released", *(look.name for look in watch.looks)][first:]
-    charts = []
-    for part, thresholds in zip(settings.promised, values, strict=True):
-        words = [f"after {name}: {number(value)}" for name, value in zip(names, thresholds, strict=True)]
-        label = f"Threshold in force{f' for {part}' if part else ''}, look by look; {BELOW}"
-        charts.append(course(thresholds, words, label, "now"))
+    names = ["the release", *(look.name for look in watch.looks)][-len(places) :]
+    words = [f"after {name}: {number(value)}" for name, value in zip(names, values[0], strict=True)]
+    chart = course(values[0], words, f"Threshold in force, look by look; {BELOW}", "now")
     windows = [watch.realised(last) for last in (*_WINDOWS, None)] if watch.looks else []
+    rows = []
+    for k, part in enumerate(shown):
+        shares = [f"{percent(window[k].low)} to {percent(window[k].high)}" for window in windows]
+        rows.append([part or "all records", number(values[k][-1]), *shares])
     return {
-        "chart": charts[0] if len(charts) == 1 and watch.looks else None,
-        "infinite": sum(math.isinf(value) for row in values for value in row),
-        "heads": ["Part", "Threshold now", *(f"Last {n}" if n > 1 else "Last look" for n in _WINDOWS), "All looks"],
-        "rows": [
-            [part or "all records", number(values[k][-1]), *(_realised(window[k]) for window in windows)]
-            for k, part in enumerate(list(settings.promised)[:MOST_SHOWN])
-        ],
-        "said": [
-            f"{f'{part}: ' if part else ''}{so_far.words}"
-            for part, so_far in zip(settings.promised, windows[-1] if windows else (), strict=bool(windows))
-        ][:MOST_SHOWN],
-        "worst": watch.worst_words,
-        "alpha": percent(float(correction.alpha)),
-        "rows_made": [
-            ("Move of a look at most, gamma", f"{float(correction.gamma):g} of the scale of thresholds"),
-            ("Memory, 1/gamma", f"{float(1 / correction.gamma):.3g} looks"),
-            ("Labels late by", f"{correction.delay:,} looks"),
-            ("Scale", ", ".join(dict.fromkeys(scale.candidates.description for scale in correction.scales[:3]))),
-        ],
+        "chart": chart if len(values) == 1 and watch.looks else None,
+        "heads": ["Part", "Threshold now", "Last look", *(f"Last {n}" for n in _WINDOWS[1:]), "All looks"],
+        "rows": rows,
+        "said": [(part, windows[-1][k].words) for k, part in enumerate(shown)] if windows else [],
+        "worst": watch.at_worst,
+        "how": correction.words,
     }
-
-
-def _realised(found: Realised) -> str:
-    return f"{percent(found.low)} to {percent(found.high)}"
 
 
 def _sizes(point: Point) -> tuple[float, ...]:

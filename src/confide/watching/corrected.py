@@ -17,7 +17,7 @@ from confide.guarantee import LongRun
 from confide.mechanisms import PrivacyStatement
 from confide.releases import Calibration, Division, Release, as_release, documents, threshold_text
 from confide.support import Fields, Section, shapes
-from confide.watching.correction import Correction, Realised
+from confide.watching.correction import Correction
 from confide.watching.watch_state import Watch
 
 
@@ -88,26 +88,15 @@ class CorrectedRelease(Release):
     @cached_property
     def parts(self) -> Mapping[Any, Calibration]:
         """The thresholds in force, by the keys of the calibrated release."""
-        found = {}
-        places = zip(self.correction.scales, self.watch.positions[-1], strict=True)
-        realised: list[Realised | None] = [*self.watch.realised()] or [None] * len(self.correction.scales)
-        for (scale, place), (key, part), so_far in zip(places, self.release.parts.items(), realised, strict=True):
-            looks = f"{len(self.watch.looks):,} look{'' if len(self.watch.looks) == 1 else 's'}"
-            words = "; no look was taken yet" if so_far is None else f"; in {looks}, {so_far.words}"
-            brief = "" if so_far is None else f", {so_far.low:.3f} to {so_far.high:.3f} covered in {looks}"
+        count, realised, found = len(self.watch.looks), self.watch.realised(), {}
+        for k, (key, part) in enumerate(self.release.parts.items()):
+            scale, place = self.correction.scales[k], self.watch.positions[-1][k]
+            so_far = f"in {count:,} look{'s' * (count > 1)}, {realised[k].words}" if count else "no look was taken yet"
             found[key] = CorrectedThreshold(
-                threshold=scale.at(place),
-                alpha=part.alpha,
-                guarantee=LongRun("none", 0.0, None, None, None, words=words, brief_words=brief),
-                privacy=part.privacy,
-                mechanism=None,
-                candidates=scale.size + 1,
-                recipe=scale.candidates.recipe,
-                score=part.score,
-                versions=part.versions,
-                classes=part.classes,
+                scale.at(place), part.alpha, LongRun("none", 0.0, None, None, None, words=so_far), part.privacy, None,
+                scale.size + 1, scale.candidates.recipe, part.score, part.versions, classes=part.classes,
                 about=part.about,
-            )
+            )  # fmt: skip
         return found
 
     @property
@@ -130,26 +119,26 @@ class CorrectedRelease(Release):
         """The miscoverage level that missed records approach in the long run."""
         return self.correction.alpha
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Thresholds by part, and the long-run statement; there is no guaranteed coverage."""
+        thresholds = {name or "all": part.threshold for name, part in self.by_name.items()}
+        return {"thresholds": thresholds, "coverage": None, "long_run": self.promises}
+
     def __getitem__(self, key: Any) -> Calibration:
         return self.parts[key]
 
     def _section(self) -> Section:
-        watch, correction = self.watch, self.correction
-        settings = watch.settings
-        lead = "thresholds in force, corrected look by look; a long-run statement, and no promise for one record"
-        parts = [
-            (name or "threshold", f"{threshold_text(part)}; {part.guarantee}") for name, part in self.by_name.items()
-        ]
+        parts = self.by_name.items()
+        named = [(name or "threshold", f"{threshold_text(part)}; {part.guarantee}") for name, part in parts]
+        looks, gamma, alpha = len(self.watch.looks), float(self.correction.gamma), self.alpha
         facts = (
-            *parts,
-            (
-                "corrected",
-                f"gamma {float(correction.gamma):g} after {len(watch.looks):,} looks, towards {correction.alpha}",
-            ),
-            ("at worst", watch.worst_words),
-            ("of the release with SHA-256", settings.release),
-            ("privacy", f"{self.privacy}; and in each look {watch.privacy}"),
+            *named,
+            ("corrected", f"gamma {gamma:g} after {looks:,} looks, towards a share {alpha} of missed records"),
+            ("of the release with SHA-256", self.watch.settings.release),
+            ("privacy", f"{self.privacy}; and in each look {self.watch.privacy}"),
         )
+        lead = "thresholds in force, corrected look by look; a long-run statement, and no promise for one record"
         return Section("CorrectedRelease", lead, facts)
 
     def _brief(self) -> str:
@@ -157,14 +146,10 @@ class CorrectedRelease(Release):
         return f"threshold {part.threshold:.6g}, score {part.score!r}, {part.guarantee.brief}, {self.privacy.brief}"
 
 
-def in_force(release: Release, watch: Watch, place: int | None = None) -> CorrectedRelease:
-    """The thresholds that the records of a look were served: of all looks before it, less those of the delay.
-
-    `place` is the number of looks before it; by default that of the next look.
-    """
+def in_force(release: Release, watch: Watch, place: int) -> CorrectedRelease:
+    """The thresholds that the records of a look were served: of all looks before its place, less those of the delay."""
     corrected = CorrectedRelease(release, watch)
-    before = len(watch.looks) if place is None else place
-    return replace(corrected, watch=replace(watch, looks=watch.looks[: max(before - corrected.correction.delay, 0)]))
+    return replace(corrected, watch=replace(watch, looks=watch.looks[: max(place - corrected.correction.delay, 0)]))
 
 
 # As JSON
@@ -174,12 +159,10 @@ _STATEMENT = "a long-run statement about looks, and no coverage guarantee for on
 
 
 def _document(made: type[Any]) -> shapes.Field:
-    return shapes.Field(
-        "a document",
-        (dict,),
-        lambda content: made.from_json(json.dumps(content)),
-        lambda value: json.loads(value.to_json()),
-    )
+    def read(content: Any) -> Any:
+        return made.from_json(json.dumps(content))
+
+    return shapes.Field("a document", (dict,), read, lambda value: json.loads(value.to_json()))
 
 
 _SHAPE: shapes.Shape = {
@@ -191,9 +174,9 @@ _SHAPE: shapes.Shape = {
 
 
 def _fields(corrected: CorrectedRelease) -> dict[str, Any]:
-    thresholds = [shapes.json_number(part.threshold) for part in corrected.parts.values()]
-    documents_of = {name: _SHAPE[name].json(getattr(corrected, name)) for name in ("release", "watch")}
-    return {"statement": _STATEMENT, "thresholds": thresholds, **documents_of}
+    thresholds = [part.threshold for part in corrected.parts.values()]
+    values = {"statement": _STATEMENT, "thresholds": thresholds, "release": corrected.release, "watch": corrected.watch}
+    return {name: _SHAPE[name].json(value) for name, value in values.items()}
 
 
 def _read(fields: Fields) -> CorrectedRelease:

@@ -16,12 +16,12 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import SPREADS, Candidates, SpreadKind
+from confide.candidates import Candidates, SpreadKind
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import noise_beyond, noise_variance
 from confide.releases import Release
 from confide.scores import score_kind
-from confide.support import Level, exact_level, one_of
+from confide.support import Level, exact_level
 
 Correct: TypeAlias = Level | Literal["auto"]
 """gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`."""
@@ -31,7 +31,6 @@ GAMMAS = tuple(Fraction(share, 100) for share in (20, 10, 5, 2))
 
 MOST_DELAY = 1000
 SPAN_ERROR = 0.05
-_MOST_DENOMINATOR = 1000
 _POSITIONS = 2001
 _DENSITY = 2.0
 """The density of scores at the threshold, on the scale, that the choice of gamma assumes."""
@@ -58,23 +57,18 @@ class Scale:
     kind: SpreadKind
     threshold: float
 
-    def __post_init__(self) -> None:
-        one_of("kind", self.kind, SPREADS)
-        if not (isinstance(self.threshold, float) and self.threshold > -math.inf):
-            raise InputError("threshold", "must be a released threshold")
-
     @cached_property
     def candidates(self) -> Candidates:
         """The thresholds without the released one."""
-        size, in_units = abs(self.threshold), self.kind in ("residual", "signed", "any")
-        unit = size if in_units and 0 < size < math.inf else None
-        return Candidates.spread("signed" if self.kind == "any" else self.kind, _POSITIONS, unit)
+        in_units = self.kind in ("residual", "signed", "any") and 0 < abs(self.threshold) < math.inf
+        kind: SpreadKind = "signed" if self.kind == "any" else self.kind
+        return Candidates.spread(kind, _POSITIONS, abs(self.threshold) if in_units else None)
 
     @cached_property
     def thresholds(self) -> NDArray[np.float64]:
         """All finite thresholds, float64 of shape (size,)."""
-        released = [self.threshold] if self.threshold < math.inf else []
-        return np.union1d(self.candidates.edges, released)
+        values = np.union1d(self.candidates.edges, self.threshold)
+        return values[np.isfinite(values)]
 
     @property
     def size(self) -> int:
@@ -187,16 +181,15 @@ class Correction:
     scales: tuple[Scale, ...]
 
     def __post_init__(self) -> None:
-        if not 0 < self.gamma <= GAMMAS[0]:
-            raise InputError("correct", "must be 'auto' or lie in (0, 0.2]", got=f"{float(self.gamma):g}")
-        if self.alpha.denominator > _MOST_DENOMINATOR:
-            raise InputError(
-                "alpha", f"must be a fraction with a denominator of at most {_MOST_DENOMINATOR} to be corrected"
-            )
         if isinstance(self.delay, bool) or not isinstance(self.delay, int):
             raise InputTypeError("delay", "must be a number of looks", got=type(self.delay).__name__)
-        if not 0 <= self.delay <= MOST_DELAY:
-            raise InputError("delay", f"must lie between 0 and {MOST_DELAY:,} looks", got=str(self.delay))
+        for name, value, holds, requirement in (
+            ("correct", self.gamma, 0 < self.gamma <= GAMMAS[0], "must be 'auto' or lie in (0, 0.2]"),
+            ("alpha", self.alpha, self.alpha.denominator <= 1000, "must have a denominator of at most 1000"),
+            ("delay", self.delay, 0 <= self.delay <= MOST_DELAY, f"must lie between 0 and {MOST_DELAY:,} looks"),
+        ):
+            if not holds:
+                raise InputError(name, requirement, got=str(value))
 
     @classmethod
     def of(cls, release: Release, correct: Correct, delay: int, batch: int, epsilon: float) -> "Correction":
@@ -212,49 +205,38 @@ class Correction:
             raise InputError("correct", f"must be left out for a release with {what}")
         scales = tuple(Scale(score_kind(part.score).spread_kind, part.threshold) for part in release.parts.values())
         (alpha,) = release.levels
-        if correct == "auto":
-            spreads = [noise_of_coverage(gamma, alpha, batch / len(scales), epsilon) for gamma in GAMMAS]
-            gamma = next((g for g, s in zip(GAMMAS, spreads, strict=True) if s <= alpha / 8), GAMMAS[-1])
-        else:
-            gamma = exact_level("correct", correct)
-        made = cls(gamma, alpha, delay, scales)
-        made.check(batch, epsilon)
-        return made
+        calm = [g for g in GAMMAS if noise_of_coverage(g, alpha, batch / len(scales), epsilon) <= alpha / 8]
+        gamma = (calm or GAMMAS[-1:])[0] if correct == "auto" else exact_level("correct", correct)
+        return cls(gamma, alpha, delay, scales)
 
     @property
     def _room(self) -> Fraction:
         """The largest way from the start of a part to the end of its scale."""
         return max(1 - Fraction(scale.start, scale.size) for scale in self.scales)
 
-    def noise(self, batch: int, epsilon: float) -> float:
-        """Standard deviation that noise adds to the coverage of a look, roughly, if nothing changes."""
-        return noise_of_coverage(self.gamma, self.alpha, batch / len(self.scales), epsilon)
-
-    def check(self, batch: int, epsilon: float) -> None:
-        """Raise an error if the noise of looks would move coverage by more than half of alpha."""
-        if (noise := self.noise(batch, epsilon)) > self.alpha / 2:
-            raise InputError(
-                "correct",
-                f"must have looks whose noise moves coverage by at most alpha/2 = {float(self.alpha / 2):.3g}",
-                got=f"about {noise:.2g}",
-                remedy="Take larger looks, a larger epsilon or a smaller gamma",
-            )
+    @property
+    def words(self) -> str:
+        """How thresholds move, in words."""
+        gamma, late = float(self.gamma), f", labels {self.delay:,} looks late" if self.delay else ""
+        return f"a look moves a threshold by at most {gamma:g} of its scale; a memory of {1 / gamma:.3g} looks{late}"
 
     def remarks(self, batch: int, epsilon: float, looks: int) -> list[str]:
-        """Warnings before the first look, about noise and about too few looks."""
-        found, noise = [], self.noise(batch, epsilon)
-        if noise > self.alpha / 4:
-            found.append(
-                f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4: take larger looks, a "
-                "larger epsilon or a smaller gamma"
-            )
-        if self._room / self.gamma > self.alpha / 2 * looks:
-            least = self.least(batch, epsilon, looks)
-            found.append(
-                f"after {looks:,} looks the correction guarantees a long-run coverage of only {max(least, 0):.3g} at "
-                "worst: plan more or larger looks, or a larger gamma"
-            )
-        return found
+        """Warnings before the first look, about noise and about too few looks.
+
+        Raises
+        ------
+        InputError
+            If the noise of looks would move coverage by more than half of alpha.
+        """
+        noise = noise_of_coverage(self.gamma, self.alpha, batch / len(self.scales), epsilon)
+        remedy = "Take larger looks, a larger epsilon or a smaller gamma"
+        if noise > self.alpha / 2:
+            limit = f"must leave the coverage of a look within alpha/2 = {float(self.alpha / 2):.3g} by noise alone"
+            raise InputError("correct", limit, got=f"about {noise:.2g}", remedy=remedy)
+        loud = f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4. {remedy}"
+        few = f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks, or a larger gamma"
+        too_few = self._room / self.gamma > self.alpha / 2 * looks
+        return [loud] * (noise > self.alpha / 4) + [few] * too_few
 
     def worst(self, batch: int, epsilon: float, looks: int, error: float = SPAN_ERROR) -> float:
         """Largest number of missed records beyond alpha of all, in looks of at most `batch` records; Theorem O1.
@@ -266,9 +248,15 @@ class Correction:
         noise = noise_beyond(epsilon, ((steps, b - a), (steps, a)), error) / b if steps else 0.0
         return float(size * float(self._room / self.gamma) + (self.delay + 1) * (1 - self.alpha) * size + noise)
 
-    def least(self, batch: int, epsilon: float, looks: int) -> float:
-        """Long-run coverage at worst after looks of `batch` records each."""
-        return float(1 - self.alpha) - self.worst(batch, epsilon, looks) / (looks * batch / len(self.scales))
+    def at_worst(self, batch: int, epsilon: float, looks: int) -> str:
+        """The guarantee for every sequence of records, in words."""
+        size, worst = batch / len(self.scales), self.worst(batch, epsilon, looks)
+        least, of_part = max(0.0, float(1 - self.alpha) - worst / (looks * size)), " of a part" * (len(self.scales) > 1)
+        return (
+            f"whatever the records are, {looks:,} looks of at most {size:,.6g} records{of_part} miss at most "
+            f"{float(self.alpha):g} of all and {worst:,.0f} more, with probability 0.95 over the noise: coverage of at "
+            f"least {least:.3f} if all looks have this size"
+        )
 
     def positions(self, looks: Sequence[Sequence[int]], batch: int) -> list[tuple[int, ...]]:
         """Positions of all parts before the first look and after each of them, from their noisy counts, exactly.
@@ -287,9 +275,8 @@ class Correction:
         now = [scale.start * unit for scale in self.scales]
         found = [tuple(scale.start for scale in self.scales)]
         for counts in looks:
-            for k, scale in enumerate(self.scales):
-                excess = (b - a) * counts[2 * k + 1] - a * counts[2 * k]
-                now[k] = max(now[k] + excess * p * len(self.scales) * scale.size, 0)
+            pairs = zip(counts[::2], counts[1::2], now, self.scales, strict=True)
+            now = [max(x + ((b - a) * m - a * c) * p * len(self.scales) * s.size, 0) for c, m, x, s in pairs]
             found.append(tuple(min(x // unit, s.size) for x, s in zip(now, self.scales, strict=True)))
         return found
 

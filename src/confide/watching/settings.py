@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CountPrivacy, PrivateEvaluation, size_parts
+from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.releases import Release, as_release
 from confide.support import (
@@ -169,7 +170,7 @@ class Settings:
         if self.correction is not None:
             if len(self.correction.scales) != len(self.promised):
                 raise InputError("correct", "must be left out for set sizes, and have a scale for each monitored part")
-            self.correction.check(self.batch, self.noise_epsilon)
+            self.correction.remarks(self.batch, self.noise_epsilon, self.looks)  # raises if noise is too large
         object.__setattr__(self, "promised", MappingProxyType(dict(self.promised)))
         if self.bins and self.records_per_person > 1:
             raise InputError(
@@ -225,12 +226,8 @@ class Settings:
         `n_typical` is a public guess of the number of calibration records, where that is secret.
         """
         strict = _too_strict(release, self.tolerance, n_typical) if self.promised else ()
-        corrected = (
-            ()
-            if (correction := self.correction) is None
-            else correction.remarks(self.batch, self.noise_epsilon, self.looks)
-        )
-        return (*self._too_small(), *strict, *corrected)
+        made = self.batch, self.noise_epsilon, self.looks
+        return (*self._too_small(), *strict, *(self.correction.remarks(*made) if self.correction else ()))
 
     def _too_small(self) -> tuple[str, ...]:
         size = self.batch // max(len(self.promised), 1)
@@ -272,7 +269,7 @@ def promised_of(release: Release) -> dict[str, float]:
             got="a bound on a loss",
             remedy="Evaluate each batch with `confide evaluate --epsilon`, which reports the loss with an interval",
         )
-    if release.first.guarantee.long_run:
+    if isinstance(release.first.guarantee, LongRun):
         remedy = "Continue with its watch, or start one of the calibrated release"
         raise InputError("release", "must promise coverage to be monitored", got="a corrected release", remedy=remedy)
     if release.by == "level":

@@ -165,8 +165,7 @@ def watch(
             return monitoring_coverage_counts(source, what, served, **options).ravel()
 
         before.to_json()  # a state that cannot be written raises before the charge
-        positions = list(served.watch.positions[-1]) if isinstance(served, CorrectedRelease) else None
-        payment = _payment(before.settings, look, ledger, dataset, again=again, positions=positions)
+        payment = _payment(before.settings, look, served, ledger, dataset, again=again)
         if any(earlier.name == look for earlier in before.looks):
             return _as_before(before, look, payment, count)
         after = _looked(before, look, payment, count)
@@ -264,8 +263,8 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
         "unlabelled": stored.monitors_sizes,
         "neighbors": settings.neighbors,
         "records_per_person": settings.records_per_person,
-        "correct": None if settings.correction is None else settings.correction.gamma,
-        "delay": None if settings.correction is None else settings.correction.delay,
+        "correct": getattr(settings.correction, "gamma", None),
+        "delay": getattr(settings.correction, "delay", None),
     }
     reference = given.pop("reference", None)
     if reference is not None and (
@@ -288,13 +287,7 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
 
 
 def _payment(
-    settings: Settings,
-    look: str,
-    ledger: "Ledger | None",
-    dataset: "str | Dataset | None",
-    *,
-    again: bool,
-    positions: list[int] | None,
+    settings: Settings, look: str, at: Release, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
 ) -> "Payment | None":
     if ledger is None and dataset is None:
         if again:
@@ -302,7 +295,7 @@ def _payment(
         return None
     from confide.ledger import make_payment
 
-    request = {
+    request: dict[str, Any] = {
         "look": look,
         "release": settings.release,
         "noise": settings.noise_epsilon,
@@ -310,8 +303,9 @@ def _payment(
         "records_per_person": settings.records_per_person,
         "parts": [canonical_name(name) for name in settings.promised],
         "bins": list(settings.bins),
-        **({} if positions is None else {"positions": positions}),
     }
+    if isinstance(at, CorrectedRelease):
+        request["positions"] = list(at.watch.positions[-1])
     return make_payment(settings.privacy, MECHANISM, request, ledger, dataset, again=again)
 
 

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.candidates import SPREADS
 from confide.errors import FormatError, InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.releases import Document, Release, documents
 from confide.support import VERSIONS, Fields, Level, Section, exact_level, library_versions, shapes
-from confide.watching.correction import MOST_DELAY, SPAN_ERROR, Correct, Correction, Realised, Scale, realised
+from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, Scale, realised
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.sequence import Tests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
@@ -275,10 +274,8 @@ class Watch(Document):
     @cached_property
     def positions(self) -> list[tuple[int, ...]]:
         """With a correction: the position of each part on its scale before the first look and after each look."""
-        correction = self.settings.correction
-        if correction is None:
-            return []
-        return correction.positions([look.counts for look in self.looks], self.settings.batch)
+        made, looks = self.settings, [look.counts for look in self.looks]
+        return [] if made.correction is None else made.correction.positions(looks, made.batch)
 
     def realised(self, last: int | None = None) -> list[Realised]:
         """With a correction: the coverage that records had in each part, in all looks or in the `last` ones.
@@ -298,20 +295,10 @@ class Watch(Document):
         ]
 
     @property
-    def worst_words(self) -> str:
+    def at_worst(self) -> str:
         """With a correction: what it guarantees for every sequence of records, in words."""
-        settings, correction = self.settings, self.settings.correction
-        if correction is None:
-            return ""
-        worst = correction.worst(settings.batch, settings.noise_epsilon, settings.looks)
-        least = max(0.0, correction.least(settings.batch, settings.noise_epsilon, settings.looks))
-        parts, alpha = len(settings.promised), float(correction.alpha)
-        size = f"{settings.batch / parts:,.6g} records{' of a part' if parts > 1 else ''}"
-        return (
-            f"whatever the records are, {settings.looks:,} looks of at most {size} miss at most {alpha:g} of all and "
-            f"{worst:,.0f} more, with probability 0.95 over the noise: coverage of at least {least:.3f} if all looks "
-            "have this size"
-        )
+        made = self.settings
+        return "" if (c := made.correction) is None else c.at_worst(made.batch, made.noise_epsilon, made.looks)
 
     def _points(self) -> Iterator[Point]:
         settings, tests = self.settings, self.tests
@@ -361,16 +348,14 @@ class Watch(Document):
         return [name for name, log in point.parts.items() if name and log >= alone]
 
     def _section(self) -> Section:
-        settings, look = self.settings, f"{self.privacy} in one look; a person in k looks incurs k times the loss"
-        facts: tuple[tuple[str, str], ...] = (
-            ("false alarm", f"with probability at most {settings.error:g} over all looks together"),
+        look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
+        facts = [
+            ("false alarm", f"with probability at most {self.settings.error:g} over all looks together"),
             ("privacy", look),
-        )
-        if (correction := settings.correction) is not None:
-            late = f", labels {correction.delay:,} looks late" if correction.delay else ""
-            how = f"thresholds move by at most {float(correction.gamma):g} of their scale a look{late}"
-            facts = (*facts, ("correction", how), ("at worst", self.worst_words))
-        return Section("Watch", self._watched(), facts, notes=tuple(self._standing()))
+        ]
+        if (correction := self.settings.correction) is not None:
+            facts += [("correction", correction.words), ("at worst", self.at_worst)]
+        return Section("Watch", self._watched(), tuple(facts), notes=tuple(self._standing()))
 
     def _brief(self) -> str:
         what = "set sizes" if self.monitors_sizes else f"coverage at least {min(self.settings.least):.6g}"
@@ -403,9 +388,8 @@ class Watch(Document):
         else:
             yield self._coverage(last)
             if self.settings.correction is not None:
-                so_far, name = min(
-                    zip(self.realised(), self.settings.promised, strict=True), key=lambda one: one[0].low
-                )
+                named = zip(self.realised(), self.settings.promised, strict=True)
+                so_far, name = min(named, key=lambda one: one[0].low)
                 yield f"corrected{f', lowest in {name}' if name else ''}: {so_far.words}"
         yield f"evidence: {evidence_text(last.log_evidence)}, alarm at {self.alarm_at:.6g}"
         yield self._verdict()
@@ -471,6 +455,7 @@ def _time(text: str) -> str:
     return text
 
 
+_SCALES = shapes.listed(shapes.record(Scale, shapes.shape_of(Scale, threshold=shapes.or_infinite(shapes.number()))))
 _SETTINGS: shapes.Shape = {
     "release": shapes.TEXT,
     "epsilon": shapes.number(),
@@ -498,22 +483,7 @@ _SETTINGS: shapes.Shape = {
             },
         )
     ),
-    "correction": shapes.optional(
-        shapes.record(
-            Correction,
-            {
-                "gamma": shapes.fraction(),
-                "alpha": shapes.LEVEL,
-                "delay": shapes.integer(MOST_DELAY, 0),
-                "scales": shapes.listed(
-                    shapes.record(
-                        Scale,
-                        {"kind": shapes.choice(*SPREADS), "threshold": shapes.or_infinite(shapes.number())},
-                    )
-                ),
-            },
-        )
-    ),
+    "correction": shapes.optional(shapes.record(Correction, shapes.shape_of(Correction, scales=_SCALES))),
 }
 _LOOKS = shapes.listed(
     shapes.record(
@@ -538,13 +508,7 @@ def _read(fields: Fields) -> Watch:
     return Watch(Settings(looks=values.pop("planned_looks"), **values), looks)
 
 
-documents.register(
-    Watch,
-    documents.Kind(
-        documents.common_form(
-            KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"}), since_3=frozenset({"correction"})
-        ),
-        _fields,
-        _read,
-    ),
+_FORM = documents.common_form(
+    KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"}), since_3=frozenset({"correction"})
 )
+documents.register(Watch, documents.Kind(_FORM, _fields, _read))
