@@ -133,7 +133,7 @@ def noise_tail(epsilon: float, parts: Parts) -> NoiseTail:
 
 
 def noise_beyond(epsilon: float, parts: Parts, probability: float) -> int:
-    """An r with P(|V| > r) of at most `probability`: the least one, or by Chernoff's bound where tables are too coarse.
+    """An r with P(abs(V) > r) of at most `probability`: the least one, or by Chernoff's bound where tables are too coarse.
 
     Examples
     --------
