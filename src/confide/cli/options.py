@@ -194,6 +194,11 @@ OPTIONS: Mapping[str, Row] = dict([
         drop=Row("SHARE", "How far coverage falls below the promise (default: 0.05).", float),
         looks=Row("N", "The planned number of looks (default: 52).", _AT_LEAST_1),
         error=Row("SHARE", "First look: probability of a false alarm over all looks together (default: 0.05)."),
+        correct=Row("GAMMA|auto", "First look: also correct the threshold from the noisy counts of looks, at no "
+                    "further privacy cost; a look moves it by at most this share of its scale, up to 0.2."),
+        delay=Row("LOOKS", "With --correct: by how many looks labels are late (default: 0).", _AT_LEAST_0),
+        in_force=Row("FILE", "With --correct: write the thresholds in force, for `confide predict`; every look "
+                     "replaces it.", PLACE),
         unlabelled=Row(None, "Monitor the sizes of sets instead, without true labels; the first batch is the "
                              "reference."),
         reference=Row("FILE", "With --unlabelled: a private evaluation with set sizes, instead of the first batch.",

@@ -16,6 +16,7 @@ from confide.releases import documents, forms
 from confide.releases.calibration import (
     FORMS,
     Calibration,
+    Division,
     Metadata,
     Release,
     about_of,
@@ -25,6 +26,7 @@ from confide.releases.calibration import (
     meaning_of_infinity,
     names_for,
     parts_of,
+    threshold_text,
 )
 from confide.releases.documents import Document, load, register_kind
 from confide.releases.needed import candidates_of, designed_for, most_needed, records_needed, request_of
