@@ -10,6 +10,7 @@ from confide.calibration import calibrate_losses as calibrate_losses
 from confide.calibration import calibrate_masks as calibrate_masks
 from confide.calibration import calibrate_noisy_labels as calibrate_noisy_labels
 from confide.calibration import calibrate_sides as calibrate_sides
+from confide.calibration import choose_score as choose_score
 from confide.calibration import false_claims_losses as false_claims_losses
 from confide.calibration import randomise_labels as randomise_labels
 from confide.calibration import recalibrate as recalibrate

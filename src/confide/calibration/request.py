@@ -18,7 +18,7 @@ import numpy as np
 
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, split_epsilon
+from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors, published_candidates, split_epsilon
 from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, check_combinations
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -100,6 +100,8 @@ class Request:
     renews, cold
         An earlier release whose request is repeated, and whether candidates are chosen without its thresholds: see
         `recalibrate`.
+    chosen
+        The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
     neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
@@ -141,6 +143,7 @@ class Request:
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
     cold: bool = False
+    chosen: Chosen | None = None
     parts: Mapping[Key, ThresholdRequest] = field(init=False, repr=False, compare=False)
     """The parameters of each threshold, by key."""
 
@@ -239,7 +242,7 @@ class Request:
         name = self.score if self.loss is None else critical_score(self.loss)
         law = self._law(SIDES[0] if self.by == "side" else name)
         words = Metadata.stated(
-            None if self.by == "class" else self.classes, self.about
+            None if self.by == "class" else self.classes, self.about, chosen=self.chosen
         )  # keys are the names of classes
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):

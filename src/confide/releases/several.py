@@ -125,7 +125,7 @@ class GroupCalibration(_Several):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds together: parallel composition (docs/theory.md, section 6)."""
-        sized = any(part.size is not None for part in self.parts.values())
+        sized = any(part.size is not None or part.chosen is not None for part in self.parts.values())
         return parallel_composition([part.privacy for part in self.parts.values()], self.neighbors, sized=sized)
 
     @property
