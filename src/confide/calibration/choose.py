@@ -232,7 +232,10 @@ def _read_offers(scores: Mapping[str, ArrayLike]) -> dict[str, NamedScores]:
         score, classes = name_of_scores(given, None, None)
         array = as_vector(f"scores[{name!r}]", given, empty=True).astype(np.float64)
         offers[name] = NamedScores.of(array, name if score is None else score, classes)
-    Chosen(tuple(offers), Fraction(1, 2), 1.0)  # checks the names
+    try:
+        Chosen(tuple(offers), Fraction(1, 2), 1.0)
+    except InputError as error:
+        raise InputError("scores", error.requirement, error.got) from None
     if len(lengths := {len(offer) for offer in offers.values()}) > 1:
         raise InputError("scores", "must have one score of each record under each name", got=f"{len(lengths)} lengths")
     return offers
@@ -296,8 +299,9 @@ def _read_sizes(
         width = positive_number("most", most)
         for name, given in sizes.items():
             where = f"sizes[{name!r}]"
-            if not isinstance(given, tuple) or len(given) != 2:
-                raise InputError(where, "must be a pair (base, slope)", got=str(len(given)))  # type: ignore[arg-type]
+            assert isinstance(given, tuple)
+            if len(given) != 2:
+                raise InputError(where, "must be a pair (base, slope)", got=f"{len(given)} values")
             base, slope = (np.broadcast_to(_numbers_of_records(where, value, n), (n,)) for value in given)
             read[name] = _Widths(base, slope, width)
         return read, _STEPS
