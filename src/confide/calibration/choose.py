@@ -55,10 +55,8 @@ class Choice:
 
     Parameters
     ----------
-    name
-        The name of the chosen model or score. It is public: its privacy loss is that of `chosen`.
     chosen
-        The public statement, which a release contains.
+        The public statement, which a release contains: the chosen name, and the privacy loss of the choice.
     scores
         The chosen scores of all other records, float64, with the name of the score and its classes. **Private.**
     rest
@@ -77,11 +75,15 @@ class Choice:
     ('good', ('good', 'poor'))
     """
 
-    name: str
     chosen: Chosen
     scores: NamedScores
     rest: NDArray[np.bool_]
     options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the chosen model or score, which is public."""
+        return self.chosen.name
 
     @property
     def dataset(self) -> Dataset | None:
@@ -101,7 +103,7 @@ class Choice:
         return released
 
     def __repr__(self) -> str:
-        return f"Choice(name={self.name!r}, chosen={self.chosen!r})"
+        return f"Choice(chosen={self.chosen!r})"
 
     def __reduce__(self) -> NoReturn:
         raise InputTypeError("choice", "must not be pickled or copied: it contains private scores")
@@ -191,7 +193,7 @@ def choose_score(
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
     read, steps = _read_sizes(offers, sizes, most)
     choosing = ScoreChoice(level, steps, float_below(Fraction(total) / records))
-    chosen = Chosen(tuple(offers), part, choosing.loss)
+    chosen = Chosen(next(iter(offers)), tuple(offers), part, choosing.loss)
     numbers, partition = _numbers(n, ids, key, part)
     in_share = numbers < float(part)
     for name, offer in offers.items():
@@ -209,16 +211,16 @@ def choose_score(
     if all(value is None for value in (options.get("ledger"), options.get("dataset"))):
         if options.get("again"):
             raise InputError("again", "must be left out without a ledger: every call is new")
-        name = chosen.among[choosing.choose(utilities())]
+        chosen = replace(chosen, name=chosen.among[choosing.choose(utilities())])
     else:
         content = {"among": [*chosen.among], "share": str(part), "level": str(level), "steps": steps, "most": most}
         content |= {"scores": [offer.score for offer in offers.values()], "epsilon": chosen.epsilon, "records": records}
         content |= {"candidates": [grid.digest for grid in grids.values()]}
-        name, cell = _pay(chosen, choosing, content, partition, records, utilities, options)
+        chosen, cell = _pay(chosen, choosing, content, partition, records, utilities, options)
         given |= {"ledger": options["ledger"], "dataset": cell, "again": options.get("again", False)}
     rest = ~in_share
-    left = NamedScores.of(offers[name][rest], offers[name].score, offers[name].classes)
-    return Choice(name, chosen, left, rest, given)
+    offer = offers[chosen.name]
+    return Choice(chosen, NamedScores.of(offer[rest], offer.score, offer.classes), rest, given)
 
 
 def _read_offers(scores: Mapping[str, ArrayLike]) -> dict[str, NamedScores]:
@@ -233,7 +235,7 @@ def _read_offers(scores: Mapping[str, ArrayLike]) -> dict[str, NamedScores]:
         array = as_vector(f"scores[{name!r}]", given, empty=True).astype(np.float64)
         offers[name] = NamedScores.of(array, name if score is None else score, classes)
     try:
-        Chosen(tuple(offers), Fraction(1, 2), 1.0)
+        Chosen(next(iter(offers), ""), tuple(offers), Fraction(1, 2), 1.0)
     except InputError as error:
         raise InputError("scores", error.requirement, error.got) from None
     if len(lengths := {len(offer) for offer in offers.values()}) > 1:
@@ -354,8 +356,8 @@ def _pay(
     records: int,
     utilities: Any,
     options: LedgerOptions,
-) -> tuple[str, Dataset]:
-    """Charge the share that chooses, then draw; and the cell of the other records."""
+) -> tuple[Chosen, Dataset]:
+    """Charge the share that chooses, then draw; with the cell of the other records."""
     from confide.ledger import Dataset, Group, make_payment, pay
 
     dataset = options.get("dataset")
@@ -375,4 +377,4 @@ def _pay(
         lambda seen: seen.astype("<i8").tobytes(),
         lambda seen: json.dumps({"chosen": chosen.among[choosing.choose(seen)]}),
     )
-    return json.loads(text)["chosen"], rest
+    return replace(chosen, name=json.loads(text)["chosen"]), rest

@@ -149,7 +149,7 @@ class _Share:
             parameters["renewed"] = part.words.predecessors[-1].checksum
         if (chosen := part.words.chosen) is not None:
             privacy = with_choice(privacy, chosen.epsilon)
-            parameters["chosen"] = [*chosen.among, str(chosen.share), chosen.epsilon]
+            parameters["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
         whose = self.payer.ledger, self.dataset
         return make_payment(
             privacy, terms.mechanism, parameters, *whose, again=self.payer.again, accounts=self.accounts

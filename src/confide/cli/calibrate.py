@@ -7,12 +7,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from confide.calibration import Payer, Request, label_request, typical_of_groups
+from confide.calibration import Payer, Request, choose_score, label_request, typical_of_groups
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
 from confide.cli.choices import (
     ShiftOptions,
@@ -38,7 +40,7 @@ from confide.cli.values import (
     check_partition,
 )
 from confide.errors import InputError
-from confide.mechanisms import Slopes
+from confide.mechanisms import Chosen, Slopes
 from confide.planning import Plan, make_plan
 from confide.releases import (
     Calibration,
@@ -50,8 +52,9 @@ from confide.releases import (
     parts_of,
     remarks,
 )
-from confide.support import FileKind
-from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table
+from confide.scores import NamedScores
+from confide.support import FileKind, exact_level
+from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_pilot
 from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts
 
 
@@ -137,6 +140,24 @@ class CountsOptions:
         return request.plan()
 
 
+@dataclass(frozen=True)
+class ChoiceOptions:
+    """A private choice among scores or models, on a share of the records."""
+
+    choose: tuple[str, ...] = ()
+    choice_share: str = "1/5"
+    largest_size: float | None = None
+
+    def columns(self, columns: Columns) -> dict[str, ColumnSpec | None]:
+        """The columns of each score or model, by the text that was typed; those before a colon replace the others."""
+        field, named = "prediction" if columns.task == "regression" else "probabilities", {}
+        for text in self.choose:
+            where, _, score = text.rpartition(":")
+            other: dict[str, Any] = {field: where} if where else {}
+            named[text] = replace(columns, score=score, **other).columns_to_read()
+        return named
+
+
 @command("calibrate")
 def calibrate(
     source: OptionalSource,
@@ -144,6 +165,7 @@ def calibrate(
     request: RequestOptions,
     counted: CountsOptions,
     label_epsilon: str | None = None,
+    choosing: ChoiceOptions,
     shifted: ShiftOptions,
     budget: LedgerOptions,
     about: tuple[str, ...] = (),
@@ -171,6 +193,9 @@ def calibrate(
         raise click.UsageError("Missing argument 'TABLE'.")
     if label_epsilon is not None:
         _from_noisy_labels(source, label_epsilon, request, words, output)
+        return
+    if choosing.choose:
+        _from_choice(source, choosing, request, budget, words, output)
         return
     table_request = request.of_table(source, shifted, budget, words)
     output.check(FileKind.RELEASE, *source.files, *budget.files, request.schedule)
@@ -202,6 +227,52 @@ def _release(
             part.write_text(released.to_json(), encoding="utf-8")
     report_release(released, request.request, receipt, left_out, output)
     return released
+
+
+def _from_choice(
+    source: Source,
+    choosing: ChoiceOptions,
+    request: RequestOptions,
+    budget: LedgerOptions,
+    words: Mapping[str, str] | None,
+    output: PrintedOutput,
+) -> None:
+    """Choose a score or model on a share of the records, and release its threshold from the others."""
+    named, alpha, privacy = choosing.columns(request.columns), one_level(str(request.levels)), request.privacy
+    if len(named) < 2:
+        raise click.UsageError("--choose must be given for two or more different scores or models")
+    chosen = Chosen(
+        next(iter(named)), tuple(named), exact_level("choice_share", choosing.choice_share), privacy.epsilon or 1.0
+    )
+    rest: dict[str, Any] = {"mechanism": request.mechanism, "about": words, **vars(privacy)}
+    asked = partial(Request, alpha=alpha, **rest)
+    asked(chosen=chosen)  # an error before a record is read
+    output.check(FileKind.RELEASE, *source.files, *budget.files)
+    with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
+        account = budget.account(source.file)
+        scores, sizes = {}, {}
+        for name, columns in named.items():
+            what = source.what(columns, request.columns.ALTERNATIVES)
+            with source.opened(source.file, "reading") as (table, progress):
+                classes = what.columns(table)[1] if isinstance(what, ClassColumns) else None
+                read = read_pilot(table, what, skip_incomplete=source.skip_incomplete, progress=progress)
+            scores[name] = NamedScores.of(np.asarray(read.scores), read.score, classes)
+            sizes[name] = (0.0, 2.0) if read.class_scores is None else read.class_scores
+        choice = choose_score(
+            scores,
+            alpha,
+            privacy.epsilon or 1.0,
+            sizes=sizes,
+            most=choosing.largest_size,
+            share=chosen.share,
+            unit=request.unit,
+            records_per_person=privacy.records_per_person,
+            **account,
+        )
+        released = choice.calibrate(**rest)
+        part.write_text(released.to_json(), encoding="utf-8")
+    again = asked(score=released.score, unit=request.unit, chosen=released.chosen)
+    report_release(released, again, receipt, {}, output)
 
 
 def _from_noisy_labels(

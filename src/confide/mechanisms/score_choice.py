@@ -32,6 +32,8 @@ class Chosen:
 
     Parameters
     ----------
+    name
+        The name of the chosen one.
     among
         The names of all models or scores, in the order in which they were given: 2 to 1000, public and fixed before.
     share
@@ -42,14 +44,15 @@ class Chosen:
     Raises
     ------
     InputError
-        If names are not different and printable, or the share is above 1/2.
+        If names are not different and printable, the chosen one is not among them, or the share is above 1/2.
 
     Examples
     --------
-    >>> print(Chosen(("lac", "aps"), Fraction(1, 5), 1.0))
-    chosen among 2 (lac, aps) on a share of 1/5 of the records, at epsilon 1
+    >>> print(Chosen("aps", ("lac", "aps"), Fraction(1, 5), 1.0))
+    'aps', chosen among 2 (lac, aps) on a share of 1/5 of the records, at epsilon 1
     """
 
+    name: str
     among: tuple[str, ...]
     share: Fraction
     epsilon: float
@@ -60,13 +63,15 @@ class Chosen:
             raise InputError("among", f"must be 2 to {MOST_AMONG} different names", got=str(len(names)))
         if not all(isinstance(name, str) and 0 < len(name) <= MOST_NAME and name.isprintable() for name in names):
             raise InputError("among", f"must be names of 1 to {MOST_NAME} printable characters")
+        if self.name not in names:
+            raise InputError("name", "must be one of the names among which it was chosen")
         if not 0 < self.share <= Fraction(1, 2):
             raise InputError("share", "must be above 0 and at most 1/2", got=str(self.share))
 
     def __str__(self) -> str:
         names = ", ".join(self.among[:5]) + (", ..." if len(self.among) > 5 else "")
         where = f"on a share of {self.share} of the records, at epsilon {self.epsilon:g}"
-        return f"chosen among {len(self.among)} ({names}) {where}"
+        return f"{self.name!r}, chosen among {len(self.among)} ({names}) {where}"
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,7 @@ CHOSEN = shapes.Field(
     (dict,),
     lambda values: Chosen(**values),
     shape={
+        "name": shapes.TEXT,
         "among": shapes.listed(shapes.TEXT),
         "share": shapes.Field("a fraction of at most 1/2", (str,), lambda text: exact_level("share", text), str),
         "epsilon": shapes.number(0),
