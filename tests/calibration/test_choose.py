@@ -12,7 +12,7 @@ import confide
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Dataset, Group, Ledger
 from confide.mechanisms import Chosen, ScoreChoice
-from confide.scores import all_scores, class_score
+from confide.scores import NamedScores, all_scores, class_score
 from tests.files import signed
 from tests.planted_values import assert_no_private_value, planted_scores
 from tests.refused import Refused
@@ -37,8 +37,8 @@ def test_better_model_is_chosen_and_the_release_states_the_choice():
 
 
 def test_records_that_chose_and_records_that_calibrate_are_disjoint():
-    numbered = {"a": np.arange(1.0, 2001), "b": np.arange(1.0, 2001)}
-    choice = confide.choose_score(numbered, 0.1, 1.0, sizes=dict.fromkeys(numbered, (0, 2)), most=1.0)
+    numbered = {name: NamedScores.of(np.arange(1.0, 2001), "absolute_residual") for name in ("a", "b")}
+    choice = confide.choose_score(numbered, 0.1, 1.0, most=1.0)
     assert (choice.scores == np.arange(1.0, 2001)[choice.rest]).all()
     assert 250 < (~choice.rest).sum() < 560  # binomial, 2000 coins of 1/5: 1e-11 on each side
 
@@ -202,6 +202,7 @@ def test_groups_of_the_rest_have_a_threshold_each():
     )
     assert {part.chosen for part in released.parts.values()} == {choice.chosen}
     assert released.privacy.rho == 0.5  # of the choice: epsilon^2/2
+    assert "chosen among 2 (good, poor)" in str(released)
     assert type(released).from_json(released.to_json()) == released
 
 
@@ -230,8 +231,8 @@ def test_renewal_does_not_repeat_the_choice():
 
 def test_choice_is_not_pickled_copied_or_shown():
     planted = planted_scores(500)
-    offers = {"a": planted, "b": planted[::-1]}
-    choice = confide.choose_score(offers, 0.1, 1.0, sizes=dict.fromkeys(offers, (0, 2)), most=1.0)
+    offers = {name: NamedScores.of(planted, "absolute_residual") for name in ("a", "b")}
+    choice = confide.choose_score(offers, 0.1, 1.0, most=1.0)
     assert_no_private_value(repr(choice))
     for unwanted in (pickle.dumps, copy.deepcopy):
         with pytest.raises(InputTypeError):
@@ -239,8 +240,8 @@ def test_choice_is_not_pickled_copied_or_shown():
 
 
 GOOD = {"scores": OFFERS, "alpha": 0.1, "epsilon": 1.0, "sizes": SIZES}
-PLANTED = {name: planted_scores(3000) for name in OFFERS}
-WIDTHS = {"scores": PLANTED, "sizes": dict.fromkeys(OFFERS, (0, 2)), "most": 1.0}
+PLANTED = {name: NamedScores.of(planted_scores(3000), "absolute_residual") for name in OFFERS}
+WIDTHS = {"scores": PLANTED, "sizes": None, "most": 1.0}
 IDS = np.arange(3000)
 
 
@@ -252,6 +253,7 @@ IDS = np.arange(3000)
             for change, argument in [
                 ({"scores": {"good": OFFERS["good"]}}, "scores"),
                 ({"scores": {}}, "scores"),
+                ({"scores": {1: OFFERS["good"], 2: OFFERS["poor"]}}, "scores"),
                 ({"scores": OFFERS | {"poor": OFFERS["poor"][1:]}}, "scores"),
                 ({"scores": OFFERS | {"poor": SIZES["poor"]}}, "scores['poor']"),
                 ({"alpha": 1.5}, "alpha"),
@@ -261,17 +263,17 @@ IDS = np.arange(3000)
                 ({"share": 0}, "share"),
                 ({"sizes": None}, "sizes"),
                 ({"sizes": {"good": SIZES["good"]}}, "sizes"),
-                ({"sizes": SIZES | {"poor": (0, 2)}}, "sizes"),
+                ({"scores": {"good": OFFERS["good"], "poor": PLANTED["poor"]}}, "scores"),
                 ({"sizes": SIZES | {"poor": SIZES["poor"][1:]}}, "sizes['poor']"),
                 ({"sizes": SIZES | {"poor": OFFERS["poor"]}}, "sizes['poor']"),
-                ({"sizes": SIZES | {"poor": np.full((3000, 6), np.nan)}}, "scores"),
+                ({"sizes": SIZES | {"poor": np.full((3000, 6), np.nan)}}, "sizes['poor']"),
+                ({"sizes": SIZES | {"poor": SIZES["poor"] + 2}}, "scores"),
                 ({"most": 0}, "most"),
                 ({"most": 7}, "most"),
                 (WIDTHS | {"most": None}, "most"),
                 (WIDTHS | {"most": -1.0}, "most"),
-                (WIDTHS | {"sizes": dict.fromkeys(OFFERS, (0, 2, 3))}, "sizes['good']"),
-                (WIDTHS | {"sizes": dict.fromkeys(OFFERS, (0, np.zeros(2)))}, "sizes['good']"),
-                (WIDTHS | {"sizes": dict.fromkeys(OFFERS, (np.nan, 2))}, "sizes['good']"),
+                (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.zeros((3000, 3)))}, "sizes['good']"),
+                (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.full((3000, 2), np.inf))}, "sizes['good']"),
                 ({"ids": IDS}, "ids"),
                 ({"key": KEY}, "ids"),
                 ({"ids": IDS, "key": b"short"}, "key"),
@@ -288,7 +290,6 @@ IDS = np.arange(3000)
             Refused(confide.choose_score, GOOD, change, argument, kind=InputTypeError)
             for change, argument in [
                 ({"scores": [1, 2]}, "scores"),
-                ({"scores": {1: OFFERS["good"], 2: OFFERS["poor"]}}, "scores"),
                 ({"alpha": [0.1, 0.2]}, "alpha"),
                 ({"sizes": SIZES | {"poor": "text"}}, "sizes['poor']"),
                 ({"half": 0.5}, "half"),
@@ -317,3 +318,22 @@ def test_release_that_a_choice_excludes_raises(options, argument):
     with pytest.raises(InputError) as caught:
         confide.calibrate_levels(choice.scores, [0.1, 0.2], 1.0, chosen=choice.chosen)
     assert caught.value.argument == "by"
+
+
+def test_widths_of_intervals_are_compared_in_steps(monkeypatch):
+    """Widths base + slope t, at least 0 and at most 20, rounded down to thousandths of 20."""
+    seen = []
+    monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
+    monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)
+    rng = np.random.default_rng(0)
+    scores = {name: NamedScores.of(rng.normal(size=40), "cqr") for name in ("a", "b")}
+    widths = {name: np.column_stack([rng.normal(5, 4, 40), np.full(40, 2.0)]) for name in scores}
+    confide.choose_score(scores, 0.2, 1.0, sizes=widths, most=20.0, unit=1.0)
+    grid = confide.Candidates.quantiles(confide.candidates.Spread("signed", 1.0), 480).edges
+    for name, utility in zip(scores, seen[0], strict=True):
+        at_each = []
+        for t in grid:
+            size = sum(int(1000 * min(max(base + slope * t, 0), 20) / 20) for base, slope in widths[name])
+            missing = max(4 * 41 - 5 * int((scores[name] <= t).sum()), 0)
+            at_each.append(-5 * size - 2 * 1000 * missing)
+        assert abs(utility - max(at_each)) <= 5 * 40  # the order of a division and a product

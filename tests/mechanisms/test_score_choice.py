@@ -211,9 +211,9 @@ def test_statement_of_both_is_the_larger_loss():
 @pytest.mark.parametrize(
     ("among", "share", "argument"),
     [
-        (("lac",), Fraction(1, 5), "among"),
-        (("lac", "lac"), Fraction(1, 5), "among"),
-        (("lac", "a\n"), Fraction(1, 5), "among"),
+        (("lac",), Fraction(1, 5), "scores"),
+        (("lac", "lac"), Fraction(1, 5), "scores"),
+        (("lac", "a\n"), Fraction(1, 5), "scores"),
         (("lac", "aps"), Fraction(3, 5), "share"),
     ],
 )

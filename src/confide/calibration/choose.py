@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,16 +19,14 @@ from confide.calibration.calibrate import LedgerOptions, Options, calibrate
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice
+from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
 from confide.releases import Calibration
 from confide.scores import NamedScores, name_of_scores, score_kind
 from confide.support import (
-    LEAST_LOSS,
     MOST_PER_PERSON,
     Level,
     check_unknown_arguments,
     exact_level,
-    float_above,
     float_below,
     positive_integer,
     positive_number,
@@ -38,15 +36,13 @@ from confide.support import (
 if TYPE_CHECKING:
     from confide.ledger import Dataset
 
-Sizes: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike]
-"""The scores of all labels, shape (n, K): a set has the labels with a score up to the threshold t. Or a tuple
-(base, slope) of numbers or arrays of shape (n,): an interval has the width base + slope t, and at least 0."""
-
 _CANDIDATES = 480
 """The number of candidates at which sets are compared; it does not affect the privacy loss."""
 
 _STEPS = 1000
 """Widths are compared in steps of 1/1000 of the largest one."""
+
+_LEAST_KEY = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,11 +81,6 @@ class Choice:
         """The name of the chosen model or score, which is public."""
         return self.chosen.name
 
-    @property
-    def dataset(self) -> Dataset | None:
-        """The data set that a ledger charges for the threshold: the cell of the records that did not choose."""
-        return self.options.get("dataset")
-
     def calibrate(self, **options: Unpack[Options]) -> Calibration:
         """Release the threshold of the chosen score, as `confide.calibrate` does, from the records that did not choose.
 
@@ -99,8 +90,7 @@ class Choice:
             The options of `confide.calibrate`. By default alpha, epsilon, unit, records per person and the ledger are
             those of the choice.
         """
-        released: Calibration = calibrate(self.scores, **{**self.options, "chosen": self.chosen, **options})
-        return released
+        return calibrate(self.scores, **{**self.options, "chosen": self.chosen, **options})
 
     def __repr__(self) -> str:
         return f"Choice(chosen={self.chosen!r})"
@@ -114,7 +104,7 @@ def choose_score(
     alpha: Level,
     epsilon: float,
     *,
-    sizes: Mapping[str, Sizes] | None = None,
+    sizes: Mapping[str, ArrayLike] | None = None,
     most: float | None = None,
     share: Level = "1/5",
     ids: ArrayLike | None = None,
@@ -139,9 +129,10 @@ def choose_score(
     epsilon
         Privacy loss per person of the choice, at least 1e-6; also that of `Choice.calibrate`.
     sizes
-        For each name the sizes of sets: the scores of all labels, shape (n, K), as `scores.all_scores` returns them; or
-        a tuple (base, slope) for intervals of the width base + slope t at the threshold t. By default (0, 2), if all
-        scores are absolute residuals.
+        For each name the sizes of sets. For sets of labels: the scores of all labels, shape (n, K), as
+        `scores.all_scores` returns them. For regression scores: the base and the slope of the width, shape (n, 2); an
+        interval at the threshold t has the width base + slope t. By default 0 and 2, if all scores are absolute
+        residuals.
     most
         The public size C from which on all sets are equally bad: labels (default: the square root of K, rounded up,
         and at least 2), or a width in the units of the target, which has no default.
@@ -184,63 +175,58 @@ def choose_score(
     (True, 2.0)
     """
     check_unknown_arguments("choose_score", options, tuple(LedgerOptions.__optional_keys__))
-    offers = _read_offers(scores)
-    n = len(next(iter(offers.values())))
-    part, records = exact_level("share", share), positive_integer("records_per_person", records_per_person)
-    level, total = 1 - exact_level("alpha", alpha), privacy_loss("epsilon", epsilon)
-    if records > MOST_PER_PERSON or Fraction(total) / records < Fraction(LEAST_LOSS):
-        raise InputError("epsilon", f"must be at least {LEAST_LOSS:g} for each record of a person", got=f"{total:g}")
+    records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
+    total = privacy_loss("epsilon", epsilon)
+    one = privacy_loss("epsilon", float_below(Fraction(total) / records))
+    offers, n = _read_offers(scores)
+    read, steps = _read_sizes(offers, n, sizes, most)
+    choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, one)
+    chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("share", share), choosing.loss)
+    numbers, partition = _numbers(n, ids, key, chosen.share)
+    chooses = numbers < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
-    read, steps = _read_sizes(offers, sizes, most)
-    choosing = ScoreChoice(level, steps, float_below(Fraction(total) / records))
-    chosen = Chosen(next(iter(offers)), tuple(offers), part, choosing.loss)
-    numbers, partition = _numbers(n, ids, key, part)
-    in_share = numbers < float(part)
     for name, offer in offers.items():
-        ScoreHistogram.from_scores(offer, grids[name], offer.score)  # names the position among all records
+        ScoreHistogram.from_scores(offer, grids[name], offer.score)  # an error states the position among all records
 
     def utilities() -> NDArray[np.int64]:
         found = []
         for name, offer in offers.items():
-            covered = ScoreHistogram.from_scores(offer[in_share], grids[name], offer.score).counts.cumsum()
-            found.append(choosing.utility(read[name].sums(in_share, grids[name]), covered, int(covered[-1])))
+            covered = ScoreHistogram.from_scores(offer[chooses], grids[name], offer.score).counts.cumsum()
+            sums = read[name].sums(chooses, grids[name], offer.score)
+            found.append(choosing.utility(sums, covered, int(covered[-1])))
         return np.array(found, dtype=np.int64)
 
     given: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
     given |= {} if unit is None else {"unit": unit}
-    if all(value is None for value in (options.get("ledger"), options.get("dataset"))):
+    if options.get("ledger") is None and options.get("dataset") is None:
         if options.get("again"):
             raise InputError("again", "must be left out without a ledger: every call is new")
-        chosen = replace(chosen, name=chosen.among[choosing.choose(utilities())])
+        name = chosen.among[choosing.choose(utilities())]
     else:
-        content = {"among": [*chosen.among], "share": str(part), "level": str(level), "steps": steps, "most": most}
-        content |= {"scores": [offer.score for offer in offers.values()], "epsilon": chosen.epsilon, "records": records}
-        content |= {"candidates": [grid.digest for grid in grids.values()]}
-        chosen, cell = _pay(chosen, choosing, content, partition, records, utilities, options)
-        given |= {"ledger": options["ledger"], "dataset": cell, "again": options.get("again", False)}
-    rest = ~in_share
-    offer = offers[chosen.name]
-    return Choice(chosen, NamedScores.of(offer[rest], offer.score, offer.classes), rest, given)
+        asked: dict[str, Any] = {"choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)], "most": most}
+        asked |= {"over": [[offer.score, grids[name].digest] for name, offer in offers.items()], "records": records}
+        cells = _cells(options.get("dataset"), partition)
+        name = _charged(chosen, choosing, asked, records, utilities, {**options, "dataset": cells[0]})
+        given |= {**options, "dataset": cells[1]}
+    offer, rest = offers[name], ~chooses
+    left = NamedScores.of(offer[rest], offer.score, offer.classes)
+    return Choice(replace(chosen, name=name), left, rest, given)
 
 
-def _read_offers(scores: Mapping[str, ArrayLike]) -> dict[str, NamedScores]:
-    """The scores by name, all of the same length."""
+def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores], int]:
+    """The scores by name, and the number of records."""
     if not isinstance(scores, Mapping):
         raise InputTypeError("scores", "must be a mapping of names to scores", got=type(scores).__name__)
     offers = {}
     for name, given in scores.items():
-        if not isinstance(name, str):
-            raise InputTypeError("scores", "must have names of type str", got=type(name).__name__)
         score, classes = name_of_scores(given, None, None)
         array = as_vector(f"scores[{name!r}]", given, empty=True).astype(np.float64)
         offers[name] = NamedScores.of(array, name if score is None else score, classes)
-    try:
-        Chosen(next(iter(offers), ""), tuple(offers), Fraction(1, 2), 1.0)
-    except InputError as error:
-        raise InputError("scores", error.requirement, error.got) from None
-    if len(lengths := {len(offer) for offer in offers.values()}) > 1:
+    lengths = {len(offer) for offer in offers.values()}
+    if len(lengths) > 1:
         raise InputError("scores", "must have one score of each record under each name", got=f"{len(lengths)} lengths")
-    return offers
+    Chosen(next(iter(offers), ""), tuple(offers), Fraction(1, 2), 1.0)  # an error about the names
+    return offers, lengths.pop()
 
 
 def _candidates(score: str | None, unit: float | None) -> Candidates:
@@ -249,87 +235,51 @@ def _candidates(score: str | None, unit: float | None) -> Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class _LabelSizes:
-    """The scores of all labels, shape (n, K); the size counts those up to the threshold, at most `most`."""
+class _Sizes:
+    """The scores of all labels, shape (n, K); or of intervals the base and slope of the width, shape (n, 2)."""
 
     table: NDArray[np.float64]
-    most: int
-    score: str | None
-
-    def sums(self, rows: NDArray[np.bool_], candidates: Candidates) -> NDArray[np.int64]:
-        """The sum of the sizes of these records' sets at each candidate, shape (m,)."""
-        smallest = self.table[rows]
-        if self.most < smallest.shape[1]:
-            smallest = np.partition(smallest, self.most - 1, axis=1)[:, : self.most]
-        return ScoreHistogram.from_scores(smallest.ravel(), candidates, self.score).counts.cumsum()
-
-
-@dataclass(frozen=True, eq=False)
-class _Widths:
-    """Widths base + slope t, in steps from 0 to `most`."""
-
-    base: NDArray[np.float64]
-    slope: NDArray[np.float64]
     most: float
+    of_intervals: bool
 
-    def sums(self, rows: NDArray[np.bool_], candidates: Candidates) -> NDArray[np.int64]:
-        """The sum of the widths of these records' intervals at each candidate, in steps, shape (m,)."""
-        base, slope = self.base[rows], self.slope[rows]
+    def sums(self, rows: NDArray[np.bool_], candidates: Candidates, score: str | None) -> NDArray[np.int64]:
+        """The sum of the sizes of these records' sets at each candidate, in steps, shape (m,)."""
+        if not self.of_intervals:
+            smallest = np.sort(self.table[rows], axis=1)[:, : int(self.most)]
+            return ScoreHistogram.from_scores(smallest.ravel(), candidates, score).counts.cumsum()
+        base, slope = self.table[rows].T
         with np.errstate(over="ignore"):
             widths = (np.clip((base + slope * t) / self.most, 0, 1) for t in candidates.edges)
-            sums = [int(np.floor(_STEPS * width).sum()) for width in widths]
+            sums = [np.floor(_STEPS * width).sum() for width in widths]
         return np.array([*sums, _STEPS * len(base)], dtype=np.int64)
 
 
 def _read_sizes(
-    offers: Mapping[str, NamedScores], sizes: Mapping[str, Sizes] | None, most: float | None
-) -> tuple[dict[str, _LabelSizes | _Widths], int]:
-    """The sizes of sets by name, and the number of steps from 0 to the largest size."""
-    n = len(next(iter(offers.values())))
-    if sizes is None:
-        if any(score_kind(offer.score).family != "absolute_residual" for offer in offers.values()):
-            raise InputError("sizes", "must be given, unless all scores are absolute residuals")
-        sizes = dict.fromkeys(offers, (0.0, 2.0))
+    offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, most: float | None
+) -> tuple[dict[str, _Sizes], int]:
+    """The sizes by name, and the number of steps from 0 to the largest one."""
+    kinds = [score_kind(offer.score) for offer in offers.values()]
+    if sizes is None and all(kind.family == "absolute_residual" for kind in kinds):
+        sizes = dict.fromkeys(offers, np.tile([0.0, 2.0], (n, 1)))
     if not isinstance(sizes, Mapping) or set(sizes) != set(offers):
-        raise InputError("sizes", "must have the names of scores")
-    if len({isinstance(given, tuple) for given in sizes.values()}) > 1:
-        raise InputError("sizes", "must be scores of all labels for all names, or widths for all")
-    read: dict[str, _LabelSizes | _Widths] = {}
-    if isinstance(next(iter(sizes.values())), tuple):
-        if most is None:
-            raise InputError("most", "must be given for intervals: the public width from which on all are equally bad")
-        width = positive_number("most", most)
-        for name, given in sizes.items():
-            where = f"sizes[{name!r}]"
-            assert isinstance(given, tuple)
-            if len(given) != 2:
-                raise InputError(where, "must be a pair (base, slope)", got=f"{len(given)} values")
-            base, slope = (np.broadcast_to(_numbers_of_records(where, value, n), (n,)) for value in given)
-            read[name] = _Widths(base, slope, width)
-        return read, _STEPS
-    tables = {name: as_numeric(f"sizes[{name!r}]", given) for name, given in sizes.items()}
+        raise InputError("sizes", "must be given for all names of scores, unless these are all absolute residuals")
+    intervals = kinds[0].task == "regression"
+    if any((kind.task == "regression") != intervals for kind in kinds):
+        raise InputError("scores", "must be all for sets of labels, or all for intervals")
+    tables = {name: as_numeric(f"sizes[{name!r}]", given).astype(np.float64) for name, given in sizes.items()}
     for name, table in tables.items():
-        if table.ndim != 2 or len(table) != n or not table.shape[1]:
-            where = f"must have shape ({n}, K), the scores of all labels of each record"
-            raise InputError(f"sizes[{name!r}]", where, got=f"shape {table.shape}")
-        ScoreHistogram.from_scores(table.ravel(), Candidates.unit(1), offers[name].score)  # rejects unusable numbers
-    widest = max(table.shape[1] for table in tables.values())
-    limit = max(2, math.isqrt(widest - 1) + 1) if most is None else positive_integer("most", most, most=widest)
-    for name, table in tables.items():
-        read[name] = _LabelSizes(table.astype(np.float64), limit, offers[name].score)
-    return read, limit
-
-
-def _numbers_of_records(name: str, given: Any, n: int) -> NDArray[np.float64]:
-    array = as_numeric(name, given).astype(np.float64)
-    if array.shape not in ((), (n,)):
-        raise InputError(name, f"must be numbers, or have shape ({n},)", got=f"shape {array.shape}")
-    if others := np.count_nonzero(~np.isfinite(array)):
-        raise InputError(name, "must hold finite numbers", got=f"{others} others")
-    return array
-
-
-_LEAST_KEY = 16
+        if table.ndim != 2 or len(table) != n or not table.shape[1] or (intervals and table.shape[1] != 2):
+            must = f"must have shape ({n}, {2 if intervals else 'K'})"
+            raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
+        if others := np.count_nonzero(~np.isfinite(table)):
+            raise InputError(f"sizes[{name!r}]", "must hold finite numbers", got=f"{others} others")
+    if intervals and most is None:
+        raise InputError("most", "must be given for intervals: the public width from which on all are equally bad")
+    labels = max(table.shape[1] for table in tables.values())
+    if intervals:
+        return {name: _Sizes(table, positive_number("most", most), True) for name, table in tables.items()}, _STEPS
+    limit = max(2, math.isqrt(labels - 1) + 1) if most is None else positive_integer("most", most, most=labels)
+    return {name: _Sizes(table, limit, False) for name, table in tables.items()}, limit
 
 
 def _numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.float64], str]:
@@ -348,33 +298,28 @@ def _numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.fl
     return np.array(bits, dtype=np.float64) * 2.0**-53, f"choice by ids {named}"
 
 
-def _pay(
-    chosen: Chosen,
-    choosing: ScoreChoice,
-    content: Mapping[str, Any],
-    partition: str,
-    records: int,
-    utilities: Any,
-    options: LedgerOptions,
-) -> tuple[Chosen, Dataset]:
-    """Charge the share that chooses, then draw; with the cell of the other records."""
-    from confide.ledger import Dataset, Group, make_payment, pay
+def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
+    """The cells of the records that choose, and of those that calibrate."""
+    from confide.ledger import Dataset, Group
 
-    dataset = options.get("dataset")
     whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
     if whole.group is not None:
         raise InputError("dataset", "must be the whole one, without a group", remedy="Its two shares are charged")
-    one = chosen.epsilon
-    loss = float_above(records * Fraction(one)), records, one, float_above(2 * Fraction(one)), None
-    choice, rest = (replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating"))
-    payment = make_payment(
-        PrivacyStatement("add_remove", *loss), "choice by permute-and-flip", content, options.get("ledger"), choice,
-        again=options.get("again", False),
-    )  # fmt: skip
+    return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
+
+
+def _charged(
+    chosen: Chosen, choosing: ScoreChoice, asked: Any, records: int, utilities: Any, options: Mapping[str, Any]
+) -> str:
+    """Charge the share that chooses, then draw; the name of the chosen score."""
+    from confide.ledger import make_payment, pay
+
+    privacy = with_choice(PrivacyStatement("add_remove", 0.0, records, 0.0, 0.0, None), chosen.epsilon)
+    payment = make_payment(privacy, "choice by permute-and-flip", asked, **{"ledger": None, **options})
     text = pay(
         payment,
         utilities,
         lambda seen: seen.astype("<i8").tobytes(),
         lambda seen: json.dumps({"chosen": chosen.among[choosing.choose(seen)]}),
     )
-    return replace(chosen, name=json.loads(text)["chosen"]), rest
+    return str(json.loads(text)["chosen"])

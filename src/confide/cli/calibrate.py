@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,8 @@ from confide.cli.values import (
     check_partition,
 )
 from confide.errors import InputError
-from confide.mechanisms import Chosen, Slopes
-from confide.planning import Plan, make_plan
+from confide.mechanisms import Slopes
+from confide.planning import Plan, check_combinations, make_plan
 from confide.releases import (
     Calibration,
     LabelStatement,
@@ -53,7 +52,7 @@ from confide.releases import (
     remarks,
 )
 from confide.scores import NamedScores
-from confide.support import FileKind, exact_level
+from confide.support import FileKind
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_pilot
 from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts
 
@@ -239,40 +238,31 @@ def _from_choice(
 ) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
     named, alpha, privacy = choosing.columns(request.columns), one_level(str(request.levels)), request.privacy
-    if len(named) < 2:
-        raise click.UsageError("--choose must be given for two or more different scores or models")
-    chosen = Chosen(
-        next(iter(named)), tuple(named), exact_level("choice_share", choosing.choice_share), privacy.epsilon or 1.0
-    )
-    rest: dict[str, Any] = {"mechanism": request.mechanism, "about": words, **vars(privacy)}
-    asked = partial(Request, alpha=alpha, **rest)
-    asked(chosen=chosen)  # an error before a record is read
+    if len(named) < 2 or privacy.epsilon is None:
+        raise click.UsageError("--choose needs --epsilon, and two or more different scores or models")
+    rest: dict[str, Any] = {"alpha": alpha, "mechanism": request.mechanism, "about": words, **vars(privacy)}
+    check_combinations({"chosen": choosing.choose, **rest})
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
-        account = budget.account(source.file)
-        scores, sizes = {}, {}
+        scores, sizes = dict[str, Any](), dict[str, Any]()
         for name, columns in named.items():
             what = source.what(columns, request.columns.ALTERNATIVES)
             with source.opened(source.file, "reading") as (table, progress):
                 classes = what.columns(table)[1] if isinstance(what, ClassColumns) else None
                 read = read_pilot(table, what, skip_incomplete=source.skip_incomplete, progress=progress)
-            scores[name] = NamedScores.of(np.asarray(read.scores), read.score, classes)
-            sizes[name] = (0.0, 2.0) if read.class_scores is None else read.class_scores
-        choice = choose_score(
-            scores,
-            alpha,
-            privacy.epsilon or 1.0,
-            sizes=sizes,
-            most=choosing.largest_size,
-            share=chosen.share,
-            unit=request.unit,
-            records_per_person=privacy.records_per_person,
-            **account,
-        )
-        released = choice.calibrate(**rest)
+            scores[name], sizes[name] = NamedScores.of(np.asarray(read.scores), read.score, classes), read.class_scores
+        labels = None if request.columns.task == "regression" else sizes
+        how: dict[str, Any] = {
+            "sizes": labels,
+            "most": choosing.largest_size,
+            "share": choosing.choice_share,
+            "unit": request.unit,
+        }
+        how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
+        released = choose_score(scores, alpha, privacy.epsilon, **how).calibrate(**rest)
         part.write_text(released.to_json(), encoding="utf-8")
-    again = asked(score=released.score, unit=request.unit, chosen=released.chosen)
-    report_release(released, again, receipt, {}, output)
+    asked = Request(score=released.score, unit=request.unit, chosen=released.chosen, **rest)
+    report_release(released, asked, receipt, {}, output)
 
 
 def _from_noisy_labels(

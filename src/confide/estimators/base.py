@@ -196,7 +196,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             choice = self._choose(X, y, offers)
             kept = np.flatnonzero(choice.rest)
             X, y, groups = _rows(X, kept), y[kept], None if groups is None else _rows(groups, kept)
-            dataset, chosen = choice.dataset, choice.chosen
+            dataset, chosen = choice.options.get("dataset"), choice.chosen
         request = self._request(chosen) if renewed is None else renewed
         places = self._codes(y) if request.by == "class" else None
         scores = self._scores(X, y) if len(y) else np.zeros(0)

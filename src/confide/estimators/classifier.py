@@ -194,11 +194,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         for estimator in models.values():
             check_is_fitted(estimator)
             _refuse_without_probabilities(estimator)
-        every = {tuple(estimator.classes_) for estimator in models.values()}
-        if len(every) > 1:
-            raise InputError(
-                "estimator", "must have the same classes in all fitted estimators", got=f"{len(every)} lists"
-            )
+        if len({tuple(estimator.classes_) for estimator in models.values()}) > 1:
+            raise InputError("estimator", "must have the same classes in all fitted estimators")
         fitted_classes = np.asarray(next(iter(models.values())).classes_)
         if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(fitted_classes.tolist()):
             raise InputError(

@@ -175,9 +175,9 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             raise InputError("difficulty_estimator", "must be given for the score 'normalised_residual'")
         return np.asarray(self.difficulty_estimator_.predict(X) if rows_of(X) else [], dtype=np.float64)
 
-    def _sizes(self, X: Any, n: int) -> tuple[float, float]:
+    def _sizes(self, X: Any, n: int) -> NDArray[np.float64]:
         """Base and slope of the widths."""
-        return 0.0, 2.0
+        return np.tile([0.0, 2.0], (n, 1))
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         return interval_score(self._centers(X), y, self.conformity_score, difficulty=self._difficulty(X))

@@ -60,9 +60,9 @@ class Chosen:
     def __post_init__(self) -> None:
         names = self.among
         if not 2 <= len(names) <= MOST_AMONG or len(set(names)) != len(names):
-            raise InputError("among", f"must have 2 to {MOST_AMONG} different names", got=str(len(names)))
+            raise InputError("scores", f"must have 2 to {MOST_AMONG} different names", got=str(len(names)))
         if not all(isinstance(name, str) and 0 < len(name) <= MOST_NAME and name.isprintable() for name in names):
-            raise InputError("among", f"must have names of 1 to {MOST_NAME} printable characters")
+            raise InputError("scores", f"must have names of 1 to {MOST_NAME} printable characters")
         if self.name not in names:
             raise InputError("name", "must be one of the names among which it was chosen")
         if not 0 < self.share <= Fraction(1, 2):

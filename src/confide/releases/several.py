@@ -38,7 +38,8 @@ class _Several(Release):
         return len(self.parts)
 
     def _facts(self, *facts: tuple[str, str]) -> Section:
-        return Section(type(self).__name__, facts=(*facts, *self._needed))
+        chosen = [] if self.first.chosen is None else [("score", str(self.first.chosen))]
+        return Section(type(self).__name__, facts=(*facts, *chosen, *self._needed))
 
 
 def _promised(part: Calibration) -> str:
