@@ -223,8 +223,11 @@ def test_noisy_number_of_records_is_that_of_the_rest():
 
 
 def test_renewal_does_not_repeat_the_choice():
-    released = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES).calibrate()
+    released = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES).calibrate(epsilon=0.5)
+    assert confide.releases.records_needed(released) == confide.plan(0.1, 0.5, score="lac").records_needed
+    assert "chosen among 2" in confide.report(released).html
     renewed = confide.recalibrate(released, OFFERS["good"])
+    assert renewed.privacy.epsilon == 0.5
     assert renewed.chosen is None
     assert renewed.predecessors[-1].checksum == released.checksum
 

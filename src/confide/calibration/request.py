@@ -33,6 +33,7 @@ from confide.releases import (
     SidesCalibration,
     check_bound,
     critical_score,
+    own_loss,
 )
 from confide.scores import ScoreKind, score_kind
 from confide.selection import Selector, range_of_zcdp
@@ -537,7 +538,7 @@ def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Reque
     # If a published method claims another privacy loss than it has, the claimed one was requested.
     if epsilon is None and rho is None and all(part.privacy.concentrated_only for part in parts.values()):
         return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
-    spent = [part.privacy.claimed or part.privacy.epsilon for part in parts.values()]
+    spent = [part.privacy.claimed or own_loss(part) for part in parts.values()]
     if epsilon is None and rho is None:
         if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
             return [{} for _ in spent]
