@@ -1,6 +1,7 @@
 """The public names of `confide`, each with its package; `__init__.py` imports a name when it is first used."""
 
 from confide.arrays import ExperimentalUniforms as ExperimentalUniforms
+from confide.calibration import Choice as Choice
 from confide.calibration import calibrate as calibrate
 from confide.calibration import calibrate_false_negatives as calibrate_false_negatives
 from confide.calibration import calibrate_groups as calibrate_groups

@@ -6,6 +6,7 @@ import pickle
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import confide
@@ -321,6 +322,12 @@ def test_release_that_a_choice_excludes_raises(options, argument):
     with pytest.raises(InputError) as caught:
         confide.calibrate_levels(choice.scores, [0.1, 0.2], 1.0, chosen=choice.chosen)
     assert caught.value.argument == "by"
+
+
+def test_rows_in_another_order_raise():
+    frame = pd.DataFrame(SIZES["poor"], index=np.arange(3000)[::-1])
+    with pytest.raises(InputError):
+        confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES | {"poor": frame}, ids=pd.Series(range(3000)), key=KEY)
 
 
 def test_widths_of_intervals_are_compared_in_steps(monkeypatch):

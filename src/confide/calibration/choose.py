@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_numeric, as_vector, fresh_uniforms
+from confide.arrays import as_numeric, as_vector, fresh_uniforms, refuse_other_rows
 from confide.calibration.calibrate import LedgerOptions, Options, calibrate
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
@@ -180,6 +180,8 @@ def choose_score(
     one = privacy_loss("epsilon", float_below(Fraction(total) / records))
     offers, n = _read_offers(scores)
     read, steps = _read_sizes(offers, n, sizes, most)
+    tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
+    refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
     choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, one)
     chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("share", share), choosing.loss)
     numbers, partition = _numbers(n, ids, key, chosen.share)
@@ -268,11 +270,10 @@ def _read_sizes(
         raise InputError("scores", "must be all for sets of labels, or all for intervals")
     tables = {name: as_numeric(f"sizes[{name!r}]", given).astype(np.float64) for name, given in sizes.items()}
     for name, table in tables.items():
-        if table.ndim != 2 or len(table) != n or not table.shape[1] or (intervals and table.shape[1] != 2):
-            must = f"must have shape ({n}, {2 if intervals else 'K'})"
+        usable = table.ndim == 2 and len(table) == n and table.shape[1] and np.isfinite(table).all()
+        if not usable or (intervals and table.shape[1] != 2):
+            must = f"must hold finite numbers in the shape ({n}, {2 if intervals else 'K'})"
             raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
-        if others := np.count_nonzero(~np.isfinite(table)):
-            raise InputError(f"sizes[{name!r}]", "must hold finite numbers", got=f"{others} others")
     if intervals and most is None:
         raise InputError("most", "must be given for intervals: the public width from which on all are equally bad")
     labels = max(table.shape[1] for table in tables.values())
