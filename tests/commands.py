@@ -67,6 +67,7 @@ ROWS = {  # what takes longest comes first
         elsewhere="needs a GPU; without --device the processor stands in"
     ),
     "python -m benchmarks.calibrate": BENCH,
+    "python -m benchmarks.choice": Row(),
     "python -m benchmarks.command_line": BENCH,
     "python -m benchmarks.correction": Row(),
     "python -m benchmarks.correction --picture": Row(elsewhere="python -m benchmarks.correction"),

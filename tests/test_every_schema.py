@@ -103,6 +103,7 @@ def test_ledgers_of_every_schema_are_read(tmp_path):
 READERS = {
     "releases/samples/other/spread.json": Document.from_json,
     "releases/samples/other/noisy-size.json": Document.from_json,
+    "releases/samples/other/chosen.json": Document.from_json,
     "releases/samples/other/labelling.json": LabelStatement.from_json,
     "evaluation/samples/other/subgroups.json": read_evaluation,
     "evaluation/samples/other/private-versions.json": Document.from_json,
@@ -124,6 +125,7 @@ READERS = {
 CHANGES = {
     "spread": ('"threshold": 0', '"threshold": 1'),
     "noisy-size": ('"counted": ', '"counted": 1'),
+    "chosen": ('"share": "1/5"', '"share": "1/4"'),
     "labelling": ('"n": 500', '"n": 501'),
     "subgroups": ('"covered": ', '"covered": 9'),
     "scores": ('"s"', '"t"'),

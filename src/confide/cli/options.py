@@ -153,6 +153,10 @@ OPTIONS: Mapping[str, Row] = dict([
         candidates=Row("SPEC", "Public candidates, such as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, "
                        "around:RELEASE, or their number (default: suitable for the score)."),
         unit=Row("NUMBER", "For residuals: a public typical size of the target.", float),
+        choose=Row("[COLUMNS:]SCORE", "Repeat it: choose one of these scores, or models in other columns, privately on "
+                   "a share of the records."),
+        choice_share=Row("SHARE", "Probability of a record to choose."),
+        largest_size=Row("NUMBER", "Size from which all sets are equally bad.", float),
         cold=Row(None, "Start without the earlier threshold; needed if records were also in an earlier release of "
                  "the chain."),
     ),

@@ -29,7 +29,7 @@ from confide.releases.calibration import (
     threshold_text,
 )
 from confide.releases.documents import Document, load, register_kind
-from confide.releases.needed import candidates_of, designed_for, most_needed, records_needed, request_of
+from confide.releases.needed import candidates_of, designed_for, most_needed, own_loss, records_needed, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.remarks import (
     LineageCheck,
