@@ -67,7 +67,10 @@ ROWS = {  # what takes longest comes first
         elsewhere="needs a GPU; without --device the processor stands in"
     ),
     "python -m benchmarks.calibrate": BENCH,
+    "python -m benchmarks.choice": Row(),
     "python -m benchmarks.command_line": BENCH,
+    "python -m benchmarks.correction": Row(),
+    "python -m benchmarks.correction --picture": Row(elsewhere="python -m benchmarks.correction"),
     "python -m benchmarks.engines": Row(),
     "python -m benchmarks.engines --scores 100000000 --lists 100000 --postgres 1000000 --rounds 3": Row(
         "python -m benchmarks.engines --scores 1000 --lists 100 --postgres 0 --rounds 1"

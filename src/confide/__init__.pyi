@@ -1,6 +1,7 @@
 """The public names of `confide`, each with its package; `__init__.py` imports a name when it is first used."""
 
 from confide.arrays import ExperimentalUniforms as ExperimentalUniforms
+from confide.calibration import Choice as Choice
 from confide.calibration import calibrate as calibrate
 from confide.calibration import calibrate_false_negatives as calibrate_false_negatives
 from confide.calibration import calibrate_groups as calibrate_groups
@@ -10,6 +11,7 @@ from confide.calibration import calibrate_losses as calibrate_losses
 from confide.calibration import calibrate_masks as calibrate_masks
 from confide.calibration import calibrate_noisy_labels as calibrate_noisy_labels
 from confide.calibration import calibrate_sides as calibrate_sides
+from confide.calibration import choose_score as choose_score
 from confide.calibration import false_claims_losses as false_claims_losses
 from confide.calibration import randomise_labels as randomise_labels
 from confide.calibration import recalibrate as recalibrate
@@ -97,6 +99,7 @@ from confide.sets import predict_masks as predict_masks
 from confide.sets import predict_set as predict_set
 from confide.tables import evaluate as evaluate
 from confide.tables import register_grouping as register_grouping
+from confide.watching import CorrectedRelease as CorrectedRelease
 from confide.watching import Watch as Watch
 from confide.watching import WatchPower as WatchPower
 from confide.watching import watch as watch

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import confide
 from confide.calibration import Request
 from confide.errors import InputError
+from confide.mechanisms import Chosen
 from confide.planning import ALONE, COMBINATIONS, TOGETHER, ClassShift, Terms, check_combinations, check_together
 from tests.refused import refused
 
@@ -42,6 +44,7 @@ SAMPLES = {
     "mechanism": ["pps", "pps-laplace", "noisy-histogram", "pcoqs", "none"],
     "renews": [PREVIOUS],
     "cold": [True],
+    "chosen": [Chosen("a", ("a", "b"), Fraction(1, 5), 1.0)],
 }
 PAIRS = [
     {one: first, other: second}

@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from confide import tables
 from confide.calibration import Options
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
+from confide.mechanisms import Chosen
 from confide.releases import about_of, classes_of, parts_of
 from tests.builders import slow
 from tests.refused import refused
@@ -52,6 +54,7 @@ OPTIONS = {
     "about": {"model": "a model"},
     "candidates": 55,
     "unit": 3.0,
+    "chosen": Chosen("a", ("a", "b"), Fraction(1, 5), 0.1),
     "rho": 0.3,
     "neighbors": "replace_one",
     "n_min": 100,

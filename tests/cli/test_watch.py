@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.exit_codes import ALARM, DONE, REFUSED, USAGE
+from confide.cli.exit_codes import ALARM, CLAIM_FAILED, DONE, REFUSED, USAGE
 from confide.ledger import Ledger
 from confide.watching import Watch
 from tests.calibrations import calibration_at
@@ -179,3 +179,55 @@ def test_a_release_of_a_federation_is_watched_and_evaluated(confide_run, folder)
     found = confide_run("evaluate", path, "--calibration", "fed.json", *COLUMNS, "--epsilon", 1, "--json")
     assert found.code == DONE
     assert found.json["found"]["release"]["coverage"]["promised"] == 0.8
+
+
+def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder):
+    """`--in-force` is a file of its own kind: for predictions, and never taken for a guarantee."""
+    first = look("1", 440, 60, *FIRST, "--looks", 400, "--correct", "auto", "--in-force", "now.json")
+    assert first.code == DONE
+    assert "in force now: threshold" in first.out
+    assert "at worst" in first.out
+    second = look("2", 440, 60, "--in-force", "now.json", "--json")
+    assert second.json["corrected"]["coverage"] is None
+    one = confide.CorrectedRelease.load("now.json")
+    assert second.json["corrected"]["thresholds"] == {"all": one.threshold}
+    assert one == confide.CorrectedRelease(confide.load("cal.json"), Watch.load("watch.json"))
+    shown = confide_run("show", "now.json")
+    assert "no promise for one record" in shown.out
+    assert "coverage at least" not in shown.out
+    checked = confide_run("verify", "now.json", "--coverage-at-least", 0.5)
+    assert checked.code == CLAIM_FAILED
+    assert "promised: none for one record" in checked.err
+    for arguments in (
+        ("recalibrate", "now.json", "batch.csv", "--epsilon", 1, "--out", "new.json", *COLUMNS),
+        ("watch", "now.json", "batch.csv", "--state", "other.json", "--look", "1", *FIRST, *COLUMNS),
+        ("show", "now.json", "--records", 2, "--calibration", "cal.json"),
+    ):
+        assert confide_run(*arguments).code in (REFUSED, USAGE)
+    page = confide_run("report", "now.json", "--out", "page.html")
+    assert page.code == DONE
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert "No single look and no person is promised anything" in text
+    assert "missed minus alpha times all records" in text
+    assert 'id="watch-thresholds"' in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--correct", 0.5), ("--correct", "fast"), ("--delay", 1), ("--in-force", "now.json"), ("--correct", "auto",
+        "--epsilon", 0.001), ("--correct", "auto", "--in-force", "cal.json"), ("--correct", "auto", "--batch", 2),
+    ],
+)  # fmt: skip
+def test_corrections_that_cannot_work_are_refused_in_one_line(look, folder, options):
+    ran = look("1", 300, 200, *FIRST, *options)
+    assert ran.code == REFUSED
+    assert ran.err.count("\n") == 1
+    assert not Path("watch.json").exists()
+
+
+def test_watch_without_correction_cannot_begin_one(look):
+    assert look("1", 460, 40, *FIRST).code == DONE
+    ran = look("2", 460, 40, "--correct", "auto")
+    assert ran.code == REFUSED
+    assert "Begin anew" in ran.err

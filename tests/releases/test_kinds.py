@@ -72,6 +72,7 @@ def edited(content: dict, **guarantee: object) -> dict:
 
 
 SINCE_0_2 = {
+    "confide.corrected",
     "confide.federated.several",
     "confide.federated.own-share",
     "confide.federated.signed-release",

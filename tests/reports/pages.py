@@ -100,7 +100,7 @@ def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, 
     return released, {"answers": answers, "silo_reports": reports}
 
 
-def course(*, sizes: bool = False) -> confide.Watch:
+def course(*, sizes: bool = False, correct: float | None = None) -> confide.Watch:
     """A watch of forty weeks, in which coverage falls after twenty-four; or sizes of sets grow."""
     rng, counts = np.random.default_rng(5), []
     for week in range(40):
@@ -108,7 +108,9 @@ def course(*, sizes: bool = False) -> confide.Watch:
         covered = rng.binomial(n, 0.82 if late else 0.91)
         shares = [0.02, 0.45, 0.33, 0.2] if late else [0.01, 0.7, 0.2, 0.09]
         counts.append(rng.multinomial(20 * n if week == 0 else n, shares) if sizes else [covered, n - covered])
-    watch = confide.Watch.start(calibration(), epsilon=1.0, batch=250, bins=(0, 1, 2, 3) if sizes else ())
+    watch = confide.Watch.start(
+        calibration(), epsilon=1.0, batch=250, bins=(0, 1, 2, 3) if sizes else (), correct=correct
+    )
     for week, own in enumerate(counts, start=1):
         watch = watch.with_look(f"2026, week {week}", [int(count) for count in own], "2026-01-05T06:15:00+00:00")
     return watch
@@ -151,5 +153,6 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
         release, found = several(classes)[kind]
         keep(kind, confide.report(release, title=title, evaluation=found))
     keep("watch", confide.report(course(), title="Skin lesions, week by week"))
+    keep("corrected", confide.report(course(correct=0.2), title="A threshold that is corrected"))
     keep("sizes", confide.report(course(sizes=True), title="Set sizes, week by week"))
     return pages

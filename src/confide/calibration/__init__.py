@@ -3,6 +3,7 @@
 request.py       `Request`: all public parameters, validated once; one part for each threshold; renewal of a release
 release.py       `Source`, and `release()`, the only function that makes a release: price, compare, charge, draw
 calibrate.py     functions for scores and counts; risk.py: functions for losses, masks and claims
+choose.py        the private choice of a model or score on a share of the records
 recalibrate.py   the function that renews an earlier release
 noisy_labels.py  randomised labels, and the function that calibrates with them
 """
@@ -18,6 +19,7 @@ from confide.calibration.calibrate import (
     shares_of_sides,
     split_options,
 )
+from confide.calibration.choose import Choice, choose_score
 from confide.calibration.noisy_labels import (
     LabelRequest,
     NoisyLabelCounts,

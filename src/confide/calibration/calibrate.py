@@ -13,6 +13,7 @@ from confide.calibration.request import SIDES, By, Request
 from confide.candidates import AnyCandidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
+from confide.mechanisms import Chosen
 from confide.planning import COMBINATIONS, Choices, ClassShift, Population, check_together, shifted_population
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores import interval_score, name_of_scores, score_kind
@@ -52,6 +53,9 @@ class Options(Choices, LedgerOptions, total=False):
     unit
         For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
         are spread around it. If it is right within a factor of 100, thresholds are sharper and rarely exceed the data.
+    chosen
+        The public statement of `choose_score`, if the score was chosen privately on a share of the records, of which
+        these are the others. The release then states the choice, and the privacy loss of both together.
     partition
         For groups and classes, required with a ledger: the public name of the attribute that divides the records, such
         as `"hospital"`. A name must always stand for the same division.
@@ -59,6 +63,7 @@ class Options(Choices, LedgerOptions, total=False):
 
     about: Mapping[str, str] | None
     unit: float | None
+    chosen: Chosen | None
     partition: str | None
 
 

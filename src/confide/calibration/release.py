@@ -30,6 +30,7 @@ from confide.mechanisms import (
     certify,
     draw_size,
     privacy_statement,
+    with_choice,
 )
 from confide.planning import ClassShift, Population, RecordWeights, Terms, make_plan, mechanism_for
 from confide.releases import (
@@ -146,6 +147,9 @@ class _Share:
             parameters = _request_fields(terms, mechanism, part.score)
         if part.words.predecessors:  # the renewal of another release is another request
             parameters["renewed"] = part.words.predecessors[-1].checksum
+        if (chosen := part.words.chosen) is not None:
+            privacy = with_choice(privacy, chosen.epsilon)
+            parameters["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
         whose = self.payer.ledger, self.dataset
         return make_payment(
             privacy, terms.mechanism, parameters, *whose, again=self.payer.again, accounts=self.accounts

@@ -18,7 +18,7 @@ import numpy as np
 
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, split_epsilon
+from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors, published_candidates, split_epsilon
 from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, check_combinations
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -33,6 +33,7 @@ from confide.releases import (
     SidesCalibration,
     check_bound,
     critical_score,
+    own_loss,
 )
 from confide.scores import ScoreKind, score_kind
 from confide.selection import Selector, range_of_zcdp
@@ -99,6 +100,8 @@ class Request:
     renews, cold
         An earlier release whose request is repeated, and whether candidates are chosen without its thresholds: see
         `recalibrate`.
+    chosen
+        The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
     neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
@@ -140,6 +143,7 @@ class Request:
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
     cold: bool = False
+    chosen: Chosen | None = None
     parts: Mapping[Key, ThresholdRequest] = field(init=False, repr=False, compare=False)
     """The parameters of each threshold, by key."""
 
@@ -237,7 +241,7 @@ class Request:
         name = self.score if self.loss is None else critical_score(self.loss)
         law = self._law(SIDES[0] if self.by == "side" else name)
         words = Metadata.stated(
-            None if self.by == "class" else self.classes, self.about
+            None if self.by == "class" else self.classes, self.about, chosen=self.chosen
         )  # keys are the names of classes
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
@@ -518,7 +522,7 @@ def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Reque
     # If a published method claims another privacy loss than it has, the claimed one was requested.
     if epsilon is None and rho is None and all(part.privacy.concentrated_only for part in parts.values()):
         return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
-    spent = [part.privacy.claimed or part.privacy.epsilon for part in parts.values()]
+    spent = [part.privacy.claimed or own_loss(part) for part in parts.values()]
     if epsilon is None and rho is None:
         if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
             return [{} for _ in spent]

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from confide.calibration import Payer, Request, label_request
+from confide.calibration import Payer, Request, choose_score, label_request
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
 from confide.cli.choices import (
     ShiftOptions,
@@ -39,7 +40,7 @@ from confide.cli.values import (
 )
 from confide.errors import InputError
 from confide.mechanisms import Slopes
-from confide.planning import Plan, make_plan
+from confide.planning import Plan, check_combinations, make_plan
 from confide.releases import (
     Calibration,
     LabelStatement,
@@ -50,8 +51,9 @@ from confide.releases import (
     parts_of,
     remarks,
 )
+from confide.scores import NamedScores
 from confide.support import FileKind
-from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table
+from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_pilot
 from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts
 
 
@@ -137,6 +139,24 @@ class CountsOptions:
         return request.plan()
 
 
+@dataclass(frozen=True)
+class ChoiceOptions:
+    """A private choice among scores or models, on a share of the records."""
+
+    choose: tuple[str, ...] = ()
+    choice_share: str = "1/5"
+    largest_size: float | None = None
+
+    def columns(self, columns: Columns) -> dict[str, ColumnSpec | None]:
+        """The columns of each score or model, by the text that was typed; those before a colon replace the others."""
+        field, named = "prediction" if columns.task == "regression" else "probabilities", {}
+        for text in self.choose:
+            where, _, score = text.rpartition(":")
+            other: dict[str, Any] = {field: where} if where else {}
+            named[text] = replace(columns, score=score, **other).columns_to_read()
+        return named
+
+
 @command("calibrate")
 def calibrate(
     source: OptionalSource,
@@ -144,6 +164,7 @@ def calibrate(
     request: RequestOptions,
     counted: CountsOptions,
     label_epsilon: str | None = None,
+    choosing: ChoiceOptions,
     shifted: ShiftOptions,
     budget: LedgerOptions,
     about: tuple[str, ...] = (),
@@ -171,6 +192,9 @@ def calibrate(
         raise click.UsageError("Missing argument 'TABLE'.")
     if label_epsilon is not None:
         _from_noisy_labels(source, label_epsilon, request, words, output)
+        return
+    if choosing.choose:
+        _from_choice(source, choosing, request, budget, words, output)
         return
     table_request = request.of_table(source, shifted, budget, words)
     output.check(FileKind.RELEASE, *source.files, *budget.files, request.schedule)
@@ -202,6 +226,43 @@ def _release(
             part.write_text(released.to_json(), encoding="utf-8")
     report_release(released, request.request, receipt, left_out, output)
     return released
+
+
+def _from_choice(
+    source: Source,
+    choosing: ChoiceOptions,
+    request: RequestOptions,
+    budget: LedgerOptions,
+    words: Mapping[str, str] | None,
+    output: PrintedOutput,
+) -> None:
+    """Choose a score or model on a share of the records, and release its threshold from the others."""
+    named, alpha, privacy = choosing.columns(request.columns), one_level(str(request.levels)), request.privacy
+    if len(named) < 2 or privacy.epsilon is None:
+        raise click.UsageError("--choose needs --epsilon, and two or more different scores or models")
+    rest: dict[str, Any] = {"alpha": alpha, "mechanism": request.mechanism, "about": words, **vars(privacy)}
+    check_combinations({"chosen": choosing.choose, **rest})
+    output.check(FileKind.RELEASE, *source.files, *budget.files)
+    with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
+        scores, sizes = dict[str, Any](), dict[str, Any]()
+        for name, columns in named.items():
+            what = source.what(columns, request.columns.ALTERNATIVES)
+            with source.opened(source.file, "reading") as (table, progress):
+                classes = what.columns(table)[1] if isinstance(what, ClassColumns) else None
+                read = read_pilot(table, what, skip_incomplete=source.skip_incomplete, progress=progress)
+            scores[name], sizes[name] = NamedScores.of(np.asarray(read.scores), read.score, classes), read.class_scores
+        labels = None if request.columns.task == "regression" else sizes
+        how: dict[str, Any] = {
+            "sizes": labels,
+            "most": choosing.largest_size,
+            "share": choosing.choice_share,
+            "unit": request.unit,
+        }
+        how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
+        released = choose_score(scores, alpha, privacy.epsilon, **how).calibrate(**rest)
+        part.write_text(released.to_json(), encoding="utf-8")
+    asked = Request(score=released.score, unit=request.unit, chosen=released.chosen, **rest)
+    report_release(released, asked, receipt, {}, output)
 
 
 def _from_noisy_labels(

@@ -79,6 +79,9 @@ APART = (
     Exclusive("label_epsilon", f"{_BUDGET} {_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
               "its cost was paid when the labels were randomised, and it needs a single threshold: of the options for "
               "privacy, people, groups, shifts and the ledger give --delta alone", _CALIBRATE),
+    Exclusive("choose", "score truth score_column losses rho n candidates schedule counts plan label_epsilon partition "
+              f"group {_PEOPLE} {_GROUPS} {_SHIFT}", "a choice is among scores of probabilities or predictions for one "
+              "threshold, with the privacy budget of --epsilon", _CALIBRATE),
     Exclusive("label_epsilon", "counts plan prediction score_column losses truth", "only labels were randomised",
     _CALIBRATE), Exclusive("examples", "epsilon schedule", "unchanged records cannot be private", _EVALUATE),
     Exclusive("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
@@ -96,6 +99,7 @@ BELONGS = (
     Requires("label_positions", "label"),
     Requires("logits", "probabilities"),
     Requires("label_epsilon", "probabilities label", every=True),
+    Requires("choice_share largest_size", "choose", "they belong to a private choice", _CALIBRATE),
     Requires("by_class", "probabilities label", commands=_COUNTED, every=True),
     Requires("by_class", "classes", "the names of all classes", _FEDERATED_PLAN),
     Requires("groups", "by", "the column of each record's group", _COUNTED),

@@ -153,6 +153,10 @@ OPTIONS: Mapping[str, Row] = dict([
         candidates=Row("SPEC", "Public candidates, such as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, "
                        "around:RELEASE, or their number (default: suitable for the score)."),
         unit=Row("NUMBER", "For residuals: a public typical size of the target.", float),
+        choose=Row("[COLUMNS:]SCORE", "Repeat it: choose one of these scores, or models in other columns, privately on "
+                   "a share of the records."),
+        choice_share=Row("SHARE", "Probability of a record to choose."),
+        largest_size=Row("NUMBER", "Size from which all sets are equally bad.", float),
         cold=Row(None, "Start without the earlier threshold; needed if records were also in an earlier release of "
                  "the chain."),
     ),
@@ -194,6 +198,11 @@ OPTIONS: Mapping[str, Row] = dict([
         drop=Row("SHARE", "How far coverage falls below the promise (default: 0.05).", float),
         looks=Row("N", "The planned number of looks (default: 52).", _AT_LEAST_1),
         error=Row("SHARE", "First look: probability of a false alarm over all looks together (default: 0.05)."),
+        correct=Row("GAMMA|auto", "First look: also correct the threshold from the noisy counts of looks, at no "
+                    "further privacy cost; a look moves it by at most this share of its scale, up to 0.2."),
+        delay=Row("LOOKS", "With --correct: by how many looks labels are late (default: 0).", _AT_LEAST_0),
+        in_force=Row("FILE", "With --correct: write the thresholds in force, for `confide predict`; every look "
+                     "replaces it.", PLACE),
         unlabelled=Row(None, "Monitor the sizes of sets instead, without true labels; the first batch is the "
                              "reference."),
         reference=Row("FILE", "With --unlabelled: a private evaluation with set sizes, instead of the first batch.",

@@ -25,6 +25,7 @@ from confide.tables import (
     randomise_table,
     refuse_existing_folder,
 )
+from confide.watching import CorrectedRelease
 
 
 @command("predict", without="score_column label label_positions target truth losses score loss bound")
@@ -116,6 +117,8 @@ def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
 
 
 def _promised(released: Release) -> dict[str, Any]:
+    if isinstance(released, CorrectedRelease):
+        return released.fields
     if isinstance(released, Calibration):
         return {"threshold": released.threshold, "coverage": released.coverage}
     parts = released.parts if released.disjoint else released.by_name

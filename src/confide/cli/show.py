@@ -85,7 +85,7 @@ from confide.support import (
     versions_text,
 )
 from confide.warehouse import CountingPlan
-from confide.watching import Watch
+from confide.watching import CorrectedRelease, Watch
 
 
 @command("show")
@@ -138,6 +138,8 @@ def _with(value: object, *facts: tuple[str, str], lead: str = "") -> Section:
 
 def _document(found: Document, k: int) -> FileDescription:
     """A release or a private evaluation, with its privacy loss for k records, or a monitor."""
+    if isinstance(found, CorrectedRelease):
+        return FileDescription(describe(found), {"corrected": json.loads(found.to_json())}, list(remarks(found)))
     if isinstance(found, Watch):
         versions = dict.fromkeys(versions_text(look.versions) for look in found.looks)
         alarm = None if found.alarm is None else found.alarm.look.name
@@ -483,7 +485,7 @@ def verify(
     else:
         if answer:
             raise InputError("answer", f"{str(path)!r} is not a federated calibration: leave --answer out")
-        what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
+        what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation | CorrectedRelease) else "thresholds"
         signed = signed_by(key, public, what)
     chain, broken = _chain(released, previous)
     found = [head, *signed.statements, _noise_statement(what), *chain, *conditions.statements]

@@ -11,14 +11,14 @@ from confide.cli.charging import LedgerOptions, options_from_schedule
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
-from confide.cli.output import print_result, print_text, print_warning
+from confide.cli.output import check_output, print_result, print_text, print_warning
 from confide.cli.values import Findings, Released, SourceOfRelease
-from confide.errors import EarlierReleaseWarning, SimilarNameWarning
+from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
 from confide.releases import load_release, remarks
 from confide.support import FileKind, check_not_input
-from confide.watching import Watch, level_of, load_or_start, local_state, records_for, watch_power
+from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for, watch_power
 from confide.watching import watch as take_look
 
 
@@ -35,6 +35,8 @@ class Settings:
     records_per_person: int | None = None
     unlabelled: bool = False
     reference: Path | None = None
+    correct: str | None = None
+    delay: int | None = None
 
     def arguments(self, schedule: Path | None) -> dict[str, Any]:
         """The options, or the entry of a schedule, as arguments of `confide.watching`."""
@@ -56,6 +58,7 @@ def watch(
     columns: Columns,
     budget: LedgerOptions,
     schedule: Path | None = None,
+    in_force: Path | None = None,
     output: Findings,
 ) -> int:
     r"""Monitor coverage privately, batch by batch; exit code 6 is an alarm.
@@ -82,8 +85,13 @@ def watch(
     Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
     output.check(FileKind.PAGE, *records.files, release, state, schedule)
     check_not_input(state, [*records.files, release, settings.reference])
+    check_output(in_force, FileKind.CORRECTED, *records.files, release, state, force=True)
     arguments = settings.arguments(schedule)
     before = load_or_start(state, one, what, **arguments)  # checks public choices before anything is opened
+    if in_force is not None and before.settings.correction is None:
+        raise InputError(
+            "in_force", "must be left out without a correction of thresholds", remedy="Begin with --correct"
+        )
     notes = list(remarks(one))
     if not before.looks:
         notes += before.settings.remarks(one, n_typical)
@@ -108,16 +116,21 @@ def watch(
             )
     heard = receipt.heard
     heard.warn()
+    corrected = None if after.settings.correction is None else CorrectedRelease(one, after)
+    if in_force is not None and corrected is not None:
+        corrected.save(in_force, overwrite=True)
     if output.out is not None:
         from confide.reports import report
 
         output.write(report(after).html)
 
     def document() -> dict[str, Any]:
+        moved = {"corrected": None if corrected is None else corrected.fields}
         warned = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
-        return {**_document(after, name), **warned, **receipt.fields()}
+        return {**_document(after, name), **moved, **warned, **receipt.fields()}
 
-    texts = *heard.earlier, *_look_texts(after, name, budget), receipt.text(), output.saved()
+    next_one = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
+    texts = *heard.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
     print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 

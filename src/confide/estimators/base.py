@@ -14,9 +14,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import refuse_other_rows
-from confide.calibration import Payer, Request, Scores, release
+from confide.calibration import Choice, Payer, Request, Scores, choose_score, release
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
+from confide.mechanisms import Chosen
+from confide.planning import check_combinations
+from confide.scores import NamedScores, score_kind
 from confide.support import caller_stacklevel
 
 Self = TypeVar("Self", bound="PrivateConformal")
@@ -121,6 +124,12 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Copies of the estimators, each trained on some records with the arguments for its own `fit`."""
         return [clone(estimator).fit(X, y, **trained[name]) for name, estimator in self._inner().items()]
 
+    def _take(self, trained: list[Any]) -> None:
+        """Keep the trained estimators; of several, the first until one is chosen."""
+        self.estimator_ = trained[0]
+        if isinstance(self.estimator, Mapping):
+            self.estimators_ = dict(zip(self.estimator, trained, strict=True))
+
     def _warn_of_retraining(self) -> None:
         """Warn if an estimator is already fitted, because its fitted state is not used."""
         for estimator in self._inner().values():
@@ -134,6 +143,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _inner(self) -> dict[str, Any]:
         """The estimators that are trained: the given one, or the default one."""
+        if isinstance(self.estimator, Mapping):
+            return dict(self.estimator)
         return {"estimator": self._default() if self.estimator is None else self.estimator}
 
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -167,8 +178,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = self.estimator if not isinstance(self.estimator, tuple) else self.estimator[0]
-        tags.input_tags = get_tags(self._default() if inner is None else inner).input_tags
+        inner = next(iter(self._inner().values()))
+        tags.input_tags = get_tags(inner).input_tags
         return tags
 
     def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None, renewed: Request | None = None) -> Self:
@@ -180,15 +191,53 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 SecondReleaseWarning,
                 stacklevel=caller_stacklevel(),
             )
-        request = self._request() if renewed is None else renewed
+        dataset, chosen, offers = self.dataset, None, self._offers() if renewed is None else {}
+        if len(offers) > 1:
+            choice = self._choose(X, y, offers)
+            kept = np.flatnonzero(choice.rest)
+            X, y, groups = _rows(X, kept), y[kept], None if groups is None else _rows(groups, kept)
+            dataset, chosen = choice.options.get("dataset"), choice.chosen
+        request = self._request(chosen) if renewed is None else renewed
         places = self._codes(y) if request.by == "class" else None
         scores = self._scores(X, y) if len(y) else np.zeros(0)
-        payer = Payer(self.ledger, self.dataset, self.partition if request.disjoint else None, self.again)
+        payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
         self.calibration_ = release(Scores({None: scores}, groups, places=places, beyond=True), request, payer)
         self.n_releases_ = releases + 1
         return self
 
-    def _request(self) -> Request:
+    def _offers(self) -> dict[str, tuple[Any, str]]:
+        """The trained models and scores from which one is chosen, by name; a single one if there is no choice."""
+        models = self.estimators_ if isinstance(self.estimator, Mapping) else {"": self.estimator_}
+        names = [self.conformity_score] if isinstance(self.conformity_score, str) else list(self.conformity_score)
+        return {" ".join(filter(None, (m, s))): (model, s) for m, model in models.items() for s in names}
+
+    def _choose(self, X: Any, y: NDArray[Any], offers: Mapping[str, tuple[Any, str]]) -> Choice:
+        """Choose a model and a score on a share of the records, privately, and use them from now on."""
+        by = self._parts()[1]
+        if by is not None and self.ledger is not None:
+            requirement = "must be left out with several models or scores and thresholds per group or class"
+            raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
+        several = {"chosen": self.choice_share, "neighbors": self.neighbors, "by": by}
+        check_combinations(several | {"by": "level"} if _several(self.alpha) else several)
+        scores, sizes = {}, {}
+        for name, (self.estimator_, self.conformity_score_) in offers.items():
+            own = self._scores(X, y) if len(y) else np.zeros(0)
+            highest = score_kind(self.conformity_score_).high
+            scores[name] = NamedScores.of(np.minimum(own, highest), self.conformity_score_)
+            sizes[name] = self._sizes(X, len(y))
+        choice = choose_score(
+            scores, self.alpha, self.epsilon, sizes=sizes, most=self.largest_size, share=self.choice_share,
+            unit=getattr(self, "unit", None), ledger=self.ledger, dataset=self.dataset, again=self.again,
+        )  # fmt: skip
+        self.estimator_, self.conformity_score_ = offers[choice.name]
+        return choice
+
+    @property
+    def _score_name(self) -> str:
+        """The name of the only score, or of the chosen one."""
+        return self.conformity_score if isinstance(self.conformity_score, str) else self.conformity_score_
+
+    def _request(self, chosen: Chosen | None = None) -> Request:
         """The request of the calibration."""
         names, by = self._parts()
         if by is not None and _several(self.alpha):
@@ -198,13 +247,14 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             epsilon=self.epsilon,
             by="level" if _several(self.alpha) else by,
             names=names,
-            score=self.conformity_score,
+            score=self._score_name,
             classes=self._public_classes(),
             candidates=self.candidates,
             unit=getattr(self, "unit", None),  # only regressors have it
             neighbors=self.neighbors,
             delta=self.delta,
             about=self.about,
+            chosen=chosen,
         )
 
     def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:

@@ -18,7 +18,7 @@ from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
-from confide.scores import class_score
+from confide.scores import all_scores, class_score
 from confide.sets import PredictionSets, predict_set
 from confide.support import Level
 
@@ -33,12 +33,13 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     ----------
     estimator
         A classifier with `predict_proba`; by default a logistic regression. It is cloned and trained, unless `prefit`;
-        if it is already fitted, there is a `RetrainedWarning`.
+        if it is already fitted, there is a `RetrainedWarning`. From a mapping of names to classifiers, one is chosen
+        privately on a share of the calibration records (`confide.choose_score`).
     alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again, about
         As in `confide.calibrate`; several levels give nested thresholds, as in `confide.calibrate_levels`.
     conformity_score
         A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, because
-        that is the method that rates the point predictions.
+        that is the method that rates the point predictions. One of several names is chosen in the same way.
     calibration_size
         Share of the records that is held out for calibration: the probability of each record, drawn independently.
     prefit
@@ -51,6 +52,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     group_names, partition
         Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate_groups`;
         `fit` and `predict_set` then require the group of each record.
+    choice_share, largest_size
+        `share` and `most` of `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
+        as well; no record is in both.
     random_state
         Seed of the split, which is random by default. The noise that protects privacy cannot be seeded.
 
@@ -64,7 +68,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     classes_
         The class names, sorted.
     estimator_
-        The trained classifier.
+        The trained classifier; of several the chosen one.
+    estimators_, conformity_score_
+        All trained classifiers by name; the chosen score. Only if there are several to choose from.
     n_releases_
         The number of calibrations that this estimator has released.
 
@@ -86,7 +92,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         alpha: Level | Sequence[Level] = 0.1,
         epsilon: float = 1.0,
         *,
-        conformity_score: str = "lac",
+        conformity_score: str | Sequence[str] = "lac",
         calibration_size: float = 0.5,
         prefit: bool = False,
         classes: Any = None,
@@ -100,6 +106,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         dataset: str | Dataset | None = None,
         again: bool = False,
         about: Mapping[str, str] | None = None,
+        choice_share: Level = "1/5",
+        largest_size: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -119,6 +127,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.dataset = dataset
         self.again = again
         self.about = about
+        self.choice_share = choice_share
+        self.largest_size = largest_size
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -160,8 +170,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         return tuple(names) if named else len(names)
 
     def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
-        _refuse_without_probabilities(self._default() if self.estimator is None else self.estimator)
-        trained, weights = np.unique(y), given["estimator"].get("sample_weight")
+        for estimator in self._inner().values():
+            _refuse_without_probabilities(estimator)
+        trained, weights = np.unique(y), next(iter(given.values())).get("sample_weight")
         if len(trained if weights is None else np.unique(y[np.asarray(weights) > 0])) < 2:
             weighed = "" if weights is None else " of positive sample_weight"
             raise InputError(
@@ -175,18 +186,23 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             raise InputError(
                 "classes", "must name every label of the training part", got=f"{missing} more", remedy="Add them"
             )
-        (self.estimator_,) = self._trained(X, y, given)
+        self._take(self._trained(X, y, given))
         self.classes_ = names
 
     def _adopt(self) -> None:
-        check_is_fitted(self.estimator)
-        _refuse_without_probabilities(self.estimator)
-        fitted_classes = np.asarray(self.estimator.classes_)
+        models = self._inner()
+        for estimator in models.values():
+            check_is_fitted(estimator)
+            _refuse_without_probabilities(estimator)
+        if len({tuple(estimator.classes_) for estimator in models.values()}) > 1:
+            raise InputError("estimator", "must have the same classes in all fitted estimators")
+        fitted_classes = np.asarray(next(iter(models.values())).classes_)
         if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(fitted_classes.tolist()):
             raise InputError(
                 "classes", "must be those of the fitted estimator with prefit=True", remedy="Leave them out"
             )
-        self.estimator_, self.classes_ = self.estimator, fitted_classes
+        self._take(list(models.values()))
+        self.classes_ = fitted_classes
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         p, _ = class_columns(self.estimator_.predict_proba(X), self.estimator_.classes_)
@@ -207,8 +223,12 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         p, codes = self._probabilities(X), self._codes(y)
         has_class = codes >= 0
         scores = np.full(len(y), np.inf)
-        scores[has_class] = class_score(p[has_class], codes[has_class], self.conformity_score)
+        scores[has_class] = class_score(p[has_class], codes[has_class], self._score_name)
         return scores
+
+    def _sizes(self, X: Any, n: int) -> NDArray[np.float64]:
+        """The scores of all classes."""
+        return all_scores(self._probabilities(X), self._score_name) if n else np.zeros((0, len(self.classes_)))
 
 
 def _refuse_without_probabilities(estimator: Any) -> None:

@@ -33,6 +33,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     estimator
         A regressor; by default a ridge regression. For `conformity_score="cqr"` a pair of regressors for the lower and
         the upper quantile. Cloned and trained, unless `prefit`; for fitted ones there is a `RetrainedWarning`.
+        For absolute residuals a mapping of names to regressors, of which one is chosen privately on a share of the
+        calibration records (`confide.choose_score`); it needs `largest_size`.
     conformity_score
         `"absolute_residual"`, `"gamma"`, `"normalised_residual"` or `"cqr"`.
     difficulty_estimator
@@ -42,12 +44,12 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         As for `PrivateConformalClassifier`.
     unit
         A public typical size of the target or of an error, as in `confide.calibrate`.
-    ledger, dataset, again, about
+    ledger, dataset, again, about, choice_share, largest_size
         As for `PrivateConformalClassifier`.
 
     Attributes
     ----------
-    calibration_, estimator_, n_releases_
+    calibration_, estimator_, estimators_, n_releases_
         As for `PrivateConformalClassifier`.
     difficulty_estimator_
         The trained difficulty estimator, if there is one.
@@ -84,6 +86,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         dataset: str | Dataset | None = None,
         again: bool = False,
         about: Mapping[str, str] | None = None,
+        choice_share: Level = "1/5",
+        largest_size: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -103,6 +107,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         self.dataset = dataset
         self.again = again
         self.about = about
+        self.choice_share = choice_share
+        self.largest_size = largest_size
         self.random_state = random_state
 
     def predict_interval(
@@ -134,15 +140,17 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return {f"estimator_{i}": estimator for i, estimator in enumerate(self.estimator)}
 
     def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
-        trained = tuple(self._trained(X, y, given))
-        self.estimator_ = trained if isinstance(self.estimator, tuple) else trained[0]
+        if isinstance(self.estimator, Mapping) and self.conformity_score != "absolute_residual":
+            raise InputError("conformity_score", "must be 'absolute_residual' with several regressors")
+        trained = self._trained(X, y, given)
+        self._take([tuple(trained)] if isinstance(self.estimator, tuple) else trained)
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 
     def _adopt(self) -> None:
-        for estimator in self.estimator if isinstance(self.estimator, tuple) else (self.estimator,):
+        for estimator in self._inner().values():
             check_is_fitted(estimator)
-        self.estimator_ = self.estimator
+        self._take([*self.estimator.values()] if isinstance(self.estimator, Mapping) else [self.estimator])
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = self.difficulty_estimator
 
@@ -166,6 +174,10 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.difficulty_estimator is None:
             raise InputError("difficulty_estimator", "must be given for the score 'normalised_residual'")
         return np.asarray(self.difficulty_estimator_.predict(X) if rows_of(X) else [], dtype=np.float64)
+
+    def _sizes(self, X: Any, n: int) -> NDArray[np.float64]:
+        """Base and slope of the widths."""
+        return np.tile([0.0, 2.0], (n, 1))
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         return interval_score(self._centers(X), y, self.conformity_score, difficulty=self._difficulty(X))

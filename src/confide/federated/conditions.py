@@ -100,6 +100,11 @@ class Conditions:
 
     def _losses(self, document: Document) -> dict[Neighbors, float]:
         """The loss of one person by adjacency: under `neighbors`, or under all that are stated."""
+        from confide.watching import CorrectedRelease
+
+        if isinstance(document, CorrectedRelease):  # of a person in the calibration and in every look
+            parts = [self._losses(document.release)] + [self._losses(document.watch)] * bool(document.watch.looks)
+            return {name: math.fsum(part.get(name, math.inf) for part in parts) for name in parts[0]}
         privacy, looks = document.privacy, _looks_of(document)
         losses = {
             name: privacy.epsilon if name == privacy.neighbors else privacy.loss(name, privacy.records_per_person)
@@ -130,8 +135,10 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     (0.8, "promised: at most 20 % of a record's true labels are missed on average over calibration data and new ...")
     """
     from confide.evaluation import PrivateEvaluation
-    from confide.watching import Watch
+    from confide.watching import CorrectedRelease, Watch
 
+    if isinstance(document, CorrectedRelease):
+        return None, "promised: none for one record, because the threshold is corrected look by look"
     loss: tuple[str, float] | None = None
     said = ""
     if isinstance(document, Release):

@@ -44,6 +44,7 @@ from confide.guarantee.statement import (
     AboutSilos,
     Guarantee,
     GuaranteeKind,
+    LongRun,
     coverage_text,
     silos_text,
 )

@@ -135,3 +135,30 @@ class Guarantee:
             return f"{what} on average over calibration data and new records, {scope}"
         sure = 1 - Fraction(str(self.delta))
         return f"with probability {float(sure):.6g} over the calibration data, {what} for new records, {scope}"
+
+
+@dataclass(frozen=True)
+class LongRun(Guarantee):
+    """No guarantee for a new record, but a statement about all records so far; `kind` is `"none"`, `coverage` 0.
+
+    Parameters
+    ----------
+    words
+        The statement.
+
+    Examples
+    --------
+    >>> print(LongRun("none", 0.0, None, None, None, words="no look was taken yet"))
+    no promise for one record or one look; no look was taken yet
+    """
+
+    words: str = ""
+
+    @property
+    def brief(self) -> str:
+        """The statement in a few words."""
+        return "no promise for one record, corrected look by look"
+
+    def of(self, what: str) -> str:
+        """The statement; `what` does not follow from it."""
+        return f"no promise for one record or one look; {self.words}"

@@ -9,6 +9,7 @@ opendp_quantile.py  OpenDP's private quantile
 pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
 noisy_labels.py     thresholds from labels that were randomised before collection, and their privacy
 noisy_size.py       a noisy number of records, released first, and the design for it
+score_choice.py     a private choice among models or scores, on a share of the records
 privacy.py          `PrivacyStatement`: the privacy loss of a release; composition of several releases
 certify.py          `Guarantee` of a mechanism, from public numbers alone
 fields.py           mechanisms as JSON objects
@@ -60,5 +61,7 @@ from confide.mechanisms.privacy import (
     sequential_composition,
     split_epsilon,
     weak_privacy_text,
+    with_choice,
 )
+from confide.mechanisms.score_choice import CHOSEN, Chosen, ScoreChoice
 from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for

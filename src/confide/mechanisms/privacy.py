@@ -190,6 +190,29 @@ def _statement(
     )
 
 
+def with_choice(alone: PrivacyStatement, one: float | None) -> PrivacyStatement:
+    """The loss of a threshold together with a choice on other records, whose loss is `one` per record (Theorem S1).
+
+    A record is in one of the two shares, so that the larger loss counts. To replace one is to remove and to add one.
+
+    Examples
+    --------
+    >>> with_choice(PrivacyStatement("add_remove", 0.5, 1, 0.5, 0.75, None), 1.0).replace_one
+    2.0
+    """
+    if one is None:
+        return alone
+    chosen = alone.records_per_person * Fraction(one)
+    added = max(alone.add_remove or 0.0, one)
+    return replace(
+        alone,
+        epsilon=max(alone.epsilon, float_above(chosen)),
+        add_remove=added,
+        replace_one=max(alone.replace_one, float_above(2 * Fraction(added))),
+        rho=None if alone.rho is None else max(alone.rho, float_above(chosen**2 / 2)),
+    )
+
+
 # Composition of several releases: sequential on the same records, or parallel on disjoint groups.
 
 

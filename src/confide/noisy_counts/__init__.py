@@ -6,4 +6,4 @@ interval.py  finite-sample intervals for a coverage, noise included
 """
 
 from confide.noisy_counts.interval import coverage_interval, coverage_share, one_count_interval, simultaneous
-from confide.noisy_counts.noise import draw_counts, log_mgf, noise_law
+from confide.noisy_counts.noise import draw_counts, log_mgf, noise_beyond, noise_law, noise_variance

@@ -132,11 +132,36 @@ def noise_tail(epsilon: float, parts: Parts) -> NoiseTail:
     return NoiseTail(np.minimum(tail, 1.0), step, shift)
 
 
-def _reach(epsilon: float, parts: Parts) -> int:
-    """An r with P(V > r) <= e^-35: the best of Chernoff's bounds exp(log E exp(s V) - s r)."""
+def noise_beyond(epsilon: float, parts: Parts, probability: float) -> int:
+    """An r with P(abs(V) > r) of at most `probability`: the least one, or a bound of Chernoff for coarse tables.
+
+    Examples
+    --------
+    >>> noise_beyond(1.0, ((52, 9), (52, 1)), 0.05)
+    174
+    """
+    lost = float(-np.log(probability / 2))
+    if _reach(epsilon, parts) > _WIDEST:
+        return _reach(epsilon, parts, lost)
+    return noise_tail(epsilon, parts).beyond(probability)
+
+
+def noise_variance(epsilon: float) -> float:
+    """The variance of one noise of scale 1/epsilon.
+
+    Examples
+    --------
+    >>> round(noise_variance(1.0), 3)
+    1.841
+    """
+    return float(0.5 / np.sinh(min(epsilon, 700.0) / 2) ** 2)
+
+
+def _reach(epsilon: float, parts: Parts, lost: float = _LOST) -> int:
+    """An r with P(V > r) <= e^-lost: the best of Chernoff's bounds exp(log E exp(s V) - s r)."""
     s = np.linspace(0.02, 0.98, 49) * epsilon / max(weight for _, weight in parts)
     logs = sum(noises * log_mgf(weight * s, epsilon) for noises, weight in parts)
-    return max(1, int(np.ceil(((logs + _LOST) / s).min())))
+    return max(1, int(np.ceil(((logs + lost) / s).min())))
 
 
 def _law(epsilon: float, parts: Parts, reach: int) -> NDArray[np.float64]:

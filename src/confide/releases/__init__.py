@@ -16,6 +16,7 @@ from confide.releases import documents, forms
 from confide.releases.calibration import (
     FORMS,
     Calibration,
+    Division,
     Metadata,
     Release,
     about_of,
@@ -25,9 +26,10 @@ from confide.releases.calibration import (
     meaning_of_infinity,
     names_for,
     parts_of,
+    threshold_text,
 )
 from confide.releases.documents import Document, load, register_kind
-from confide.releases.needed import candidates_of, most_needed, records_needed, records_of_design, request_of
+from confide.releases.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.remarks import (
     LineageCheck,

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
-from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement
+from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, with_choice
 from confide.planning import Population
 from confide.releases.documents import Document, load
 from confide.releases.needed import needed_facts
@@ -290,6 +290,9 @@ class Calibration(Release):
         The earlier releases of its chain, oldest first; empty for a release that renews none.
     size
         The noisy number of records that was released first, and the design for it; None without one.
+    chosen
+        The private choice of its score or model on a share of the records (`confide.choose_score`); None without one.
+        `privacy` is then the loss of the choice and the threshold together.
 
     Examples
     --------
@@ -318,6 +321,7 @@ class Calibration(Release):
     population: Population | None = field(default=None, kw_only=True)
     predecessors: tuple[Predecessor, ...] = field(default=(), kw_only=True)
     size: NoisySize | None = field(default=None, kw_only=True)
+    chosen: Chosen | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -436,6 +440,8 @@ class Calibration(Release):
         facts = [("promise", str(self.guarantee)), ("privacy", str(self.privacy))]
         if self.size is not None:
             facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
+        if self.chosen is not None:
+            facts.append(("score", str(self.chosen)))
         if self.mechanism is not None and self.mechanism.name != "slopes":
             facts.append(("method", self.mechanism.name))
         lead = f"threshold {threshold_text(self)} for the {name}"
@@ -518,6 +524,7 @@ class Metadata:
     classes: Classes | None = None
     about: Mapping[str, str] | None = None
     predecessors: tuple[Predecessor, ...] | None = None
+    chosen: Chosen | None = None
 
     @classmethod
     def stated(
@@ -525,15 +532,21 @@ class Metadata:
         classes: Iterable[Any] | int | None,
         about: Mapping[str, str] | None,
         predecessors: Iterable[Predecessor] = (),
+        chosen: Chosen | None = None,
     ) -> "Metadata":
         """Validate metadata, and return them in the form that a release contains."""
         kept = None if classes is None else public_classes("classes", classes)
-        return cls(kept, None if about is None else check_about(about), check_predecessors(predecessors) or None)
+        if chosen is not None and not isinstance(chosen, Chosen):
+            raise InputTypeError("chosen", "must be the statement of choose_score", got=type(chosen).__name__)
+        stated = None if about is None else check_about(about)
+        return cls(kept, stated, check_predecessors(predecessors) or None, chosen)
 
     def of(self, release: Calibration) -> Calibration:
         """The same release with these metadata."""
         fields = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
         words: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        if self.chosen is not None:
+            words |= {"chosen": self.chosen, "privacy": with_choice(release.privacy, self.chosen.epsilon)}
         return replace(release, **words) if words else release
 
 

@@ -37,6 +37,7 @@ _ABOVE = dict.fromkeys(
     "confide.federated",
 ) | {
     "confide.watch": "confide.watching",
+    "confide.corrected": "confide.watching",
     "confide.private-evaluation": "confide.evaluation",
 }
 """Kinds that another subpackage registers when it is imported."""

@@ -11,6 +11,7 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError, FormatError
 from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
+    CHOSEN,
     MECHANISM,
     NEIGHBORS,
     SIZE,
@@ -25,6 +26,7 @@ from confide.mechanisms import (
     noisy_labels_for,
     privacy_statement,
     published_candidates,
+    with_choice,
 )
 from confide.planning import POPULATION
 from confide.releases.calibration import FORMS, Calibration, Form, Release
@@ -141,6 +143,7 @@ CALIBRATION: shapes.Shape = {
     **WORDS,
     "predecessors": PREDECESSORS,
     "size": SIZE,
+    "chosen": CHOSEN,
 }
 """The fields of a calibration."""
 
@@ -188,7 +191,13 @@ def _check_claims(c: Calibration) -> None:
     selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
     _check_size(c)
     scale = None if c.size is None else c.size.scale
-    privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector, scale)
+    alone = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector, scale)
+    if c.chosen is not None:
+        possible = LEAST_LOSS * 0.99 <= c.chosen.epsilon <= MOST_LOSS
+        if c.privacy.neighbors != "add_remove" or not possible:
+            must = "must be a choice with a secret number of records and a possible privacy loss"
+            raise FormatError("calibration.chosen", must, remedy=_UNUSABLE)
+    privacy = with_choice(alone, None if c.chosen is None else c.chosen.epsilon)
     private = c.mechanism is not None and c.mechanism.name != "none"
     if isinstance(c.mechanism, NoisySearch):
         _check_search(c, c.mechanism, privacy)
@@ -278,7 +287,7 @@ def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
     return shapes.write_shape(c, _LABELS)
 
 
-_UNLABELLED = ("population", "predecessors", "size")
+_UNLABELLED = ("population", "predecessors", "size", "chosen")
 _LABEL_LOSS = shapes.Field("a loss of labels", (float, int), lambda value: read_label_epsilon("epsilon", value))
 _LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
     "score": _SCORE,
@@ -415,7 +424,7 @@ _SINCE_2 = frozenset(
     }
 )
 """Fields that are missing in calibrations of schema 1."""
-_SINCE_3 = frozenset({"size"})
+_SINCE_3 = frozenset({"size", "chosen"})
 """Fields that are missing in calibrations of schema 2."""
 
 register(

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError
 from confide.guarantee import Guarantee
-from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, Slopes
+from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, Slopes, privacy_statement
 from confide.planning import Plan, Population, Terms, needed_text, typical_of_groups
 from confide.support import MOST_CANDIDATES, MOST_LOSS
 
@@ -54,6 +54,21 @@ def candidates_of(calibration: Stated) -> Candidates:
     return Candidates.unit(min(calibration.candidates, MOST_CANDIDATES))
 
 
+def own_loss(calibration: Stated) -> float:
+    """The privacy loss per person of the threshold alone, without that of a private choice of its score.
+
+    Examples
+    --------
+    >>> import confide
+    >>> own_loss(confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac"))
+    1.0
+    """
+    c, scale = calibration, None if calibration.size is None else calibration.size.scale
+    if not isinstance(c.mechanism, Slopes):
+        return c.privacy.epsilon
+    return privacy_statement(c.mechanism, c.privacy.neighbors, c.privacy.records_per_person, size=scale).epsilon
+
+
 def request_of(calibration: Stated) -> Terms:
     """The request as far as a release states it: without overridden slopes, and with the privacy loss that was spent.
 
@@ -64,7 +79,7 @@ def request_of(calibration: Stated) -> Terms:
     >>> request_of(released) == confide.plan(0.1, 1.0, 500, neighbors="replace_one").request
     True
     """
-    c, epsilon = calibration, calibration.privacy.epsilon
+    c, epsilon = calibration, own_loss(calibration)
     terms = Terms.of(
         alpha=c.alpha,
         epsilon=epsilon if 0 < epsilon <= MOST_LOSS else 1.0,

@@ -14,6 +14,7 @@ import numpy as np
 
 from confide.candidates import Candidates, plausible_thresholds
 from confide.errors import CoverageWarning
+from confide.guarantee import LongRun
 from confide.planning import unusual
 from confide.releases.calibration import Calibration, Release, as_release, meaning_of_infinity
 from confide.releases.documents import Document
@@ -112,6 +113,9 @@ def _remark(
     c: Calibration, needed: int | None = None, epsilon: float | None = None, *, grouped: bool = False
 ) -> tuple[str, str] | None:
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
+    if isinstance(c.guarantee, LongRun):
+        paid = "earlier records were missed more often than alpha, and +inf pays this back"
+        return ("is +inf", f"{meaning_of_infinity(c.score)}; {paid}") if c.threshold == math.inf else None
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
     low, high = plausible_thresholds(c.recipe)

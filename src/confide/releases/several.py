@@ -38,7 +38,8 @@ class _Several(Release):
         return len(self.parts)
 
     def _facts(self, *facts: tuple[str, str]) -> Section:
-        return Section(type(self).__name__, facts=(*facts, *self._needed))
+        chosen = [] if self.first.chosen is None else [("score", str(self.first.chosen))]
+        return Section(type(self).__name__, facts=(*facts, *chosen, *self._needed))
 
 
 def _promised(part: Calibration) -> str:
@@ -125,7 +126,7 @@ class GroupCalibration(_Several):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds together: parallel composition (docs/theory.md, section 6)."""
-        sized = any(part.size is not None for part in self.parts.values())
+        sized = any(part.size is not None or part.chosen is not None for part in self.parts.values())
         return parallel_composition([part.privacy for part in self.parts.values()], self.neighbors, sized=sized)
 
     @property

@@ -158,8 +158,8 @@ def cost(rows: Sequence[Cost], now: int | None, level: float, name: str) -> Char
     return Chart(label, x, percent_axis(low, 1.0), (Rule(y=level), plain, drawn, *dots))
 
 
-def course(values: Sequence[float], words: Sequence[str], label: str) -> Chart:
-    """Thresholds of the releases of a chain, the newest last; +inf lies at the upper edge."""
+def course(values: Sequence[float], words: Sequence[str], label: str, last_name: str = "this release") -> Chart:
+    """Thresholds of the releases of a chain, or of looks, the newest last; +inf lies at the upper edge."""
     finite = [value for value in values if math.isfinite(value)] or [0.0]
     low, high = min(finite), max(finite)
     infinite = any(map(math.isinf, values))
@@ -183,7 +183,7 @@ def course(values: Sequence[float], words: Sequence[str], label: str) -> Chart:
     ticks = dict.fromkeys([low, high]) if any(map(math.isfinite, values)) else {}
     named = [(value, number(value)) for value in ticks] + ([(edge, number(math.inf))] if infinite else [])
     room = 0.0 if high > low or infinite else abs(low) * 0.1 or 0.1
-    x = Axis(0, max(len(values) - 1, 1), ((0, "first"), (len(values) - 1, "this release")))
+    x = Axis(0, max(len(values) - 1, 1), ((0, "first"), (len(values) - 1, last_name)))
     return Chart(label, x, Axis(low - room, edge + room, tuple(named), grid=True), tuple(marks), height=110)
 
 

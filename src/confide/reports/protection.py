@@ -275,6 +275,7 @@ def common_rows(calibration: Calibration) -> Rows:
     guarantee, n = calibration.guarantee, calibration.guarantee.n
     return (
         ("Nonconformity score", "not named" if calibration.score is None else calibration.score),
+        *((("Choice of the score", str(calibration.chosen)),) if calibration.chosen is not None else ()),
         *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
         *_population(calibration.population),
         ("Miscoverage level α", str(calibration.alpha)),

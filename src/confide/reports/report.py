@@ -16,7 +16,7 @@ from confide.reports.plan_page import plan_page
 from confide.reports.release_page import release_page
 from confide.reports.watch_page import watch_page
 from confide.support import needs_extra
-from confide.watching import Watch
+from confide.watching import CorrectedRelease, Watch
 
 MOST_TITLE = 200
 _ALONE: Mapping[type, str] = MappingProxyType(
@@ -24,6 +24,7 @@ _ALONE: Mapping[type, str] = MappingProxyType(
         Plan: "a plan does not use records",
         Ledger: "it belongs to one release",
         Watch: "a watch has its own looks",
+        CorrectedRelease: "a watch has its own looks",
     }
 )
 """Types whose page takes no further arguments, with the reason."""
@@ -100,12 +101,14 @@ def report(
     for kind, why in _ALONE.items():
         if isinstance(release, kind) and given is not None:
             raise InputError(given, f"must be left out: {why}")
-    if explorer and not isinstance(release, Plan | Release):
+    if explorer and (not isinstance(release, Plan | Release) or isinstance(release, CorrectedRelease)):
         raise InputError("explorer", "must be left out: it belongs to releases and plans")
     if isinstance(release, Plan):
         return plan_page(release, title=title, explorer=explorer)
     if isinstance(release, Ledger):
         return ledger_page(release, title=title)
+    if isinstance(release, CorrectedRelease):
+        release = release.watch
     if isinstance(release, Watch):
         return watch_page(release, title=title)
     if isinstance(release, PrivateEvaluation):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.reports.charts import Look, Share, coverage_of_looks, evidence_of_looks, sizes_of_looks
+from confide.reports.charts import BELOW, Look, Share, course, coverage_of_looks, evidence_of_looks, sizes_of_looks
 from confide.reports.page import Page, number, page_of, percent
 from confide.reports.protection import protection
 from confide.support import Chart, decimal_text
@@ -53,6 +53,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "table_rows": _table(watch),
         "part_rows": [] if last is None else _parts(last),
         "charts": _charts(watch),
+        "correction": _correction(watch),
     }
     return page_of("watch.html", title or "Watch of a release", context)
 
@@ -119,6 +120,35 @@ def _shares(watch: Watch, points: Sequence[Point]) -> list[Share | None]:
         Share(point.look.name, None if math.isnan(share[k]) else float(share[k]), float(low[k]), float(high[k]))
         for k, point in enumerate(points)
     ]
+
+
+_WINDOWS = (1, 4, 13)
+"""Numbers of the last looks whose coverage the page of a correction states."""
+
+
+def _correction(watch: Watch) -> dict[str, Any] | None:
+    """The thresholds in force, the coverage that records had, and the long-run statement; None without a correction."""
+    settings, correction = watch.settings, watch.settings.correction
+    if correction is None:
+        return None
+    places, shown = watch.positions[-MOST_SHOWN - 1 :], list(settings.promised)[:MOST_SHOWN]
+    values = [[scale.at(row[k]) for row in places] for k, scale in enumerate(correction.scales)]
+    names = ["the release", *(look.name for look in watch.looks)][-len(places) :]
+    words = [f"after {name}: {number(value)}" for name, value in zip(names, values[0], strict=True)]
+    chart = course(values[0], words, f"Threshold in force, look by look; {BELOW}", "now")
+    windows = [watch.realised(last) for last in (*_WINDOWS, None)] if watch.looks else []
+    rows = []
+    for k, part in enumerate(shown):
+        shares = [f"{percent(window[k].low)} to {percent(window[k].high)}" for window in windows]
+        rows.append([part or "all records", number(values[k][-1]), *shares])
+    return {
+        "chart": chart if len(values) == 1 and watch.looks else None,
+        "heads": ["Part", "Threshold now", "Last look", *(f"Last {n}" for n in _WINDOWS[1:]), "All looks"],
+        "rows": rows,
+        "said": [(part, windows[-1][k].words) for k, part in enumerate(shown)] if windows else [],
+        "worst": watch.at_worst,
+        "how": correction.words,
+    }
 
 
 def _sizes(point: Point) -> tuple[float, ...]:

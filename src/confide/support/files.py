@@ -32,6 +32,7 @@ class FileKind(StrEnum):
     SIGNED = "a signed release"
     EVALUATION = "an evaluation"
     WATCH = "a watch"
+    CORRECTED = "a corrected release"
     PRIVATE_EVALUATION = "a private evaluation"
     PAGE = "a page"
     AUDIT = "the findings of an audit"
@@ -69,6 +70,7 @@ _DOCUMENTS = {
     "federated.signed-release": FileKind.SIGNED,
     "evaluation": FileKind.EVALUATION,
     "watch": FileKind.WATCH,
+    "corrected": FileKind.CORRECTED,
     "private-evaluation": FileKind.PRIVATE_EVALUATION,
     "audit": FileKind.AUDIT,
     "ledger": FileKind.EXPORT,

@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CountPrivacy, PrivateEvaluation, size_parts
+from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.releases import Release, as_release
 from confide.support import (
@@ -21,6 +22,7 @@ from confide.support import (
     positive_integer,
     privacy_loss,
 )
+from confide.watching.correction import Correction
 from confide.watching.power import records_enough, too_small
 
 MOST_NOISES = 5000
@@ -122,6 +124,8 @@ class Settings:
         for set sizes.
     reference
         For set sizes: the counts to compare with; None for those of the first look.
+    correction
+        How looks correct the thresholds; None if they only test them.
     """
 
     release: str
@@ -135,6 +139,7 @@ class Settings:
     neighbors: Neighbors = "add_remove"
     records_per_person: int = 1
     reference: Reference | None = None
+    correction: Correction | None = None
 
     def __post_init__(self) -> None:
         if not (len(self.release) == 64 and set(self.release) <= set("0123456789abcdef")):
@@ -162,6 +167,10 @@ class Settings:
             raise InputError("bins", f"must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0")
         if self.reference is not None and len(self.reference.counts) != len(self.bins):
             raise InputError("reference", "must have a count for each bin of set sizes, and none for coverage")
+        if self.correction is not None:
+            if len(self.correction.scales) != len(self.promised):
+                raise InputError("correct", "must be left out for set sizes, and have a scale for each monitored part")
+            self.correction.remarks(self.batch, self.noise_epsilon, self.looks)  # raises if noise is too large
         object.__setattr__(self, "promised", MappingProxyType(dict(self.promised)))
         if self.bins and self.records_per_person > 1:
             raise InputError(
@@ -217,7 +226,8 @@ class Settings:
         `n_typical` is a public guess of the number of calibration records, where that is secret.
         """
         strict = _too_strict(release, self.tolerance, n_typical) if self.promised else ()
-        return (*self._too_small(), *strict)
+        made = self.batch, self.noise_epsilon, self.looks
+        return (*self._too_small(), *strict, *(self.correction.remarks(*made) if self.correction else ()))
 
     def _too_small(self) -> tuple[str, ...]:
         size = self.batch // max(len(self.promised), 1)
@@ -259,6 +269,9 @@ def promised_of(release: Release) -> dict[str, float]:
             got="a bound on a loss",
             remedy="Evaluate each batch with `confide evaluate --epsilon`, which reports the loss with an interval",
         )
+    if isinstance(release.first.guarantee, LongRun):
+        remedy = "Continue with its watch, or start one of the calibrated release"
+        raise InputError("release", "must promise coverage to be monitored", got="a corrected release", remedy=remedy)
     if release.by == "level":
         raise InputError("release", "must have one level to be monitored", remedy="Choose one of its levels with alpha")
     if release.disjoint:

@@ -41,6 +41,8 @@ from confide.support import (
     write_text,
 )
 from confide.tables import ClassColumns, ColumnSpec, Progress, monitoring_coverage_counts, no_progress, size_counts
+from confide.watching.corrected import CorrectedRelease, in_force
+from confide.watching.correction import Correct
 from confide.watching.settings import Settings, check_look_name, promised_of, reference_of, size_bins
 from confide.watching.watch_state import Watch
 
@@ -60,6 +62,8 @@ class FirstLook(TypedDict, total=False):
     reference: PrivateEvaluation | None
     neighbors: Neighbors | None
     records_per_person: int | None
+    correct: Correct | None
+    delay: int | None
 
 
 MECHANISM = "look by discrete-laplace"
@@ -99,6 +103,9 @@ def watch(
         As in `Watch.start`. The first look fixes them and requires epsilon and batch; later looks may omit them.
     unlabelled
         Monitor set sizes, which need no labels, against those of the first batch. They do not show coverage.
+    correct, delay
+        As in `Watch.start`. The records of each look are then counted at the thresholds in force when they were served:
+        those of `CorrectedRelease` after all looks before it, less the delay.
     reference
         With `unlabelled`: result of `confide.evaluate(..., epsilon=)` with set sizes, to compare with instead.
     ledger, dataset, again
@@ -148,14 +155,17 @@ def watch(
             for remark in before.settings.remarks(level):
                 warnings.warn(CoverageWarning(remark), stacklevel=caller_stacklevel())
 
+        place = next((k for k, one in enumerate(before.looks) if one.name == look), len(before.looks))
+        served = level if before.settings.correction is None else in_force(level, before, place)
+
         def count() -> NDArray[np.int64]:
             options: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
             if before.monitors_sizes:
                 return size_counts(source, what, level, before.settings.bins, **options)
-            return monitoring_coverage_counts(source, what, level, **options).ravel()
+            return monitoring_coverage_counts(source, what, served, **options).ravel()
 
         before.to_json()  # a state that cannot be written raises before the charge
-        payment = _payment(before.settings, look, ledger, dataset, again=again)
+        payment = _payment(before.settings, look, served, ledger, dataset, again=again)
         if any(earlier.name == look for earlier in before.looks):
             return _as_before(before, look, payment, count)
         after = _looked(before, look, payment, count)
@@ -253,6 +263,8 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
         "unlabelled": stored.monitors_sizes,
         "neighbors": settings.neighbors,
         "records_per_person": settings.records_per_person,
+        "correct": getattr(settings.correction, "gamma", None),
+        "delay": getattr(settings.correction, "delay", None),
     }
     reference = given.pop("reference", None)
     if reference is not None and (
@@ -260,8 +272,13 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
     ):
         raise InputError("reference", "must be left out or be the one of the first look")
     for name, value in given.items():
-        if name == "error":
-            wanted: Any = float(exact_level(name, value))
+        if name in ("correct", "delay") and settings.correction is None:
+            remedy = "Begin anew, with a new state"
+            raise InputError(name, "must be left out, because the state has no correction", remedy=remedy)
+        if name == "correct":
+            wanted: Any = chosen[name] if value == "auto" else exact_level(name, value)
+        elif name == "error":
+            wanted = float(exact_level(name, value))
         else:
             wanted = as_number(name, value) if isinstance(chosen[name], float) else value
         if wanted != chosen[name]:
@@ -270,7 +287,7 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
 
 
 def _payment(
-    settings: Settings, look: str, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
+    settings: Settings, look: str, at: Release, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
 ) -> "Payment | None":
     if ledger is None and dataset is None:
         if again:
@@ -278,7 +295,7 @@ def _payment(
         return None
     from confide.ledger import make_payment
 
-    request = {
+    request: dict[str, Any] = {
         "look": look,
         "release": settings.release,
         "noise": settings.noise_epsilon,
@@ -287,6 +304,8 @@ def _payment(
         "parts": [canonical_name(name) for name in settings.promised],
         "bins": list(settings.bins),
     }
+    if isinstance(at, CorrectedRelease):
+        request["positions"] = list(at.watch.positions[-1])
     return make_payment(settings.privacy, MECHANISM, request, ledger, dataset, again=again)
 
 

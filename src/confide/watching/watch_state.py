@@ -22,6 +22,7 @@ from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.releases import Document, Release, documents
 from confide.support import VERSIONS, Fields, Level, Section, exact_level, library_versions, shapes
+from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, Scale, realised
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.sequence import Tests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
@@ -145,6 +146,8 @@ class Watch(Document):
         neighbors: Neighbors = "add_remove",
         records_per_person: int = 1,
         reference: PrivateEvaluation | None = None,
+        correct: Correct | None = None,
+        delay: int | None = None,
     ) -> Watch:
         """Start a watch of a release. Choose every argument before any record is used.
 
@@ -168,27 +171,37 @@ class Watch(Document):
             Adjacency and contribution bound that epsilon refers to, as in `calibrate`.
         reference
             For set sizes: a private evaluation of the release that counted them. The default is the first look.
+        correct
+            Also correct the thresholds from the noisy counts, at no further privacy cost: the share gamma of the scale
+            of scores by which a look moves them at most, in (0, 0.2], or `"auto"`. Each look must then count the
+            records at the thresholds that they were served, those of `CorrectedRelease`.
+        delay
+            With `correct`: the number of looks by which labels are late (default: 0).
 
         Raises
         ------
         InputError
             If the release has no coverage guarantee, or an argument is out of range.
         """
-        return cls(
-            Settings(
-                release.checksum,
-                epsilon,
-                batch,
-                {} if bins else promised_of(release),
-                0.0 if bins else tolerance,
-                tuple(bins),
-                looks,
-                float(exact_level("error", error)),
-                neighbors,
-                records_per_person,
-                None if reference is None else reference_of(reference, release.checksum, tuple(bins)),
-            )
+        if correct is None and delay is not None:
+            raise InputError("delay", "must be left out without correct")
+        settings = Settings(
+            release.checksum,
+            epsilon,
+            batch,
+            {} if bins else promised_of(release),
+            0.0 if bins else tolerance,
+            tuple(bins),
+            looks,
+            float(exact_level("error", error)),
+            neighbors,
+            records_per_person,
+            None if reference is None else reference_of(reference, release.checksum, tuple(bins)),
         )
+        if correct is None:
+            return cls(settings)
+        correction = Correction.of(release, correct, delay or 0, settings.batch, settings.noise_epsilon)
+        return cls(replace(settings, correction=correction))
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -258,6 +271,35 @@ class Watch(Document):
             reference = Reference(self.looks[0].counts, settings.noise_epsilon)
         return None if reference is None else size_tests(reference, settings.bins, settings.error)
 
+    @cached_property
+    def positions(self) -> list[tuple[int, ...]]:
+        """With a correction: the position of each part on its scale before the first look and after each look."""
+        made, looks = self.settings, [look.counts for look in self.looks]
+        return [] if made.correction is None else made.correction.positions(looks, made.batch)
+
+    def realised(self, last: int | None = None) -> list[Realised]:
+        """With a correction: the coverage that records had in each part, in all looks or in the `last` ones.
+
+        That of all looks holds after every look and in every part at once, with probability 0.95. That of the last
+        looks holds for these looks and in each part alone. The list is empty before the first look.
+        """
+        settings, looks = self.settings, self.looks[-last:] if last else self.looks
+        if settings.correction is None or not looks:
+            return []
+        sums = np.array([look.counts for look in looks], object).sum(axis=0)
+        error = SPAN_ERROR if last else SPAN_ERROR / len(settings.promised)
+        alpha, epsilon = settings.correction.alpha, settings.noise_epsilon
+        return [
+            realised(covered, missed, len(looks), alpha, epsilon, error=error, sequence=not last)
+            for covered, missed in zip(sums[::2], sums[1::2], strict=True)
+        ]
+
+    @property
+    def at_worst(self) -> str:
+        """With a correction: what it guarantees for every sequence of records, in words."""
+        made = self.settings
+        return "" if (c := made.correction) is None else c.at_worst(made.batch, made.noise_epsilon, made.looks)
+
     def _points(self) -> Iterator[Point]:
         settings, tests = self.settings, self.tests
         if tests is None:
@@ -307,11 +349,13 @@ class Watch(Document):
 
     def _section(self) -> Section:
         look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
-        facts = (
+        facts = [
             ("false alarm", f"with probability at most {self.settings.error:g} over all looks together"),
             ("privacy", look),
-        )
-        return Section("Watch", self._watched(), facts, notes=tuple(self._standing()))
+        ]
+        if (correction := self.settings.correction) is not None:
+            facts += [("correction", correction.words), ("at worst", self.at_worst)]
+        return Section("Watch", self._watched(), tuple(facts), notes=tuple(self._standing()))
 
     def _brief(self) -> str:
         what = "set sizes" if self.monitors_sizes else f"coverage at least {min(self.settings.least):.6g}"
@@ -343,6 +387,10 @@ class Watch(Document):
             yield f"{self.settings.compared} is the reference; sizes do not show coverage"
         else:
             yield self._coverage(last)
+            if self.settings.correction is not None:
+                named = zip(self.realised(), self.settings.promised, strict=True)
+                so_far, name = min(named, key=lambda one: one[0].low)
+                yield f"corrected{f', lowest in {name}' if name else ''}: {so_far.words}"
         yield f"evidence: {evidence_text(last.log_evidence)}, alarm at {self.alarm_at:.6g}"
         yield self._verdict()
 
@@ -361,7 +409,8 @@ class Watch(Document):
         what = (
             "set sizes differ from the reference" if self.monitors_sizes else "coverage was below the monitored value"
         )
-        return f"ALARM since look {alarm.look.name!r}: {what}{named}"
+        spite = "" if self.settings.correction is None else " in spite of the correction"
+        return f"ALARM since look {alarm.look.name!r}: {what}{spite}{named}"
 
 
 def evidence_text(log_evidence: float) -> str:
@@ -406,6 +455,7 @@ def _time(text: str) -> str:
     return text
 
 
+_SCALES = shapes.listed(shapes.record(Scale, shapes.shape_of(Scale, threshold=shapes.or_infinite(shapes.number()))))
 _SETTINGS: shapes.Shape = {
     "release": shapes.TEXT,
     "epsilon": shapes.number(),
@@ -433,6 +483,7 @@ _SETTINGS: shapes.Shape = {
             },
         )
     ),
+    "correction": shapes.optional(shapes.record(Correction, shapes.shape_of(Correction, scales=_SCALES))),
 }
 _LOOKS = shapes.listed(
     shapes.record(
@@ -457,9 +508,7 @@ def _read(fields: Fields) -> Watch:
     return Watch(Settings(looks=values.pop("planned_looks"), **values), looks)
 
 
-documents.register(
-    Watch,
-    documents.Kind(
-        documents.common_form(KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"})), _fields, _read
-    ),
+_FORM = documents.common_form(
+    KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"}), since_3=frozenset({"correction"})
 )
+documents.register(Watch, documents.Kind(_FORM, _fields, _read))

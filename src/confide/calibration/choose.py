@@ -1,0 +1,326 @@
+"""The private choice of a model or score on a share of the records; the others calibrate (docs/theory-selection.md)."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_numeric, as_vector, fresh_uniforms, refuse_other_rows
+from confide.calibration.calibrate import LedgerOptions, Options, calibrate
+from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
+from confide.releases import Calibration
+from confide.scores import NamedScores, name_of_scores, score_kind
+from confide.support import (
+    MOST_PER_PERSON,
+    Level,
+    check_unknown_arguments,
+    exact_level,
+    float_below,
+    positive_integer,
+    positive_number,
+    privacy_loss,
+)
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset
+
+_CANDIDATES = 480
+"""The number of candidates at which sets are compared; it does not affect the privacy loss."""
+
+_STEPS = 1000
+"""Widths are compared in steps of 1/1000 of the largest one."""
+
+_LEAST_KEY = 16
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice:
+    """The chosen score, and the records that did not choose. It contains private scores, and cannot be pickled.
+
+    Parameters
+    ----------
+    chosen
+        The public statement, which a release contains: the chosen name, and the privacy loss of the choice.
+    scores
+        The chosen scores of all other records, float64, with the name of the score and its classes. **Private.**
+    rest
+        Whether each record is among them; bool, shape (n,). **Private.**
+    options
+        The options for the release of a threshold: level, privacy loss, and the cell of the ledger's data set.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> good, poor = np.abs(rng.normal(0, 1, 2000)), np.abs(rng.normal(0, 3, 2000))
+    >>> offers = {name: NamedScores.of(s, "absolute_residual") for name, s in (("good", good), ("poor", poor))}
+    >>> choice = confide.choose_score(offers, 0.1, 1.0, most=10.0, unit=1.0)
+    >>> choice.name, choice.calibrate().chosen.among
+    ('good', ('good', 'poor'))
+    """
+
+    chosen: Chosen
+    scores: NamedScores
+    rest: NDArray[np.bool_]
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the chosen model or score, which is public."""
+        return self.chosen.name
+
+    def calibrate(self, **options: Unpack[Options]) -> Calibration:
+        """Release the threshold of the chosen score, as `confide.calibrate` does, from the records that did not choose.
+
+        Parameters
+        ----------
+        **options
+            The options of `confide.calibrate`. By default alpha, epsilon, unit, records per person and the ledger are
+            those of the choice.
+        """
+        return calibrate(self.scores, **{**self.options, "chosen": self.chosen, **options})
+
+    def __repr__(self) -> str:
+        return f"Choice(chosen={self.chosen!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise InputTypeError("choice", "must not be pickled or copied: it contains private scores")
+
+
+def choose_score(
+    scores: Mapping[str, ArrayLike],
+    alpha: Level,
+    epsilon: float,
+    *,
+    sizes: Mapping[str, ArrayLike] | None = None,
+    most: float | None = None,
+    share: Level = "1/5",
+    ids: ArrayLike | None = None,
+    key: bytes | None = None,
+    unit: float | None = None,
+    records_per_person: int = 1,
+    **options: Unpack[LedgerOptions],
+) -> Choice:
+    """Choose the model or score with the smallest sets privately, on a random share of the records.
+
+    Each record is in the share by a coin of its own, or by a keyed hash of its id. The other records calibrate:
+    `Choice.calibrate`. The coverage guarantee holds whatever was chosen. Choice and threshold together lose the larger
+    of both epsilons, because no record is in both (Theorem S1). Nothing is guaranteed about the sizes of sets.
+
+    Parameters
+    ----------
+    scores
+        For each public name, the scores of the same records in the same order, shape (n,); see `calibrate`. An array
+        without a name has the score of its key. Models and names are fixed before these records are seen.
+    alpha
+        Miscoverage level at which sizes are compared, in (0, 1); also that of `Choice.calibrate`.
+    epsilon
+        Privacy loss per person of the choice, at least 1e-6; also that of `Choice.calibrate`.
+    sizes
+        For each name the sizes of sets. For sets of labels: the scores of all labels, shape (n, K), as
+        `scores.all_scores` returns them. For regression scores: the base and the slope of the width, shape (n, 2); an
+        interval at the threshold t has the width base + slope t. By default 0 and 2, if all scores are absolute
+        residuals.
+    most
+        The public size C from which on all sets are equally bad: labels (default: the square root of K, rounded up,
+        and at least 2), or a width in the units of the target, which has no default.
+    share
+        The probability of a record to be in the share that chooses, above 0 and at most 1/2. A share of a fixed number
+        of records is not possible, because it would not be private.
+    ids, key
+        Instead of coins: the person's id for each record, str or int, shape (n,), and at least 16 secret random bytes
+        for this kind of ids. The same key gives the same share again, and a ledger recognises it.
+    unit
+        A public typical size of residuals, as in `calibrate`.
+    records_per_person
+        Public bound on the number of records of one person.
+    **options
+        `ledger`, `dataset` and `again`, as in `calibrate`. The two shares are cells of one partition, which cost their
+        maximum. Coins that are drawn again are another partition, whose cost adds up.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used; then nothing was chosen or charged.
+    BudgetError, OtherDataError, LedgerError
+        If the ledger does not allow it; then nothing was chosen.
+
+    Examples
+    --------
+    >>> from confide.scores import all_scores, class_score
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet(np.ones(5) / 5, 3000)
+    >>> labels = (p.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1).clip(max=4)
+    >>> names = ["lac", "aps", "top_k"]
+    >>> offers = {name: class_score(p, labels, name) for name in names}
+    >>> choice = choose_score(offers, 0.1, 2.0, sizes={name: all_scores(p, name) for name in names})
+    >>> released = choice.calibrate()
+    >>> released.score in names, released.privacy.epsilon
+    (True, 2.0)
+    """
+    check_unknown_arguments("choose_score", options, tuple(LedgerOptions.__optional_keys__))
+    records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
+    total = privacy_loss("epsilon", epsilon)
+    one = privacy_loss("epsilon", float_below(Fraction(total) / records))
+    offers, n = _read_offers(scores)
+    read, steps = _read_sizes(offers, n, sizes, most)
+    tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
+    refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
+    choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, one)
+    chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("share", share), choosing.loss)
+    numbers, partition = _numbers(n, ids, key, chosen.share)
+    chooses = numbers < float(chosen.share)
+    grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
+    for name, offer in offers.items():
+        ScoreHistogram.from_scores(offer, grids[name], offer.score)  # an error states the position among all records
+
+    def utilities() -> NDArray[np.int64]:
+        found = []
+        for name, offer in offers.items():
+            covered = ScoreHistogram.from_scores(offer[chooses], grids[name], offer.score).counts.cumsum()
+            sums = read[name].sums(chooses, grids[name], offer.score)
+            found.append(choosing.utility(sums, covered, int(covered[-1])))
+        return np.array(found, dtype=np.int64)
+
+    given: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
+    given |= {} if unit is None else {"unit": unit}
+    if options.get("ledger") is None and options.get("dataset") is None:
+        if options.get("again"):
+            raise InputError("again", "must be left out without a ledger: every call is new")
+        name = chosen.among[choosing.choose(utilities())]
+    else:
+        asked: dict[str, Any] = {"choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)], "most": most}
+        asked |= {"over": [[offer.score, grids[name].digest] for name, offer in offers.items()], "records": records}
+        cells = _cells(options.get("dataset"), partition)
+        name = _charged(chosen, choosing, asked, records, utilities, {**options, "dataset": cells[0]})
+        given |= {**options, "dataset": cells[1]}
+    offer, rest = offers[name], ~chooses
+    left = NamedScores.of(offer[rest], offer.score, offer.classes)
+    return Choice(replace(chosen, name=name), left, rest, given)
+
+
+def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores], int]:
+    """The scores by name, and the number of records."""
+    if not isinstance(scores, Mapping):
+        raise InputTypeError("scores", "must be a mapping of names to scores", got=type(scores).__name__)
+    offers = {}
+    for name, given in scores.items():
+        score, classes = name_of_scores(given, None, None)
+        array = as_vector(f"scores[{name!r}]", given, empty=True).astype(np.float64)
+        offers[name] = NamedScores.of(array, name if score is None else score, classes)
+    lengths = {len(offer) for offer in offers.values()}
+    if len(lengths) > 1:
+        raise InputError("scores", "must have one score of each record under each name", got=f"{len(lengths)} lengths")
+    Chosen(next(iter(offers), ""), tuple(offers), Fraction(1, 2), 1.0)  # an error about the names
+    return offers, lengths.pop()
+
+
+def _candidates(score: str | None, unit: float | None) -> Candidates:
+    law = score_kind(score).choose_candidates(None, unit)
+    return law if isinstance(law, Candidates) else Candidates.quantiles(law, _CANDIDATES)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """The scores of all labels, shape (n, K); or of intervals the base and slope of the width, shape (n, 2)."""
+
+    table: NDArray[np.float64]
+    most: float
+    of_intervals: bool
+
+    def sums(self, rows: NDArray[np.bool_], candidates: Candidates, score: str | None) -> NDArray[np.int64]:
+        """The sum of the sizes of these records' sets at each candidate, in steps, shape (m,)."""
+        if not self.of_intervals:
+            smallest = np.sort(self.table[rows], axis=1)[:, : int(self.most)]
+            return ScoreHistogram.from_scores(smallest.ravel(), candidates, score).counts.cumsum()
+        base, slope = self.table[rows].T
+        with np.errstate(over="ignore"):
+            widths = (np.clip((base + slope * t) / self.most, 0, 1) for t in candidates.edges)
+            sums = [np.floor(_STEPS * width).sum() for width in widths]
+        return np.array([*sums, _STEPS * len(base)], dtype=np.int64)
+
+
+def _read_sizes(
+    offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, most: float | None
+) -> tuple[dict[str, _Sizes], int]:
+    """The sizes by name, and the number of steps from 0 to the largest one."""
+    kinds = [score_kind(offer.score) for offer in offers.values()]
+    if sizes is None and all(kind.family == "absolute_residual" for kind in kinds):
+        sizes = dict.fromkeys(offers, np.tile([0.0, 2.0], (n, 1)))
+    if not isinstance(sizes, Mapping) or set(sizes) != set(offers):
+        raise InputError("sizes", "must be given for all names of scores, unless these are all absolute residuals")
+    intervals = kinds[0].task == "regression"
+    if any((kind.task == "regression") != intervals for kind in kinds):
+        raise InputError("scores", "must be all for sets of labels, or all for intervals")
+    tables = {name: as_numeric(f"sizes[{name!r}]", given).astype(np.float64) for name, given in sizes.items()}
+    for name, table in tables.items():
+        usable = table.ndim == 2 and len(table) == n and table.shape[1] and np.isfinite(table).all()
+        if not usable or (intervals and table.shape[1] != 2):
+            must = f"must hold finite numbers in the shape ({n}, {2 if intervals else 'K'})"
+            raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
+    if intervals and most is None:
+        raise InputError("most", "must be given for intervals: the public width from which on all are equally bad")
+    labels = max(table.shape[1] for table in tables.values())
+    if intervals:
+        return {name: _Sizes(table, positive_number("most", most), True) for name, table in tables.items()}, _STEPS
+    limit = max(2, math.isqrt(labels - 1) + 1) if most is None else positive_integer("most", most, most=labels)
+    return {name: _Sizes(table, limit, False) for name, table in tables.items()}, limit
+
+
+def _numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.float64], str]:
+    """A number in [0, 1) for each record, of a coin or of the hash of its id; and the name of this division."""
+    if (ids is None) != (key is None):
+        raise InputError("ids", "ids and key must be given together: the id of each record, and a secret")
+    if ids is None:
+        return fresh_uniforms(n), f"choice by coins {secrets.token_hex(8)}"
+    if not isinstance(key, bytes) or len(key) < _LEAST_KEY:
+        raise InputError("key", f"must be at least {_LEAST_KEY} secret random bytes")
+    listed = np.asarray(ids).tolist()
+    if len(listed) != n or not all(isinstance(one, str | int) for one in listed):
+        raise InputError("ids", f"must be one str or int for each of {n} records", got=str(len(listed)))
+    bits = [int.from_bytes(hmac.digest(key, f"id {one}".encode(), "sha256")[:8], "big") >> 11 for one in listed]
+    named = hmac.digest(key, f"share {share}".encode(), "sha256")[:8].hex()
+    return np.array(bits, dtype=np.float64) * 2.0**-53, f"choice by ids {named}"
+
+
+def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
+    """The cells of the records that choose, and of those that calibrate."""
+    from confide.ledger import Dataset, Group
+
+    whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
+    if whole.group is not None:
+        raise InputError("dataset", "must be the whole one, without a group", remedy="Its two shares are charged")
+    return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
+
+
+def _charged(
+    chosen: Chosen, choosing: ScoreChoice, asked: Any, records: int, utilities: Any, options: Mapping[str, Any]
+) -> str:
+    """Charge the share that chooses, then draw; the name of the chosen score."""
+    from confide.ledger import make_payment, pay
+
+    privacy = with_choice(PrivacyStatement("add_remove", 0.0, records, 0.0, 0.0, None), chosen.epsilon)
+    payment = make_payment(privacy, "choice by permute-and-flip", asked, **{"ledger": None, **options})
+    text = pay(
+        payment,
+        utilities,
+        lambda seen: seen.astype("<i8").tobytes(),
+        lambda seen: json.dumps({"chosen": chosen.among[choosing.choose(seen)]}),
+    )
+    return str(json.loads(text)["chosen"])

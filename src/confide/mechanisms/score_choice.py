@@ -1,0 +1,156 @@
+"""A private choice among models or scores, on a share of the records (docs/theory-selection.md, Theorem S1).
+
+Each record is in the share by a coin of its own. The choice uses the records of the share, the threshold all others, so
+that the loss of both together is the larger one. For score k and candidate t, the utility subtracts from 0 the sizes of
+the share's sets at t, each at most C and divided by C, and twice the number of covered records that are missing to the
+target. The utility of k is the largest over t. One record more moves all utilities by numbers from a range of length 3.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.selection import select
+from confide.support import exact_level, float_above, scale_for, shapes
+
+MISSING = 2
+"""The weight of a covered record that is missing to the target; a set of size C has weight 1."""
+
+_FINEST = 1000
+"""The utilities are integers in units of 1/(steps d), where d, at most this, is a denominator of the level."""
+
+MOST_AMONG, MOST_NAME = 1000, 200
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The public statement of a private choice.
+
+    Parameters
+    ----------
+    name
+        The name of the chosen one.
+    among
+        The names of all models or scores, in the order in which they were given: 2 to 1000, public and fixed before.
+    share
+        The probability of each record to be in the share that chose, at most 1/2.
+    epsilon
+        The privacy loss of one record of the share.
+
+    Raises
+    ------
+    InputError
+        If names are not different and printable, the chosen one is not among them, or the share is above 1/2.
+
+    Examples
+    --------
+    >>> print(Chosen("aps", ("lac", "aps"), Fraction(1, 5), 1.0))
+    'aps', chosen among 2 (lac, aps) on a share of 1/5 of the records, at epsilon 1
+    """
+
+    name: str
+    among: tuple[str, ...]
+    share: Fraction
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        names = self.among
+        if not 2 <= len(names) <= MOST_AMONG or len(set(names)) != len(names):
+            raise InputError("scores", f"must have 2 to {MOST_AMONG} different names", got=str(len(names)))
+        if not all(isinstance(name, str) and 0 < len(name) <= MOST_NAME and name.isprintable() for name in names):
+            raise InputError("scores", f"must have names of 1 to {MOST_NAME} printable characters")
+        if self.name not in names:
+            raise InputError("name", "must be one of the names among which it was chosen")
+        if not 0 < self.share <= Fraction(1, 2):
+            raise InputError("share", "must be above 0 and at most 1/2", got=str(self.share))
+
+    def __str__(self) -> str:
+        names = ", ".join(self.among[:5]) + (", ..." if len(self.among) > 5 else "")
+        where = f"on a share of {self.share} of the records, at epsilon {self.epsilon:g}"
+        return f"{self.name!r}, chosen among {len(self.among)} ({names}) {where}"
+
+
+@dataclass(frozen=True)
+class ScoreChoice:
+    """The mechanism that chooses one of several scores: permute-and-flip.
+
+    Parameters
+    ----------
+    level
+        The coverage level at which scores are compared, a fraction in (0, 1).
+    steps
+        The number of steps from size 0 to the size C, from which on all sizes are equal.
+    epsilon
+        A bound on the privacy loss of one record.
+
+    Examples
+    --------
+    >>> choice = ScoreChoice(Fraction(9, 10), 3, 1.0)
+    >>> choice.utility(np.array([0, 120, 300]), np.array([50, 95, 100]), 100), choice.range_distance
+    (-1200, 90)
+    >>> choice.loss
+    1.0
+    """
+
+    level: Fraction
+    steps: int
+    epsilon: float
+
+    @cached_property
+    def target(self) -> Fraction:
+        """The level with a denominator of at most 1000; it affects the choice, and no guarantee."""
+        return self.level.limit_denominator(_FINEST)
+
+    @property
+    def range_distance(self) -> int:
+        """The largest difference between the changes of two utilities by one record that is added or removed."""
+        return (1 + MISSING) * self.steps * self.target.denominator
+
+    @cached_property
+    def scale(self) -> float:
+        """The scale of the selector."""
+        return scale_for(self.range_distance, self.epsilon)
+
+    @property
+    def loss(self) -> float:
+        """The privacy loss of one record that is added or removed."""
+        return float_above(Fraction(self.range_distance) / Fraction(self.scale))
+
+    def utility(self, sizes: NDArray[np.int64], covered: NDArray[np.int64], n: int) -> int:
+        """The utility of a score: the largest over its candidates.
+
+        Parameters
+        ----------
+        sizes
+            The sum of the sizes of all sets at each candidate, in steps; int64, shape (m,).
+        covered
+            The number of records that each candidate covers; int64, shape (m,).
+        n
+            The number of records of the share.
+        """
+        p, d = self.target.numerator, self.target.denominator
+        missing = np.maximum(p * (n + 1) - d * covered, 0)
+        return int((-d * sizes - MISSING * self.steps * missing).max())
+
+    def choose(self, utilities: NDArray[np.int64]) -> int:
+        """Draw the position of a score, with OpenDP's sampler; int64, shape (K,)."""
+        return select(utilities, self.scale, "permute_and_flip")
+
+
+CHOSEN = shapes.Field(
+    "a choice among scores",
+    (dict,),
+    lambda values: Chosen(**values),
+    shape={
+        "name": shapes.TEXT,
+        "among": shapes.listed(shapes.TEXT),
+        "share": shapes.Field("a fraction of at most 1/2", (str,), lambda text: exact_level("share", text), str),
+        "epsilon": shapes.number(0),
+    },
+    optional=True,
+)
+"""A choice in a file."""

@@ -1,0 +1,190 @@
+"""`CorrectedRelease`: the thresholds in force after the looks of a watch that corrects them.
+
+They have a long-run statement about the looks so far, and no coverage guarantee for one record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NoReturn
+
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.guarantee import LongRun
+from confide.mechanisms import PrivacyStatement
+from confide.releases import Calibration, Division, Release, as_release, documents, threshold_text
+from confide.support import Fields, Section, shapes
+from confide.watching.correction import Correction
+from confide.watching.watch_state import Watch
+
+
+@dataclass(frozen=True, repr=False)
+class CorrectedThreshold(Calibration):
+    """One threshold in force; it is written as part of its `CorrectedRelease` only."""
+
+    def to_json(self) -> NoReturn:
+        """Raise an error: a corrected threshold without its watch could be taken for a calibration."""
+        raise InputError("release", "must be written with its watch", remedy="Write the CorrectedRelease")
+
+    def _records(self, n: int | None) -> NoReturn:
+        raise InputError("release", "must be calibrated to have a statement about its calibration records")
+
+
+@dataclass(frozen=True, repr=False)
+class CorrectedRelease(Release):
+    """The thresholds in force after the looks of a watch with `correct`: a release for predictions.
+
+    It contains the calibrated release and the watch, from which its thresholds follow. They have no coverage guarantee
+    for one record or one look. `promises` states how many of all records so far were covered, whatever their
+    distribution (docs/theory-correction.md). Before the first look the threshold is the calibrated one.
+
+    Parameters
+    ----------
+    release
+        The calibrated release, with one level.
+    watch
+        A watch of this release that corrects it.
+
+    Raises
+    ------
+    InputError
+        If the watch belongs to another release, or does not correct it.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> watch = confide.Watch.start(released, epsilon=1.0, batch=500, correct=0.1).with_look("day 1", [400, 100])
+    >>> corrected = CorrectedRelease(released, watch)
+    >>> corrected.threshold > released.threshold, corrected.promised
+    (True, 0.0)
+    >>> print(corrected.promises[""])
+    no promise for one record or one look; in 1 look, missed minus alpha times all records: 50 +- 4; ...
+    """
+
+    release: Release
+    watch: Watch
+    by: Division | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.watch, Watch):
+            raise InputTypeError("watch", "must be a confide.Watch", got=type(self.watch).__name__)
+        if as_release(self.release).checksum != self.watch.settings.release:
+            raise InputError("release", "must be the release that is monitored", got="another release")
+        object.__setattr__(self, "by", self.release.by)
+        _ = self.correction
+
+    @property
+    def correction(self) -> Correction:
+        """The settings of the correction."""
+        if self.watch.settings.correction is None:
+            remedy = "Start a new watch with `correct`"
+            raise InputError("watch", "must correct its thresholds", got="a watch without a correction", remedy=remedy)
+        return self.watch.settings.correction
+
+    @cached_property
+    def parts(self) -> Mapping[Any, Calibration]:
+        """The thresholds in force, by the keys of the calibrated release."""
+        count, realised, found = len(self.watch.looks), self.watch.realised(), {}
+        for k, (key, part) in enumerate(self.release.parts.items()):
+            scale, place = self.correction.scales[k], self.watch.positions[-1][k]
+            so_far = f"in {count:,} look{'s' * (count > 1)}, {realised[k].words}" if count else "no look was taken yet"
+            found[key] = CorrectedThreshold(
+                scale.at(place), part.alpha, LongRun("none", 0.0, None, None, None, words=so_far), part.privacy, None,
+                scale.size + 1, scale.candidates.recipe, part.score, part.versions, classes=part.classes,
+                about=part.about,
+            )  # fmt: skip
+        return found
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy loss of the calibration. `watch.privacy` is that of each look, which adds to it for a person."""
+        return self.release.privacy
+
+    @property
+    def threshold(self) -> float:
+        """The threshold in force, of a release with one."""
+        return self.first.threshold
+
+    @property
+    def score(self) -> str | None:
+        """The name of the score."""
+        return self.first.score
+
+    @property
+    def alpha(self) -> Fraction:
+        """The miscoverage level that missed records approach in the long run."""
+        return self.correction.alpha
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Thresholds by part, and the long-run statement; there is no guaranteed coverage."""
+        thresholds = {name or "all": part.threshold for name, part in self.by_name.items()}
+        return {"thresholds": thresholds, "coverage": None, "long_run": self.promises}
+
+    def __getitem__(self, key: Any) -> Calibration:
+        return self.parts[key]
+
+    def _section(self) -> Section:
+        parts = self.by_name.items()
+        named = [(name or "threshold", f"{threshold_text(part)}; {part.guarantee}") for name, part in parts]
+        looks, gamma, alpha = len(self.watch.looks), float(self.correction.gamma), self.alpha
+        facts = (
+            *named,
+            ("corrected", f"gamma {gamma:g} after {looks:,} looks, towards a share {alpha} of missed records"),
+            ("of the release with SHA-256", self.watch.settings.release),
+            ("privacy", f"{self.privacy}; and in each look {self.watch.privacy}"),
+        )
+        lead = "thresholds in force, corrected look by look; a long-run statement, and no promise for one record"
+        return Section("CorrectedRelease", lead, facts)
+
+    def _brief(self) -> str:
+        part = self.first
+        return f"threshold {part.threshold:.6g}, score {part.score!r}, {part.guarantee.brief}, {self.privacy.brief}"
+
+
+def in_force(release: Release, watch: Watch, place: int) -> CorrectedRelease:
+    """The thresholds that the records of a look were served: of all looks before its place, less those of the delay."""
+    corrected = CorrectedRelease(release, watch)
+    return replace(corrected, watch=replace(watch, looks=watch.looks[: max(place - corrected.correction.delay, 0)]))
+
+
+# As JSON
+
+KIND = "confide.corrected"
+_STATEMENT = "a long-run statement about looks, and no coverage guarantee for one record"
+
+
+def _document(made: type[Any]) -> shapes.Field:
+    def read(content: Any) -> Any:
+        return made.from_json(json.dumps(content))
+
+    return shapes.Field("a document", (dict,), read, lambda value: json.loads(value.to_json()))
+
+
+_SHAPE: shapes.Shape = {
+    "statement": shapes.choice(_STATEMENT),
+    "thresholds": shapes.listed(shapes.or_infinite(shapes.number())),
+    "release": _document(Release),
+    "watch": _document(Watch),
+}
+
+
+def _fields(corrected: CorrectedRelease) -> dict[str, Any]:
+    thresholds = [part.threshold for part in corrected.parts.values()]
+    values = {"statement": _STATEMENT, "thresholds": thresholds, "release": corrected.release, "watch": corrected.watch}
+    return {name: _SHAPE[name].json(value) for name, value in values.items()}
+
+
+def _read(fields: Fields) -> CorrectedRelease:
+    values = shapes.read_shape(fields, _SHAPE)
+    corrected = CorrectedRelease(values["release"], values["watch"])
+    if values["thresholds"] != tuple(part.threshold for part in corrected.parts.values()):
+        raise FormatError("corrected.thresholds", "must follow from the counts of the watch", remedy="Do not use it")
+    return corrected
+
+
+documents.register(CorrectedRelease, documents.Kind(documents.common_form(KIND, "corrected"), _fields, _read))

@@ -1,0 +1,293 @@
+"""Correct a threshold from the noisy counts of looks, at no further privacy cost (docs/theory-correction.md).
+
+A position theta on a public scale of thresholds rises by gamma (missed - alpha all)/(planned records) at each look,
+with the noisy counts that the look has published. Positions are integers in an exact unit, so they are the same on
+every platform. At and beyond the end of the scale the threshold is +inf. A position never falls below the start of the
+scale, and it may rise beyond the end without a limit: there it records the misses that have to be paid back.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.candidates import Candidates, SpreadKind
+from confide.errors import InputError, InputTypeError
+from confide.noisy_counts import noise_beyond, noise_variance
+from confide.releases import Release
+from confide.scores import score_kind
+from confide.support import Level, exact_level
+
+Correct: TypeAlias = Level | Literal["auto"]
+"""gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`."""
+
+GAMMAS = tuple(Fraction(share, 100) for share in (20, 10, 5, 2))
+"""The values among which `"auto"` chooses; the first is the largest allowed one."""
+
+MOST_DELAY = 1000
+SPAN_ERROR = 0.05
+_POSITIONS = 2001
+_DENSITY = 2.0
+"""The density of scores at the threshold, on the scale, that the choice of gamma assumes."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Public thresholds, increasing, among which a correction moves: those of the score's spread, and the released one.
+
+    Parameters
+    ----------
+    kind
+        How thresholds are spread, by the kind of score; residuals have the released threshold as their unit.
+    threshold
+        The released threshold, where the correction starts.
+
+    Examples
+    --------
+    >>> scale = Scale("residual", 2.5)
+    >>> scale.start, scale.size, scale.at(scale.start), scale.at(scale.size)
+    (978, 1956, 2.5, inf)
+    """
+
+    kind: SpreadKind
+    threshold: float
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The thresholds without the released one."""
+        in_units = self.kind in ("residual", "signed", "any") and 0 < abs(self.threshold) < math.inf
+        kind: SpreadKind = "signed" if self.kind == "any" else self.kind
+        return Candidates.spread(kind, _POSITIONS, abs(self.threshold) if in_units else None)
+
+    @cached_property
+    def thresholds(self) -> NDArray[np.float64]:
+        """All finite thresholds, float64 of shape (size,)."""
+        values = np.union1d(self.candidates.edges, self.threshold)
+        return values[np.isfinite(values)]
+
+    @property
+    def size(self) -> int:
+        """The number of finite thresholds; this position and those beyond it mean +inf."""
+        return len(self.thresholds)
+
+    @property
+    def start(self) -> int:
+        """The position of the released threshold."""
+        return int(np.searchsorted(self.thresholds, self.threshold))
+
+    def at(self, position: int) -> float:
+        """The threshold at a position."""
+        return float(self.thresholds[position]) if position < self.size else math.inf
+
+
+class Realised(NamedTuple):
+    """Coverage that the records of some looks had, whatever their distribution: only the noise is uncertain."""
+
+    excess: float
+    """Noisy number of missed records minus alpha times that of all."""
+    radius: float
+    """The true excess differs from it by at most this."""
+    low: float
+    high: float
+    """Ends for the share of covered records."""
+
+    @property
+    def words(self) -> str:
+        """The statement in words.
+
+        Examples
+        --------
+        >>> realised(920, 80, 2, Fraction(1, 10), 1.0).words
+        'missed minus alpha times all records: -20 +- 4; 0.916 to 0.925 of them were covered (95 %)'
+        """
+        share = f"{self.low:.3f} to {self.high:.3f} of them were covered (95 %)"
+        return f"missed minus alpha times all records: {self.excess:.0f} +- {self.radius:.0f}; {share}"
+
+
+def realised(
+    covered: int,
+    missed: int,
+    looks: int,
+    alpha: Fraction,
+    epsilon: float,
+    *,
+    error: float = SPAN_ERROR,
+    sequence: bool = False,
+) -> Realised:
+    """Coverage of the records of some looks from their noisy counts (docs/theory-correction.md, Proposition O2).
+
+    Parameters
+    ----------
+    covered, missed
+        Sums of the noisy counts.
+    looks
+        Number of looks, each with a noise of scale 1/epsilon in both counts.
+    alpha
+        Level with which missed records are compared.
+    error
+        Probability that the statement is wrong.
+    sequence
+        Whether it holds after every look of a watch at once, and not for these looks only.
+
+    Examples
+    --------
+    >>> realised(9000, 1000, 52, Fraction(1, 10), 1.0).excess
+    0.0
+    >>> once, always = (realised(9000, 1000, 52, Fraction(1, 10), 1.0, sequence=s) for s in (False, True))
+    >>> round(once.radius), round(always.radius), always.low < once.low < 0.9 < once.high
+    (20, 37, True)
+    """
+    a, b = alpha.as_integer_ratio()
+    if sequence:  # Levy's inequality up to the next power of two
+        power = (looks - 1).bit_length()
+        looks, error = 2**power, error / (2 * (power + 1) * (power + 2))
+    radius = noise_beyond(epsilon, ((looks, b - a), (looks, a)), error / 2)
+    around = noise_beyond(epsilon, ((2 * looks, 1),), error / 2)
+    excess = (b - a) * missed - a * covered
+    few, many = covered + missed - around, covered + missed + around
+    low, high = 0.0, 1.0
+    if few > 0:
+        most, least = excess + radius, excess - radius
+        low = min(max(1 - a / b - most / (b * (few if most > 0 else many)), 0.0), 1.0)
+        high = min(max(1 - a / b - least / (b * (many if least > 0 else few)), 0.0), 1.0)
+    return Realised(excess / b, radius / b, low, high)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How a watch corrects thresholds. It is fixed before the first look and does not depend on records.
+
+    Parameters
+    ----------
+    gamma
+        Share of the scale by which a look of the planned size moves a threshold at most, in (0, 1/5].
+    alpha
+        Miscoverage level that missed records approach, with a denominator of at most 1000.
+    delay
+        Number of looks by which labels are late. The records of a look were served the threshold after all looks but
+        the last `delay` before it.
+    scales
+        The scale of each monitored part.
+    """
+
+    gamma: Fraction
+    alpha: Fraction
+    delay: int
+    scales: tuple[Scale, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.delay, bool) or not isinstance(self.delay, int):
+            raise InputTypeError("delay", "must be a number of looks", got=type(self.delay).__name__)
+        for name, value, holds, requirement in (
+            ("correct", self.gamma, 0 < self.gamma <= GAMMAS[0], "must be 'auto' or lie in (0, 0.2]"),
+            ("alpha", self.alpha, self.alpha.denominator <= 1000, "must have a denominator of at most 1000"),
+            ("delay", self.delay, 0 <= self.delay <= MOST_DELAY, f"must lie between 0 and {MOST_DELAY:,} looks"),
+        ):
+            if not holds:
+                raise InputError(name, requirement, got=str(value))
+
+    @classmethod
+    def of(cls, release: Release, correct: Correct, delay: int, batch: int, epsilon: float) -> "Correction":
+        """The correction of a release with one level, for noise of scale 1/epsilon in looks of `batch` records.
+
+        Raises
+        ------
+        InputError
+            If the release has thresholds per side or weights, gamma is out of range, or noise would hide coverage.
+        """
+        if release.by == "side" or release.first.population is not None:
+            what = "thresholds for two sides" if release.by == "side" else "a known shift"
+            raise InputError("correct", f"must be left out for a release with {what}")
+        scales = tuple(Scale(score_kind(part.score).spread_kind, part.threshold) for part in release.parts.values())
+        (alpha,) = release.levels
+        calm = [g for g in GAMMAS if noise_of_coverage(g, alpha, batch / len(scales), epsilon) <= alpha / 8]
+        gamma = (calm or GAMMAS[-1:])[0] if correct == "auto" else exact_level("correct", correct)
+        return cls(gamma, alpha, delay, scales)
+
+    @property
+    def _room(self) -> Fraction:
+        """The largest way from the start of a part to the end of its scale."""
+        return max(1 - Fraction(scale.start, scale.size) for scale in self.scales)
+
+    @property
+    def words(self) -> str:
+        """How thresholds move, in words."""
+        gamma, late = float(self.gamma), f", labels {self.delay:,} looks late" if self.delay else ""
+        return f"a look moves a threshold by at most {gamma:g} of its scale; a memory of {1 / gamma:.3g} looks{late}"
+
+    def remarks(self, batch: int, epsilon: float, looks: int) -> list[str]:
+        """Warnings before the first look, about noise and about too few looks.
+
+        Raises
+        ------
+        InputError
+            If the noise of looks would move coverage by more than half of alpha.
+        """
+        noise = noise_of_coverage(self.gamma, self.alpha, batch / len(self.scales), epsilon)
+        remedy = "Take larger looks, a larger epsilon or a smaller gamma"
+        if noise > self.alpha / 2:
+            limit = f"must leave the coverage of a look within alpha/2 = {float(self.alpha / 2):.3g} by noise alone"
+            raise InputError("correct", limit, got=f"about {noise:.2g}", remedy=remedy)
+        loud = f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4. {remedy}"
+        few = f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks, or a larger gamma"
+        too_few = self._room / self.gamma > self.alpha / 2 * looks
+        return [loud] * (noise > self.alpha / 4) + [few] * too_few
+
+    def worst(self, batch: int, epsilon: float, looks: int, error: float = SPAN_ERROR) -> float:
+        """Largest number of missed records beyond alpha of all, in looks of at most `batch` records; Theorem O1.
+
+        It holds in each part with probability 1 - error over the noise, whatever the records are.
+        """
+        size, steps = batch / len(self.scales), max(looks - self.delay - 1, 0)
+        a, b = self.alpha.as_integer_ratio()
+        noise = noise_beyond(epsilon, ((steps, b - a), (steps, a)), error) / b if steps else 0.0
+        return float(size * float(self._room / self.gamma) + (self.delay + 1) * (1 - self.alpha) * size + noise)
+
+    def at_worst(self, batch: int, epsilon: float, looks: int) -> str:
+        """The guarantee for every sequence of records, in words."""
+        size, worst = batch / len(self.scales), self.worst(batch, epsilon, looks)
+        least, of_part = max(0.0, float(1 - self.alpha) - worst / (looks * size)), " of a part" * (len(self.scales) > 1)
+        return (
+            f"whatever the records are, {looks:,} looks of at most {size:,.6g} records{of_part} miss at most "
+            f"{float(self.alpha):g} of all and {worst:,.0f} more, with probability 0.95 over the noise: coverage of at "
+            f"least {least:.3f} if all looks have this size"
+        )
+
+    def positions(self, looks: Sequence[Sequence[int]], batch: int) -> list[tuple[int, ...]]:
+        """Positions of all parts before the first look and after each of them, from their noisy counts, exactly.
+
+        `looks` has covered and missed records of each part in turn. `batch` is the planned number of records.
+
+        Examples
+        --------
+        >>> corrected = Correction(Fraction(1, 10), Fraction(1, 10), 0, (Scale("probability", 0.9),))
+        >>> corrected.positions([[60, 40], [100, 0]], 100)
+        [(1390,), (1450,), (1430,)]
+        """
+        a, b = self.alpha.as_integer_ratio()
+        p, q = self.gamma.as_integer_ratio()
+        unit = batch * b * q
+        now = [scale.start * unit for scale in self.scales]
+        found = [tuple(scale.start for scale in self.scales)]
+        for counts in looks:
+            pairs = zip(counts[::2], counts[1::2], now, self.scales, strict=True)
+            now = [max(x + ((b - a) * m - a * c) * p * len(self.scales) * s.size, 0) for c, m, x, s in pairs]
+            found.append(tuple(min(x // unit, s.size) for x, s in zip(now, self.scales, strict=True)))
+        return found
+
+
+def noise_of_coverage(gamma: Fraction, alpha: Fraction, records: float, epsilon: float) -> float:
+    """Standard deviation that noise adds to the coverage of a look of so many records, if nothing changes.
+
+    Examples
+    --------
+    >>> round(noise_of_coverage(Fraction(1, 10), Fraction(1, 10), 100, 1.0), 4)
+    0.0039
+    """
+    variance = float((1 - alpha) ** 2 + alpha**2) * noise_variance(epsilon)
+    return math.sqrt(float(gamma) * _DENSITY * variance / 2) / records

@@ -1,0 +1,349 @@
+"""`choose_score`: shares, ledger, files, bad input, and what a choice depends on."""
+
+import copy
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide
+from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
+from confide.ledger import Dataset, Group, Ledger
+from confide.mechanisms import Chosen, ScoreChoice
+from confide.scores import NamedScores, all_scores, class_score
+from tests.files import signed
+from tests.planted_values import assert_no_private_value, planted_scores
+from tests.refused import Refused
+
+RNG = np.random.default_rng(0)
+P = RNG.dirichlet(np.ones(6) / 4, 3000)
+LABELS = (P.cumsum(axis=1) < RNG.random((3000, 1))).sum(axis=1).clip(max=5)
+POOR = RNG.permutation(P)  # of other records
+OFFERS = {"good": class_score(P, LABELS, "lac"), "poor": class_score(POOR, LABELS, "lac")}
+SIZES = {"good": all_scores(P), "poor": all_scores(POOR)}
+KEY = bytes(range(32))
+
+
+def test_better_model_is_chosen_and_the_release_states_the_choice():
+    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
+    assert choice.name == "good"  # otherwise with probability below 1e-20
+    released = choice.calibrate()
+    assert released.chosen == Chosen("good", ("good", "poor"), Fraction(1, 5), 1.0)
+    assert (released.score, released.classes, released.epsilon, released.coverage) == ("lac", 6, 1.0, 0.9)
+    assert "'good', chosen among 2 (good, poor) on a share of 1/5 of the records, at epsilon 1" in str(released)
+    assert released.privacy.replace_one == 2.0
+
+
+def test_records_that_chose_and_records_that_calibrate_are_disjoint():
+    numbered = {name: NamedScores.of(np.arange(1.0, 2001), "absolute_residual") for name in ("a", "b")}
+    choice = confide.choose_score(numbered, 0.1, 1.0, most=1.0)
+    assert (choice.scores == np.arange(1.0, 2001)[choice.rest]).all()
+    assert 250 < (~choice.rest).sum() < 560  # binomial, 2000 coins of 1/5: 1e-11 on each side
+
+
+def test_coins_are_new_in_every_call_and_hashes_the_same():
+    ids = np.arange(3000)
+    first, second = (confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES) for _ in range(2))
+    assert (first.rest != second.rest).any()
+    one, other = (confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, ids=ids, key=KEY) for _ in range(2))
+    assert (one.rest == other.rest).all()
+    assert 0.75 < one.rest.mean() < 0.85
+
+
+def test_hash_of_a_record_depends_on_its_own_id_alone():
+    """A record that is left out, and another order, change no other record's share; equal ids have the same."""
+    ids = [f"person {i % 1000}" for i in range(3000)]
+    every = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, ids=ids, key=KEY).rest
+    order = np.random.default_rng(1).permutation(3000)[:-1]
+    fewer = confide.choose_score(
+        {name: scores[order] for name, scores in OFFERS.items()}, 0.1, 1.0,
+        sizes={name: table[order] for name, table in SIZES.items()}, ids=np.array(ids)[order], key=KEY,
+    ).rest  # fmt: skip
+    assert (fewer == every[order]).all()
+    assert (every.reshape(3, 1000) == every[:1000]).all()
+    other = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, ids=ids, key=bytes(32)).rest
+    assert (other != every).any()
+
+
+def test_with_a_fixed_sampler_the_choice_depends_on_counts_alone(monkeypatch):
+    """The order of records, and scores that move inside a bin, change neither the utilities nor the choice."""
+    seen = []
+
+    def first(self, utilities):
+        seen.append(utilities.tolist())
+        return int(utilities.argmax())
+
+    monkeypatch.setattr(ScoreChoice, "choose", first)
+    monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)  # everyone chooses
+    order = np.random.default_rng(2).permutation(3000)
+    nearly = {name: np.nextafter(scores, 1) for name, scores in OFFERS.items()}
+    confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
+    confide.choose_score(
+        {k: v[order] for k, v in OFFERS.items()}, 0.1, 1.0, sizes={k: v[order] for k, v in SIZES.items()}
+    )
+    confide.choose_score({k: type(OFFERS[k]).of(v, "lac", 6) for k, v in nearly.items()}, 0.1, 1.0, sizes=SIZES)
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_utilities_are_those_of_the_definition(monkeypatch):
+    """Sizes and covered records, counted one by one at every candidate."""
+    seen = []
+    monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
+    monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)
+    offers, sizes = {k: v[:60] for k, v in OFFERS.items()}, {k: v[:60] for k, v in SIZES.items()}
+    confide.choose_score(offers, 0.1, 1.0, sizes=sizes, most=3)
+    grid = confide.Candidates.quantiles(confide.candidates.Spread("probability"), 480).edges
+    for name, utility in zip(offers, seen[0], strict=True):
+        at_each = []
+        for t in [*grid, np.inf]:
+            size = np.minimum((sizes[name] <= t).sum(axis=1), 3).sum()
+            missing = max(9 * 61 - 10 * int((offers[name] <= t).sum()), 0)
+            at_each.append(-10 * int(size) - 2 * 3 * missing)
+        assert utility == max(at_each)
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
+def test_no_records_choose_uniformly_and_calibrate_to_infinity():
+    empty = {"a": np.zeros(0), "b": np.zeros(0)}
+    choice = confide.choose_score(empty, 0.1, 1.0, sizes=dict.fromkeys(empty, np.zeros((0, 3))))
+    assert choice.name in empty
+    assert choice.calibrate().chosen.among == ("a", "b")
+
+
+def test_coverage_at_1000_records_is_within_two_thousandths():
+    """Epsilon 1 and a share of 1/5: the expected coverage for 1000 and for 800 records, over the noise."""
+    whole = confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="lac").expected_coverage
+    rest = confide.plan(alpha=0.1, epsilon=1.0, n=800, score="lac").expected_coverage
+    assert 0.9 < whole <= rest < whole + 0.002
+
+
+def test_release_is_read_again_and_other_claims_raise():
+    released = confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0)
+    assert released.privacy.epsilon == 2.0  # the larger one
+    text = released.to_json()
+    assert json.loads(text)["schema"] == 3
+    assert confide.Calibration.from_json(text) == released
+    assert json.loads(text)["chosen"] == {"name": "good", "among": ["good", "poor"], "share": "1/5", "epsilon": 2.0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epsilon": 1.0},
+        {"epsilon": 3.0},
+        {"epsilon": 0},
+        {"share": "3/5"},
+        {"share": "0"},
+        {"share": 0.2},
+        {"among": ["good"]},
+        {"name": "other"},
+        {"among": ["good", "good"]},
+        {"among": "good"},
+        {"other": 1},
+    ],
+)
+def test_file_with_an_impossible_choice_raises(changes):
+    content = json.loads(confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0).to_json())
+    content["chosen"] |= changes
+    with pytest.raises(FormatError):
+        confide.Calibration.from_json(signed(content))
+
+
+def test_file_without_the_choice_does_not_state_its_loss():
+    """The loss of a file follows from its mechanism and its choice; without the choice, it is another one."""
+    content = json.loads(confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0).to_json())
+    del content["chosen"]
+    with pytest.raises(FormatError):
+        confide.Calibration.from_json(signed(content | {"schema": 2}))
+
+
+def test_ledger_charges_the_larger_loss(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", limit=2.0)
+    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, ledger=ledger, dataset="patients")
+    assert [entry.kind for entry in ledger.account("patients").entries] == ["choice"]
+    choice.calibrate()
+    assert ledger.account("patients").spent().epsilon == 1.0
+    confide.choose_score(OFFERS, 0.1, 0.75, sizes=SIZES, ledger=ledger, dataset="patients").calibrate()
+    assert ledger.account("patients").spent().epsilon == 1.75  # new coins: both requests add up
+    with pytest.raises(BudgetError):
+        confide.choose_score(OFFERS, 0.1, 0.5, sizes=SIZES, ledger=ledger, dataset="patients")
+    assert ledger.account("patients").spent().epsilon == 1.75
+
+
+def test_ledger_recognises_a_choice_by_ids(tmp_path):
+    """The same key is the same partition: the same request costs nothing, another level of the rest its own loss."""
+    ledger, ids = Ledger(tmp_path / "budget.db", limit=3.0), np.arange(3000)
+    request = {"sizes": SIZES, "ids": ids, "key": KEY, "ledger": ledger, "dataset": "patients"}
+    first = confide.choose_score(OFFERS, 0.1, 1.0, **request)
+    released = first.calibrate()
+    with pytest.warns(EarlierReleaseWarning):
+        again = confide.choose_score(OFFERS, 0.1, 1.0, **request)
+    assert again.name == first.name
+    with pytest.warns(EarlierReleaseWarning):
+        assert again.calibrate() == released
+    assert ledger.account("patients").spent().epsilon == 1.0
+    again.calibrate(alpha=0.2)
+    assert ledger.account("patients").spent().epsilon == 2.0  # on the records that did not choose
+    assert all(KEY.hex() not in str(entry) for entry in ledger.account("patients").entries)
+    fewer = {name: scores[:-100] for name, scores in OFFERS.items()}
+    with pytest.raises(OtherDataError):
+        confide.choose_score(
+            fewer, 0.1, 1.0, **request | {"ids": ids[:-100], "sizes": {k: v[:-100] for k, v in SIZES.items()}}
+        )
+
+
+def test_groups_of_the_rest_have_a_threshold_each():
+    wards = np.where(np.arange(3000) % 3 == 0, "a", "b")
+    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
+    released = confide.calibrate_groups(
+        choice.scores, wards[choice.rest], ["a", "b"], 0.1, rho=0.25, chosen=choice.chosen
+    )
+    assert {part.chosen for part in released.parts.values()} == {choice.chosen}
+    assert released.privacy.rho == 0.5  # of the choice: epsilon^2/2
+    assert "chosen among 2 (good, poor)" in str(released)
+    assert type(released).from_json(released.to_json()) == released
+
+
+def test_records_of_one_person_multiply_the_loss():
+    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, records_per_person=4)
+    assert choice.chosen.epsilon == 0.25
+    assert choice.calibrate().privacy.epsilon == 1.0
+    other = confide.calibrate(choice.scores, 0.1, 1.0, records_per_person=10, chosen=choice.chosen)
+    assert other.privacy.epsilon == 2.5  # ten records, each with a loss of 1/4 in the choice
+
+
+def test_noisy_number_of_records_is_that_of_the_rest():
+    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
+    released = choice.calibrate()
+    assert abs(released.size.counted - choice.rest.sum()) <= 400  # 20 scales: fails by chance in 5e-9
+    assert released.privacy.epsilon == 1.0
+    assert type(released).from_json(released.to_json()) == released
+
+
+def test_renewal_does_not_repeat_the_choice():
+    released = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES).calibrate(epsilon=0.5)
+    assert confide.releases.records_needed(released) == confide.plan(0.1, 0.5, score="lac").records_needed
+    assert "chosen among 2" in confide.report(released).html
+    renewed = confide.recalibrate(released, OFFERS["good"])
+    assert renewed.privacy.epsilon == 0.5
+    assert renewed.chosen is None
+    assert renewed.predecessors[-1].checksum == released.checksum
+
+
+def test_choice_is_not_pickled_copied_or_shown():
+    planted = planted_scores(500)
+    offers = {name: NamedScores.of(planted, "absolute_residual") for name in ("a", "b")}
+    choice = confide.choose_score(offers, 0.1, 1.0, most=1.0)
+    assert_no_private_value(repr(choice))
+    for unwanted in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(InputTypeError):
+            unwanted(choice)
+
+
+GOOD = {"scores": OFFERS, "alpha": 0.1, "epsilon": 1.0, "sizes": SIZES}
+PLANTED = {name: NamedScores.of(planted_scores(3000), "absolute_residual") for name in OFFERS}
+WIDTHS = {"scores": PLANTED, "sizes": None, "most": 1.0}
+IDS = np.arange(3000)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(
+            Refused(confide.choose_score, GOOD, change, argument, kind=InputError)
+            for change, argument in [
+                ({"scores": {"good": OFFERS["good"]}}, "scores"),
+                ({"scores": {}}, "scores"),
+                ({"scores": {1: OFFERS["good"], 2: OFFERS["poor"]}}, "scores"),
+                ({"scores": OFFERS | {"poor": OFFERS["poor"][1:]}}, "scores"),
+                ({"scores": OFFERS | {"poor": SIZES["poor"]}}, "scores['poor']"),
+                ({"alpha": 1.5}, "alpha"),
+                ({"epsilon": 1e-9}, "epsilon"),
+                ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon"),
+                ({"share": 0.6}, "share"),
+                ({"share": 0}, "share"),
+                ({"sizes": None}, "sizes"),
+                ({"sizes": {"good": SIZES["good"]}}, "sizes"),
+                ({"scores": {"good": OFFERS["good"], "poor": PLANTED["poor"]}}, "scores"),
+                ({"sizes": SIZES | {"poor": SIZES["poor"][1:]}}, "sizes['poor']"),
+                ({"sizes": SIZES | {"poor": OFFERS["poor"]}}, "sizes['poor']"),
+                ({"sizes": SIZES | {"poor": np.full((3000, 6), np.nan)}}, "sizes['poor']"),
+                ({"sizes": SIZES | {"poor": SIZES["poor"] + 2}}, "scores"),
+                ({"most": 0}, "most"),
+                ({"most": 7}, "most"),
+                (WIDTHS | {"most": None}, "most"),
+                (WIDTHS | {"most": -1.0}, "most"),
+                (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.zeros((3000, 3)))}, "sizes['good']"),
+                (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.full((3000, 2), np.inf))}, "sizes['good']"),
+                ({"ids": IDS}, "ids"),
+                ({"key": KEY}, "ids"),
+                ({"ids": IDS, "key": b"short"}, "key"),
+                ({"ids": IDS[1:], "key": KEY}, "ids"),
+                ({"ids": IDS + 0.5, "key": KEY}, "ids"),
+                ({"unit": 2.0}, "unit"),
+                ({"records_per_person": 0}, "records_per_person"),
+                ({"dataset": "patients"}, "ledger"),
+                ({"dataset": Dataset("patients", Group("ward", "a"))}, "dataset"),
+                ({"again": True}, "again"),
+            ]
+        ),
+        *(
+            Refused(confide.choose_score, GOOD, change, argument, kind=InputTypeError)
+            for change, argument in [
+                ({"scores": [1, 2]}, "scores"),
+                ({"alpha": [0.1, 0.2]}, "alpha"),
+                ({"sizes": SIZES | {"poor": "text"}}, "sizes['poor']"),
+                ({"half": 0.5}, "half"),
+            ]
+        ),
+    ],
+    ids=str,
+)
+def test_bad_input_raises(row):
+    row.check()
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"neighbors": "replace_one"}, "neighbors"),
+        ({"mechanism": "none", "epsilon": None}, "mechanism"),
+        ({"chosen": "good"}, "chosen"),
+    ],
+)
+def test_release_that_a_choice_excludes_raises(options, argument):
+    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
+    with pytest.raises((InputError, InputTypeError)) as caught:
+        confide.calibrate(choice.scores, **{"alpha": 0.1, "epsilon": 1.0, "chosen": choice.chosen} | options)
+    assert caught.value.argument == argument
+    with pytest.raises(InputError) as caught:
+        confide.calibrate_levels(choice.scores, [0.1, 0.2], 1.0, chosen=choice.chosen)
+    assert caught.value.argument == "by"
+
+
+def test_rows_in_another_order_raise():
+    frame = pd.DataFrame(SIZES["poor"], index=np.arange(3000)[::-1])
+    with pytest.raises(InputError):
+        confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES | {"poor": frame}, ids=pd.Series(range(3000)), key=KEY)
+
+
+def test_widths_of_intervals_are_compared_in_steps(monkeypatch):
+    """Widths base + slope t, at least 0 and at most 20, rounded down to thousandths of 20."""
+    seen = []
+    monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
+    monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)
+    rng = np.random.default_rng(0)
+    scores = {name: NamedScores.of(rng.normal(size=40), "cqr") for name in ("a", "b")}
+    widths = {name: np.column_stack([rng.normal(5, 4, 40), np.full(40, 2.0)]) for name in scores}
+    confide.choose_score(scores, 0.2, 1.0, sizes=widths, most=20.0, unit=1.0)
+    grid = confide.Candidates.quantiles(confide.candidates.Spread("signed", 1.0), 480).edges
+    for name, utility in zip(scores, seen[0], strict=True):
+        at_each = []
+        for t in grid:
+            size = sum(int(1000 * min(max(base + slope * t, 0), 20) / 20) for base, slope in widths[name])
+            missing = max(4 * 41 - 5 * int((scores[name] <= t).sum()), 0)
+            at_each.append(-5 * size - 2 * 1000 * missing)
+        assert abs(utility - max(at_each)) <= 5 * 40  # the order of a division and a product

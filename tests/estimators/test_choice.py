@@ -1,0 +1,85 @@
+"""Estimators with several models or scores: one is chosen privately, on a share of the calibration records."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
+
+import confide
+from confide.ledger import Ledger
+from tests.refused import refused
+
+X, Y = load_digits(return_X_y=True)
+MODELS = {"prior": DummyClassifier(), "bayes": GaussianNB()}
+
+
+def test_classifier_chooses_a_model_and_a_score():
+    """The prior has sets of nine digits; it is chosen with probability below 1e-20."""
+    model = confide.PrivateConformalClassifier(MODELS, 0.1, 2.0, conformity_score=("lac", "aps"), random_state=0)
+    model.fit(X[:1500], Y[:1500])
+    chosen = model.calibration_.chosen
+    assert chosen.among == ("prior lac", "prior aps", "bayes lac", "bayes aps")
+    assert isinstance(model.estimator_, GaussianNB)
+    assert model.calibration_.score == model.conformity_score_
+    assert model.calibration_.epsilon == 2.0
+    sets = model.predict_set(X[1500:])
+    assert sets.sizes.mean() < 4
+    assert set(model.estimators_) == set(MODELS)
+    assert clone(model).get_params()["conformity_score"] == ("lac", "aps")
+
+
+def test_fitted_classifiers_and_renewal():
+    fitted = {name: clone(model).fit(X[:500], Y[:500]) for name, model in MODELS.items()}
+    model = confide.PrivateConformalClassifier(fitted, 0.1, 4.0, prefit=True, group_names=["a", "b"])
+    model.fit(X[500:], Y[500:], groups=np.where(np.arange(len(Y) - 500) % 2, "a", "b"))
+    assert {part.chosen.among for part in model.calibration_.parts.values()} == {("prior lac", "bayes lac")}
+    chosen = model.estimator_
+    model.renew(X[500:], Y[500:], groups=np.where(np.arange(len(Y) - 500) % 2, "a", "b"))
+    assert model.estimator_ is chosen
+    assert {part.chosen for part in model.calibration_.parts.values()} == {None}
+
+
+def test_regressor_chooses_a_model():
+    """Errors of 1 and of 10, with 200 records in the share; the other is chosen with probability below 1e-20."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(0, 10, (2000, 1))
+    target = features[:, 0] + rng.normal(size=2000)
+    models = {"mean": DummyRegressor(), "line": LinearRegression()}
+    model = confide.PrivateConformalRegressor(models, 0.1, 1.0, largest_size=40.0, unit=1.0).fit(features, target)
+    assert isinstance(model.estimator_, LinearRegression)
+    assert model.calibration_.threshold < 4
+    assert model.calibration_.chosen.share.denominator == 5
+
+
+def test_ledger_is_charged_the_larger_loss(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", limit=1.0)
+    model = confide.PrivateConformalClassifier(MODELS, 0.1, 1.0, ledger=ledger, dataset="digits", random_state=0)
+    model.fit(X[:1500], Y[:1500])
+    assert ledger.account("digits").spent().epsilon == 1.0
+    assert [entry.kind for entry in ledger.account("digits").entries] == ["choice", "calibration"]
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"alpha": [0.1, 0.2]}, "by"),
+        ({"neighbors": "replace_one"}, "neighbors"),
+        ({"choice_share": 0.9}, "share"),
+        ({"largest_size": 11}, "most"),
+        ({"by_class": True, "ledger": "...", "dataset": "digits"}, "ledger"),
+    ],
+)
+def test_impossible_options_raise(options, argument):
+    with refused(confide.InputError, argument):
+        confide.PrivateConformalClassifier(MODELS, random_state=0, **options).fit(X[:500], Y[:500])
+
+
+def test_several_regressors_need_a_largest_width_and_absolute_residuals():
+    models = {"mean": DummyRegressor(), "line": LinearRegression()}
+    with refused(confide.InputError, "most"):
+        confide.PrivateConformalRegressor(models, random_state=0).fit(X[:100], Y[:100])
+    with refused(confide.InputError, "conformity_score"):
+        confide.PrivateConformalRegressor(models, conformity_score="gamma", random_state=0).fit(X[:100], Y[:100])

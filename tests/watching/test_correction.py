@@ -1,0 +1,557 @@
+"""A threshold that corrects itself: pathwise bounds against adversaries, the law of the noise, states, documents."""
+
+import copy
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import binom
+
+import confide
+from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError, InputTypeError
+from confide.federated import Conditions
+from confide.guarantee.noise_walk import walk_maximum
+from confide.ledger import Dataset, Ledger
+from confide.noisy_counts import log_mgf, noise_beyond, noise_law, noise_variance
+from confide.releases import Release, load
+from confide.tables import ScoreColumn
+from confide.watching import Correction, Scale, Settings, Watch, watch
+from confide.watching.correction import GAMMAS, noise_of_coverage, realised
+from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
+from tests.calibrations import calibration_at
+from tests.exact_tests import LEVEL
+from tests.files import signed
+from tests.refused import Refused, refused
+
+RELEASE, OTHER = (calibration_at(float(confide.Candidates.unit(10).values[k])) for k in (4, 5))
+START = {"epsilon": 1.0, "batch": 500}
+TIME = "2026-01-05T00:00:00+00:00"
+
+
+def corrected(*counts, release=RELEASE, **options):
+    watch = Watch.start(release, **(START | {"correct": "0.1"} | options))
+    for day, own in enumerate(counts):
+        watch = watch.with_look(f"day {day}", own, TIME)
+    return watch
+
+
+# Theorem O1, in integers: b errors - a records, positions in steps of the unit, the end of the scale at `top`
+
+
+def noise(rng, epsilon, size):
+    chance = -math.expm1(-epsilon)
+    return rng.geometric(chance, size) - rng.geometric(chance, size)
+
+
+def path(plan, walk, top, start, a, b, *, delay=0, floor=False, cap=None):
+    """Excess of missed records. A plan has batches and rules: 0 covers all, others miss where that is possible."""
+    theta, g, excess = start, [], 0
+    for t, (size, rule) in enumerate(plan):
+        missed = 0 if theta >= top else size if theta < 0 or rule else 0
+        g.append(b * missed - a * size)
+        excess += g[-1]
+        if t >= delay:
+            theta += g[t - delay] + walk[t - delay]
+        if floor:
+            theta = max(theta, 0)
+        if cap is not None:
+            theta = min(theta, cap)
+    return excess
+
+
+def bounds(plan, walk, top, start, a, b, *, delay=0, noisy=True):
+    """The two bounds of Theorem O1 for a walk of noises that is known."""
+    largest = max(size for size, _ in plan)
+    sums = np.concatenate([[0], np.cumsum(walk)])[: max(len(plan) - delay, 1)] * noisy
+    upper = max(top - start, 0) + (delay + 1) * (b - a) * largest + max(0, (-sums).max())
+    return upper, -max(start, 0) - (delay + 1) * a * largest - max(0, sums.max())
+
+
+def climbed(rng, a, b, delay, share, side, steps, looks=50, size=40, epsilon=1.0):
+    """Largest share of a bound that a hill-climbing adversary reaches, who knows all noise of past and future."""
+    top = 10 * size * b
+    start, walk = round(share * top), (b - a) * noise(rng, epsilon, looks) - a * noise(rng, epsilon, looks)
+
+    def value(plan):
+        excess = path(plan, walk, top, start, a, b, delay=delay)
+        upper, lower = bounds(plan, walk, top, start, a, b, delay=delay)
+        assert lower <= excess <= upper
+        return excess / upper if side > 0 else excess / lower
+
+    plan = [(size, side > 0)] * looks
+    best = value(plan)
+    for _ in range(steps):
+        i, length = int(rng.integers(looks)), int(rng.integers(1, looks // 4))
+        piece = [(int(rng.choice([0, 1, size // 2, size])), bool(rng.integers(2)))] * length
+        new = (plan[:i] + piece + plan[i + length :])[:looks]
+        if (found := value(new)) >= best:
+            plan, best = new, found
+    return best
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize(("a", "b"), [(1, 10), (1, 2)])
+def test_adversary_with_all_noise_stays_within_both_bounds(a, b, delay):
+    rng = np.random.default_rng(1)
+    upper = max(climbed(rng, a, b, delay, share, 1, 400) for share in (0.5, 1.0))
+    lower = max(climbed(rng, a, b, delay, share, -1, 200) for share in (0.1, 0.5))
+    assert 0.75 < upper <= 1
+    assert 0.75 < lower <= 1
+
+
+def test_every_short_path_stays_within_both_bounds():
+    """All paths of three looks of up to two records, with noises from -2 to 2, all errors and all starts."""
+    for a, b, top in (1, 2, 3), (1, 3, 4):
+        reached = [0.0, 0.0]
+
+        def deeper(t, theta, start, got, walk, high, low, largest, a=a, b=b, top=top, reached=reached):
+            if t:
+                upper = max(top - start, 0) + (b - a) * largest + high
+                lower = max(start, 0) + a * largest + low
+                assert -lower <= got <= upper
+                reached[0] = max(reached[0], got / upper if upper else 0)
+                reached[1] = max(reached[1], -got / lower if lower else 0)
+            if t == 3:
+                return
+            for size in (0, 1, 2):
+                for missed in (0,) if theta >= top else (size,) if theta < 0 else range(size + 1):
+                    g = b * missed - a * size
+                    ends = max(high, -walk), max(low, walk), max(largest, size)
+                    for z in range(-2, 3):
+                        deeper(t + 1, theta + g + z, start, got + g, walk + z, *ends)
+
+        for start in range(-1, top + 2):
+            deeper(0, start, start, 0, 0, 0, 0, 0)
+        assert min(reached) > 0.8
+
+
+def test_floor_keeps_the_upper_bound_and_cap_at_infinity_breaks_it():
+    rng = np.random.default_rng(2)
+    for _ in range(1500):
+        looks, b = int(rng.integers(1, 40)), int(rng.choice([2, 10, 20]))
+        size, delay = int(rng.integers(1, 30)), int(rng.integers(0, 4))
+        top = round(size * b / rng.choice([0.05, 0.1, 0.2]))
+        start, walk = int(rng.integers(0, top)), (b - 1) * noise(rng, 0.5, looks) - noise(rng, 0.5, looks)
+        plan = [(int(rng.integers(0, 2 * size)), bool(rng.integers(2))) for _ in range(looks)]
+        upper, _ = bounds(plan, walk, top, start, 1, b, delay=delay)
+        assert path(plan, walk, top, start, 1, b, delay=delay, floor=True) <= upper
+    # Controls: a cap at the first position that means +inf, and a bound without noise.
+    plan, walk = [(10, True)] * 400, np.tile([60, -60], 200)
+    upper, _ = bounds(plan, walk, 100, 90, 1, 10)
+    assert path(plan, walk, 100, 90, 1, 10, floor=True) <= upper
+    assert path(plan, walk, 100, 90, 1, 10, floor=True, cap=100) > 20 * upper
+    plan, walk = [(10, True)] * 400, np.full(400, -5)
+    silent, _ = bounds(plan, walk, 100, 90, 1, 10, noisy=False)
+    assert path(plan, walk, 100, 90, 1, 10) > 2 * silent
+
+
+def test_noise_in_the_bound_covers_the_exact_law_of_the_walk():
+    """Levy's inequality costs little against the exact 95 % quantile, and is never below it."""
+    for epsilon, looks in (1.0, 12), (1.0, 52), (0.3, 52):
+        a, b = 1, 10
+        one = noise_law(epsilon)
+        half = len(one) // 2
+        stretched = [np.zeros(2 * half * k + 1) for k in (b - a, a)]
+        for law, k in zip(stretched, (b - a, a), strict=True):
+            law[::k] = one
+        exact = np.cumsum(walk_maximum(np.convolve(*stretched), looks - 1))
+        found = noise_beyond(epsilon, ((looks - 1, b - a), (looks - 1, a)), 0.05)
+        quantile = int(np.searchsorted(exact, 0.95))
+        assert quantile <= found <= 1.3 * quantile
+    scaled = Correction(Fraction(1, 10), Fraction(1, 10), 0, (Scale("probability", 0.5),))
+    size, room = 500, float(1 - Fraction(scaled.scales[0].start, scaled.scales[0].size))
+    noise_free = size * room * 10 + 0.9 * size
+    assert scaled.worst(size, 1.0, 52) == pytest.approx(
+        noise_free + noise_beyond(1.0, ((51, 9), (51, 1)), 0.05) / 10, rel=1e-9
+    )
+
+
+def test_coarse_noise_is_bounded_by_chernoff():
+    exact = noise_beyond(0.01, ((10, 9), (10, 1)), 0.05)
+    coarse = noise_beyond(0.01, ((10, 9 * 4096), (10, 4096)), 0.05) / 4096
+    assert exact < coarse < 1.6 * exact
+    s = 1e-4
+    assert float(log_mgf(s, 0.5)) == pytest.approx(s**2 / 2 * noise_variance(0.5), rel=1e-5)
+
+
+# Proposition O2: what the published counts say about the records themselves
+
+
+@pytest.mark.parametrize(("looks", "sequence"), [(1, False), (5, False), (16, True)])
+def test_statement_on_past_records_errs_as_seldom_as_stated(looks, sequence):
+    """The probability that the excess is ever outside, by recursion over the exact law of the noise at alpha = 1/2."""
+    law = np.convolve(noise_law(1.0), noise_law(1.0)[::-1])
+    state, centre, lost = np.array([1.0]), 0, 0.0
+    for look in range(1, looks + 1):
+        state, centre = np.convolve(state, law), centre + len(law) // 2
+        if sequence or look == looks:
+            radius = realised(900, 100, look, Fraction(1, 2), 1.0, sequence=sequence).radius * 2
+            outside = np.abs(np.arange(len(state)) - centre) > radius + 1e-9
+            lost += state[outside].sum()
+            state[outside] = 0.0
+    assert (0.0001 if sequence else 0.003) < lost <= 0.025  # the other half is for the number of records
+
+
+def test_single_look_radius_is_too_small_for_all_looks():
+    """The control: without the correction for many looks the statement fails too often."""
+    law = np.convolve(noise_law(1.0), noise_law(1.0)[::-1])
+    state, centre, lost = np.array([1.0]), 0, 0.0
+    for look in range(1, 41):
+        state, centre = np.convolve(state, law), centre + len(law) // 2
+        radius = realised(900, 100, look, Fraction(1, 2), 1.0).radius * 2
+        outside = np.abs(np.arange(len(state)) - centre) > radius + 1e-9
+        lost, state = lost + state[outside].sum(), np.where(outside, 0.0, state)
+    assert lost > 0.05
+
+
+def test_share_of_covered_records_lies_between_the_ends():
+    """For every true count that the noise allows: excess within the radius, and records within theirs."""
+    for covered, missed in (40, 3), (0, 0), (-3, 5), (900, 100), (2, 40):
+        found = realised(covered, missed, 3, Fraction(1, 10), 1.0)
+        around = noise_beyond(1.0, ((6, 1),), 0.025)
+        assert 0 <= found.low <= found.high <= 1
+        for records in range(max(1, covered + missed - around), covered + missed + around + 1):
+            for errors in range(records + 1):
+                if abs(errors - records / 10 - found.excess) <= found.radius:
+                    assert found.low - 1e-12 <= 1 - errors / records <= found.high + 1e-12
+    assert realised(1, 0, 3, Fraction(1, 10), 1.0)[2:] == (0.0, 1.0)
+
+
+# The library's positions
+
+
+def test_positions_are_those_of_the_recursion():
+    rng = np.random.default_rng(3)
+    for parts, batch, gamma, alpha in (1, 500, "1/10", "1/10"), (3, 700, "3/17", "1/3"):
+        scales = tuple(Scale("residual", float(threshold)) for threshold in range(1, parts + 1))
+        correction = Correction(Fraction(gamma), Fraction(alpha), 0, scales)
+        looks = rng.integers(-20, 400, (60, 2 * parts)).tolist()
+        found = correction.positions(looks, batch)
+        for k, scale in enumerate(scales):
+            theta = Fraction(scale.start, scale.size)
+            for place, counts in zip(found[1:], looks, strict=True):
+                excess = counts[2 * k + 1] - correction.alpha * (counts[2 * k] + counts[2 * k + 1])
+                theta = max(theta + correction.gamma * Fraction(parts, batch) * excess, Fraction(0))
+                assert place[k] == min(math.floor(theta * scale.size), scale.size)
+
+
+def test_positions_are_the_same_everywhere():
+    """Values that were computed once; integers, so they do not depend on a platform. Huge counts do not overflow."""
+    correction = Correction(Fraction(1, 10), Fraction(1, 10), 0, (Scale("probability", 0.5),))
+    looks = [[(37 * k) % 101 + 350, (53 * k) % 97] for k in range(40)]
+    ends = [place for (place,) in correction.positions(looks, 500)]
+    assert ends[:6] == ENDS[:6]
+    assert sum(place * (k + 1) for k, place in enumerate(ends)) == ENDS[6]
+    assert correction.positions([[-(2**50), 2**50], [2**50, 0]], 1)[1:] == [(2002,), (2002,)]
+
+
+ENDS = [1000, 985, 989, 975, 983, 974, 855526]
+
+
+def test_debt_beyond_the_end_is_remembered():
+    """The threshold stays +inf until the misses are paid back, which a cap would forget."""
+    watch = corrected(*[[0, 500]] * 12, *[[500, 0]] * 80)
+    at = [RELEASE.threshold] + [watch.settings.correction.scales[0].at(place) for (place,) in watch.positions[1:]]
+    assert at[:3] == sorted(at[:3])
+    infinite = [k for k, value in enumerate(at) if math.isinf(value)]
+    assert infinite == list(range(infinite[0], infinite[-1] + 1))
+    assert len(infinite) > 40
+    assert at[-1] < math.inf
+
+
+@pytest.mark.parametrize(
+    "score", ["lac", "aps", "raps(penalty=0.01,k_reg=5)", "margin", "top_k", "absolute_residual", "cqr", None]
+)
+def test_correction_starts_at_the_released_threshold(score):
+    released = calibration_at(0.5 if score != "top_k" else 2.0, score)
+    watch = corrected([400, 100], [100, 400], release=released)
+    scale = watch.settings.correction.scales[0]
+    assert scale.at(scale.start) == released.threshold
+    values = [confide.CorrectedRelease(released, replaced(watch, k)).threshold for k in range(3)]
+    assert values[0] == released.threshold < values[2]
+    assert np.all(np.diff(scale.thresholds) > 0)
+
+
+def replaced(watch, looks):
+    return Watch(watch.settings, watch.looks[:looks])
+
+
+def test_released_infinity_starts_at_the_end_of_the_scale():
+    released = calibration_at(math.inf)
+    assert confide.CorrectedRelease(released, corrected(release=released)).threshold == math.inf
+    covered = corrected(*[[500, 0]] * 2, release=released)
+    assert confide.CorrectedRelease(released, covered).threshold < math.inf
+    assert covered.settings.correction.worst(500, 1.0, 1) == pytest.approx(450)
+
+
+# The watch
+
+
+def test_looks_do_not_depend_on_the_correction():
+    """The whole output is post-processing: the same counts are published, and only public numbers enter the rest."""
+    plain, moved = (Watch.start(RELEASE, **START, correct=correct) for correct in (None, "auto"))
+    for day, counts in enumerate([[460, 40], [400, 100]]):
+        plain, moved = (one.with_look(str(day), counts, TIME) for one in (plain, moved))
+    fields = [json.loads(one.to_json()) for one in (plain, moved)]
+    assert fields[0]["looks"] == fields[1]["looks"]
+    assert set(fields[1]) - set(fields[0]) == {"correction"}
+    assert plain.privacy == moved.privacy
+    assert plain.settings.noise_epsilon == moved.settings.noise_epsilon
+    assert [point.log_evidence for point in plain.points] == [point.log_evidence for point in moved.points]
+    assert fields[0]["schema"] == 1
+    assert fields[1]["schema"] == 3
+
+
+def test_state_is_replayed_to_the_last_bit():
+    watch = corrected(*[[430 + 3 * k, 70 - 2 * k] for k in range(20)])
+    again = Watch.from_json(watch.to_json())
+    assert again == watch
+    assert again.positions == watch.positions
+    one, other = (confide.CorrectedRelease(RELEASE, state) for state in (watch, again))
+    assert one.to_json() == other.to_json()
+    assert one.threshold.hex() == other.threshold.hex()
+
+
+def test_alarm_is_as_rare_as_stated_while_batches_react_to_corrections():
+    """The exact rate is unknown, so paths are simulated: batch sizes are chosen by the threshold in force."""
+    paths, looks, least = 1500, 25, 0.88
+    rng, bet = np.random.default_rng(5), bets([least], 500, 1.0)
+    wealth, alarmed = np.full((paths, bet.price.shape[1]), -np.inf), np.zeros(paths, bool)
+    position = np.zeros(paths)
+    for look in range(1, looks + 1):
+        size = np.where(position > 0, 900, 200)
+        x = rng.binomial(size, least)
+        missed = size - x + noise(rng, 1.0, paths)
+        x = x + noise(rng, 1.0, paths)
+        position = np.maximum(position + 9 * missed - x, -2000)
+        wealth = advance(wealth, log_e_values(bet, x, missed), entering_wealth(look, 52))
+        alarmed |= log_evidence(wealth, cash(look, 52)) >= math.log(20)
+    assert binom.sf(alarmed.sum() - 1, paths, 0.05) > LEVEL
+
+
+def test_words_of_an_alarm_name_the_correction():
+    watch = corrected(*[[350, 150]] * 6)
+    assert "in spite of the correction" in watch.standing
+    assert "in spite of the correction" not in corrected_without(watch).standing
+
+
+def corrected_without(watch):
+    plain = Watch.start(RELEASE, **START)
+    return Watch(plain.settings, watch.looks)
+
+
+def test_groups_have_a_threshold_each():
+    released = confide.GroupCalibration("group", "add_remove", {"a": RELEASE, "b": OTHER})
+    watch = corrected([450, 50, 300, 200], release=released, batch=1000)
+    one = confide.CorrectedRelease(released, watch)
+    assert one["a"].threshold == RELEASE.threshold
+    assert one["b"].threshold > OTHER.threshold
+    sets = confide.predict_set([[0.5, 0.5]] * 2, one, groups=["a", "b"])
+    assert sets.promised == 0
+    assert one.promises.keys() == {"group a", "group b"}
+    assert confide.CorrectedRelease.from_json(one.to_json()) == one
+    alone = corrected([300, 200], release=OTHER)
+    assert one["b"].threshold == confide.CorrectedRelease(OTHER, alone).threshold
+
+
+def test_records_of_a_person_widen_the_noise():
+    one, three = (Watch.start(RELEASE, **START, correct=0.1, records_per_person=k) for k in (1, 3))
+    assert three.settings.noise_epsilon == pytest.approx(1 / 3)
+    correction = one.settings.correction
+    worst = [correction.worst(500, watch.settings.noise_epsilon, 52) for watch in (one, three)]
+    noise_free = worst[0] - noise_beyond(1.0, ((51, 9), (51, 1)), 0.05) / 10
+    assert (worst[1] - noise_free) / (worst[0] - noise_free) == pytest.approx(3, rel=0.05)
+
+
+@pytest.mark.parametrize(("records", "epsilon", "gamma"), [(279, 0.1, "1/20"), (24, 1.0, "1/20"), (500, 1.0, "1/5")])
+def test_gamma_follows_from_public_numbers(records, epsilon, gamma):
+    watch = Watch.start(RELEASE, epsilon=epsilon, batch=records, correct="auto")
+    assert watch.settings.correction.gamma == Fraction(gamma)
+
+
+def test_noise_at_rest_is_as_predicted():
+    """Simulated batches of uniform scores, whose density on the scale is 1: the standard deviation of coverage."""
+    rng, gamma, size, epsilon = np.random.default_rng(6), 0.1, 50, 0.3
+    theta, course = np.full(200, 0.9), []
+    for _ in range(400):
+        z = 0.9 * noise(rng, epsilon, 200) - 0.1 * noise(rng, epsilon, 200)
+        theta = theta + gamma / size * (rng.binomial(size, 1 - np.clip(theta, 0, 1)) - 0.1 * size + z)
+        course.append(np.clip(theta, 0, 1))
+    private = noise_of_coverage(Fraction(1, 10), Fraction(1, 10), size, epsilon) ** 2 / 2  # a density of 1, not 2
+    sampling = gamma * 0.09 / (2 * size)
+    assert np.std(course[100:]) == pytest.approx(math.sqrt(private + sampling), rel=0.1)
+
+
+def test_warnings_come_before_the_first_look():
+    noisy = Watch.start(RELEASE, epsilon=1.0, batch=12, correct=0.1)
+    assert any("noise moves the coverage of a look" in remark for remark in noisy.settings.remarks(RELEASE))
+    short = Watch.start(RELEASE, **START, correct=0.02, looks=10)
+    assert any("too few" in remark for remark in short.settings.remarks(RELEASE))
+    assert not any(
+        "at worst" in one for one in Watch.start(RELEASE, **START, correct=0.2, looks=400).settings.remarks(RELEASE)
+    )
+
+
+SIDES = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), np.linspace(-3, 3, 2000), 0.1, 1.0)
+SHIFTED = confide.calibrate([0.1, 0.9] * 1000, 0.1, 1.0, score="lac", weights=[1.0, 0.5] * 1000, weight_bound=1.0)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(Refused(Watch.start, {"release": RELEASE, **START, "correct": 0.1}, change, argument, kind=kind) for
+          change, argument, kind in [
+            ({"correct": 0.3}, "correct", InputError),
+            ({"correct": 0}, "correct", InputError),
+            ({"correct": "fast"}, "correct", InputError),
+            ({"correct": True}, "correct", InputTypeError),
+            ({"delay": -1}, "delay", InputError),
+            ({"delay": 1.5}, "delay", InputTypeError),
+            ({"delay": 1001}, "delay", InputError),
+            ({"correct": None, "delay": 1}, "delay", InputError),
+            ({"bins": (0, 1, 2)}, "correct", InputError),
+            ({"epsilon": 0.01}, "correct", InputError),
+            ({"batch": 5}, "correct", InputError),
+            ({"records_per_person": 100}, "correct", InputError),
+            ({"release": SIDES}, "correct", InputError),
+            ({"release": SHIFTED}, "correct", InputError),
+            ({"release": confide.CorrectedRelease(RELEASE, corrected())}, "release", InputError),
+        ]),
+        Refused(confide.CorrectedRelease, {"release": RELEASE, "watch": corrected()}, {"release": OTHER},
+                "release", kind=InputError),
+        Refused(confide.CorrectedRelease, {"release": RELEASE, "watch": corrected()},
+                {"watch": Watch.start(RELEASE, **START)}, "watch", kind=InputError),
+        Refused(confide.CorrectedRelease, {"release": RELEASE, "watch": corrected()}, {"watch": 1}, "watch",
+                kind=InputTypeError),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_input_is_refused(row):
+    row.check()
+
+
+def test_levels_with_too_fine_denominators_are_refused():
+    with refused(InputError, "alpha"):
+        Correction(Fraction(1, 10), Fraction(1, 1009), 0, (Scale("probability", 0.5),))
+    with refused(InputError, "correct"):
+        Settings(RELEASE.checksum, 1.0, 500, {"": 0.9}, correction=Correction(GAMMAS[0], Fraction(1, 10), 0, ()))
+
+
+# The document
+
+
+def test_corrected_release_is_a_kind_of_its_own(tmp_path):
+    one = confide.CorrectedRelease(RELEASE, corrected([400, 100], [440, 60]))
+    text = one.to_json()
+    assert json.loads(text)["kind"] == "confide.corrected"
+    one.save(tmp_path / "in-force.json")
+    assert load(tmp_path / "in-force.json") == one == Release.from_json(text)
+    assert copy.deepcopy(one) == one
+    for kind in confide.Calibration, confide.GroupCalibration, Watch:
+        with pytest.raises(FormatError):
+            kind.from_json(text)
+    assert (one.promised, one.first.coverage, one.first.guarantee.kind) == (0, 0, "none")
+    for said in str(one), one.promises[""], repr(one), one.first.guarantee.of("coverage at least 0.9"):
+        assert "no promise for one record" in said
+        assert "on average over calibration data" not in said
+    with refused(InputError, "release"):
+        one.first.to_json()
+    for statement in one.first.conditional_coverage, one.first.coverage_at_most:
+        with refused(InputError, "release"):
+            statement(0.1, 100) if statement == one.first.conditional_coverage else statement(100)
+
+
+def test_altered_documents_are_refused():
+    fields = json.loads(confide.CorrectedRelease(RELEASE, corrected([400, 100])).to_json())
+    changes = [
+        {"thresholds": [0.5]},
+        {"thresholds": []},
+        {"statement": "coverage at least 0.9"},
+        {"watch": {**fields["watch"], "looks": []}},
+        {"watch": json.loads(Watch.start(RELEASE, **START).to_json())},
+        {"release": json.loads(OTHER.to_json())},
+    ]
+    for change in changes:
+        with pytest.raises(FormatError):
+            confide.CorrectedRelease.from_json(signed({**fields, **change}))
+    state = json.loads(corrected([400, 100]).to_json())
+    for change in {"gamma": "1/2"}, {"gamma": "0"}, {"delay": -1}, {"scales": []}, {"alpha": "1/1009"}:
+        with pytest.raises(FormatError):
+            Watch.from_json(signed({**state, "correction": {**state["correction"], **change}}))
+    for scale in {"kind": "other", "threshold": 0.5}, {"kind": "any", "threshold": "-inf"}:
+        with pytest.raises(FormatError):
+            Watch.from_json(signed({**state, "correction": {**state["correction"], "scales": [scale]}}))
+
+
+def test_conditions_count_calibration_and_looks():
+    one = confide.CorrectedRelease(RELEASE, corrected([400, 100], [440, 60]))
+    found = Conditions(epsilon_at_most=3.01, coverage_at_least=0.5, neighbors="add_remove").check(one)
+    assert len(found.statements) == 1
+    assert "promised: none for one record" in found.failures[0]
+    assert Conditions(epsilon_at_most=2.9, neighbors="add_remove").check(one).failures
+
+
+def test_infinite_threshold_in_force_warns_with_its_reason():
+    one = confide.CorrectedRelease(RELEASE, corrected(*[[0, 500]] * 12))
+    with pytest.warns(CoverageWarning, match="pays this back"):
+        sets = confide.predict_set([[1.0, 0.0]], one)
+    assert sets.mask.all()
+
+
+# Looks at tables
+
+
+def scores(*values):
+    return pa.table({"s": np.asarray(values, float)})
+
+
+def test_looks_count_at_the_threshold_in_force(tmp_path):
+    """All records of a score that the first look misses are covered once the threshold has risen above it."""
+    state, what, released = tmp_path / "watch.json", ScoreColumn("s"), calibration_at(0.5, score=None)
+    first = watch(scores(*[0.51] * 400), what, released, state=state, look="1", epsilon=1.0, batch=400, correct=0.2)
+    assert first.looks[0].counts[1] > 300
+    second = watch(scores(*[0.51] * 400), what, released, state=state, look="2", correct="auto")
+    assert second.looks[1].counts[0] > 300
+    for name, value in ("correct", 0.1), ("delay", 2):
+        with refused(InputError, name):
+            watch(scores(0.5), what, released, state=state, look="3", **{name: value})
+    plain = tmp_path / "plain.json"
+    watch(scores(*[0.4] * 400), what, released, state=plain, look="1", epsilon=1.0, batch=400)
+    with refused(InputError, "correct"):
+        watch(scores(0.5), what, released, state=plain, look="2", correct="auto")
+
+
+def test_late_labels_are_counted_at_the_threshold_that_was_served(tmp_path):
+    state, what, released = tmp_path / "watch.json", ScoreColumn("s"), calibration_at(0.5, score=None)
+    options = {"epsilon": 1.0, "batch": 400, "correct": 0.2, "delay": 1, "looks": 200}
+    for look in "12":
+        found = watch(scores(*[0.51] * 400), what, released, state=state, look=look, **options)
+    assert found.looks[1].counts[1] > 300
+    assert watch(scores(*[0.51] * 400), what, released, state=state, look="3").looks[2].counts[0] > 300
+
+
+def test_same_look_at_the_same_batch_is_free_with_a_ledger(tmp_path):
+    state, what, released = tmp_path / "watch.json", ScoreColumn("s"), calibration_at(0.5, score=None)
+    ledger = Ledger(tmp_path / "budget.db")
+    options = {"state": state, "ledger": ledger, "dataset": Dataset("patients")}
+    for look in "12":
+        batch = scores(*np.linspace(0, 1, 400))
+        found = watch(batch, what, released, look=look, epsilon=1.0, batch=400, correct=0.2, **options)
+    with pytest.warns(EarlierReleaseWarning):
+        assert watch(batch, what, released, look="1", **options) == found
+    with pytest.warns(EarlierReleaseWarning):
+        assert watch(batch, what, released, look="2", **options) == found
+    Watch(found.settings, found.looks[:1]).save(state, overwrite=True)
+    with pytest.warns(EarlierReleaseWarning):
+        assert watch(batch, what, released, look="2", **options).looks[1].counts == found.looks[1].counts
+
+
+def test_counting_by_predicted_sets_equals_the_watch():
+    """The thresholds in force cover in predictions what the watch counts as covered."""
+    one = confide.CorrectedRelease(RELEASE, corrected([400, 100]))
+    p = np.random.default_rng(7).dirichlet([2.0, 1.0], 500)
+    mask = confide.predict_set(p, one).mask
+    assert np.array_equal(mask, 1 - p <= one.threshold)
