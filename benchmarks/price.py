@@ -27,6 +27,7 @@ from tests.threshold_laws import (
     HARD_IN_UNIT,
     HARD_RESIDUALS,
     UNIFORM,
+    Law,
     Outcome,
     outcome,
     residuals,
@@ -158,25 +159,40 @@ def _conditional(n: int, relation: str, **options: object) -> Plan:
 
 
 def noisy_number(runs: int) -> None:
-    """A noisy secret number of records compared with a guess of 1000, exactly over the noise."""
-    table("noisy number of records, n", "score", "excess, guess", "excess, noisy", "beyond, guess", "beyond, noisy")
-    for score in ("lac", "absolute_residual"):
-        for n in small((100, 200, 1000, 10_000, 100_000), (10_000,)):
-            guess = confide.plan(0.1, 1.0, n, score=score, n_typical=1000)
-            excess, beyond = _over_the_noise(n, confide.plan(0.1, 1.0, n, score=score))
-            row(n, score, f"{guess.expected_excess:.1f}", f"{excess:.1f}", chance(guess.chance_beyond), chance(beyond))
+    """A noisy secret number of records compared with a guess of 1000; exact over the noise of the number."""
+    table("noisy number of records, n", "score", "unit", "excess, guess", "excess", "beyond, guess", "beyond", "aim")
+    for (score, unit), aims in _NUMBERED.items():
+        law = UNIFORM if score == "lac" else residuals()
+        for n in small(tuple(aims), (10_000,)):
+            few = max(runs // max(n // 1000, 1), 10)
+            guess = outcome(confide.plan(0.1, 1.0, n, score=score, unit=unit, n_typical=1000), law, few)
+            excess, beyond = _over_the_noise(confide.plan(0.1, 1.0, n, score=score, unit=unit), law, few)
+            row(n, score, unit or "none", f"{guess.excess:.1f}", f"{excess:.1f}", chance(guess.beyond), chance(beyond),
+                aims[n])  # fmt: skip
 
 
-def _over_the_noise(n: int, plan: Plan) -> tuple[float, float]:
+_NUMBERED: dict[tuple[str, float | None], dict[int, str]] = {
+    ("lac", None): {
+        100: "3.6 (.04)", 200: "3.5 (.004)", 1000: "4.3", 10_000: "7.5", 100_000: "12", 1_000_000: "19"},
+    ("absolute_residual", None): {
+        100: "7.5 (.20)", 200: "7.2 (.015)", 1000: "6.0", 10_000: "12", 100_000: "18", 1_000_000: "66"},
+    ("absolute_residual", 1.0): {
+        100: "4.7 (.12)", 200: "4.7 (.006)", 1000: "5.4", 10_000: "8", 100_000: "14", 1_000_000: "40"},
+}  # fmt: skip
+
+
+def _over_the_noise(plan: Plan, law: Law, runs: int) -> tuple[float, float]:
+    """Excess and probability of a threshold beyond all scores; means over the noise of the number of records."""
     request, spread, designs = plan.request, law_of(plan.request.candidates), Counter[int]()
-    law = noise_law(1 / request.size_scale)
-    for noise, share in enumerate(law, -(len(law) // 2)):
-        designs[request.designed_for(n + noise).n_typical] += share
+    noise = noise_law(1 / request.size_scale)
+    for shift, share in enumerate(noise, -(len(noise) // 2)):
+        designs[request.designed_for(plan.n + shift).n_typical] += share
     means = np.zeros(2)
     for design, share in designs.items():
-        terms = request.designed_for(design).with_candidates(spread, None)
-        made = Plan(terms, mechanism_for(terms), n)
-        means += share * np.array([made.expected_excess, made.chance_beyond])
+        if share > 1e-4 * designs.total():
+            terms = request.designed_for(design).with_candidates(spread, None)
+            found = outcome(Plan(terms, mechanism_for(terms), plan.n), law, runs)
+            means += share * np.array([found.excess, found.beyond])
     return tuple(means / designs.total())
 
 

@@ -331,7 +331,11 @@ def choose(
     >>> made.left < 14 and made.rise > 5
     True
     """
-    return _chosen(of, circumstances.scaled(), left, rise)
+    terms = circumstances.scaled()
+    law = law_of(of) if terms.counted and isinstance(of, Candidates) else None
+    if law is not None and (made := _chosen(law, terms, left, rise)).candidates == of:
+        return made  # the list was chosen with these slopes and this rise
+    return _chosen(of, terms, left, rise)
 
 
 @lru_cache(maxsize=1024)
