@@ -76,11 +76,11 @@ HERE = {
     "choose_score: one score": lambda s, d: confide.choose_score({"a": s}, 0.1, 1.0),
     "choose_score: no sizes": lambda s, d: confide.choose_score({"a": s, "b": s}, 0.1, 1.0),
     "choose_score: a share of two thirds": lambda s, d: confide.choose_score(
-        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, most=1, share="2/3"
+        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1, choice_share="2/3"
     ),
     "choose_score: other lengths": lambda s, d: confide.choose_score({"a": s, "b": s[1:]}, 0.1, 1.0),
     "choose_score: ids without a key": lambda s, d: confide.choose_score(
-        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, most=1, ids=range(len(s))
+        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1, ids=range(len(s))
     ),
     "audit: nothing claimed": lambda s, d: foreign_subject(lambda scores: 1.0, "mine"),
     "audit: missing module": lambda s, d: load("no_such_module:f"),

@@ -144,6 +144,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _inner(self) -> dict[str, Any]:
         """The estimators that are trained: the given one, or the default one."""
         if isinstance(self.estimator, Mapping):
+            if not self.estimator or not all(isinstance(name, str) for name in self.estimator):
+                raise InputError("estimator", "must map names to one estimator or more; names are str")
             return dict(self.estimator)
         return {"estimator": self._default() if self.estimator is None else self.estimator}
 
@@ -217,8 +219,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
-        several = {"chosen": self.choice_share, "neighbors": self.neighbors, "by": by}
-        check_combinations(several | {"by": "level"} if _several(self.alpha) else several)
+        if _several(self.alpha):
+            raise InputError("alpha", "must be one level with several models or scores", got="several")
+        check_combinations({"chosen": self.choice_share, "neighbors": self.neighbors, "by": by})
         scores, sizes = {}, {}
         for name, (self.estimator_, self.conformity_score_) in offers.items():
             own = self._scores(X, y) if len(y) else np.zeros(0)
@@ -226,8 +229,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             scores[name] = NamedScores.of(np.minimum(own, highest), self.conformity_score_)
             sizes[name] = self._sizes(X, len(y))
         choice = choose_score(
-            scores, self.alpha, self.epsilon, sizes=sizes, most=self.largest_size, share=self.choice_share,
-            unit=getattr(self, "unit", None), ledger=self.ledger, dataset=self.dataset, again=self.again,
+            scores, self.alpha, self.epsilon, sizes=sizes, largest_size=self.largest_size,
+            choice_share=self.choice_share, unit=getattr(self, "unit", None),
+            ledger=self.ledger, dataset=self.dataset, again=self.again,
         )  # fmt: skip
         self.estimator_, self.conformity_score_ = offers[choice.name]
         return choice

@@ -53,7 +53,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate_groups`;
         `fit` and `predict_set` then require the group of each record.
     choice_share, largest_size
-        `share` and `most` of `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
+        As in `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
         as well; no record is in both.
     random_state
         Seed of the split, which is random by default. The noise that protects privacy cannot be seeded.
