@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from confide.calibration import Payer, Request, label_request, typical_of_groups
+from confide.calibration import Payer, Request, label_request, most_groups, typical_of_groups
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
 from confide.cli.choices import (
     ShiftOptions,
@@ -311,7 +311,7 @@ def recalibrate(
     again = TableRequest.again(
         release,
         records.what(columns_read, columns.ALTERNATIVES),
-        by=groups.by,
+        by=split(groups.by) if groups.by is not None and release.overlap is not None else groups.by,
         weights=weight_column,
         people=people.people,
         skip_incomplete=records.skip_incomplete,
@@ -416,7 +416,8 @@ def guessed_for_groups(released: Release, request: Request) -> int | None:
     """The assumed number of records of each group, if the request states none; else None."""
     if not released.disjoint or request.n_typical is not None or request.mechanism != "slopes":
         return None
-    return typical_of_groups(len(released.parts), max(part.guarantee.n_min or 1 for part in released.parts.values()))
+    most = most_groups(released.overlap, len(released.parts))
+    return typical_of_groups(most, max(part.guarantee.n_min or 1 for part in released.parts.values()))
 
 
 @command("sql", without="logits truth losses loss bound partition", required="alpha")

@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
-from confide.arrays import refuse_other_rows
+from confide.arrays import GroupColumns, refuse_other_rows
 from confide.calibration import Payer, Request, Scores, release
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
@@ -50,7 +50,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         y
             Shape (n,).
         groups
-            With `group_names`: the group of each record, shape (n,).
+            With `group_names`: the group of each record, shape (n,). For groups that overlap: a data frame, or an array
+            of shape (n, columns).
         **fit_params
             Arguments for the estimator's own `fit`, such as `sample_weight`, or `step__sample_weight` of a pipeline;
             arrays with one entry per record are divided like the records. Weights are for training: all records have
@@ -209,15 +210,19 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:
         refuse_other_rows(X=X, groups=groups)
+        if isinstance(groups, Mapping):
+            raise InputTypeError("groups", "must be a data frame or an array, which can be divided", got="a mapping")
         if (groups is None) != (self.group_names is None):
             raise InputError(
                 "groups", "groups and group_names must be given together: each record's group, and all groups"
             )
 
-    def _parts(self) -> tuple[tuple[Any, ...], Literal["group", "class"] | None]:
+    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, Literal["group", "class"] | None]:
         """The keys of the thresholds and what they are; by default a single threshold without a key."""
         if self.group_names is None:
             return (), None
+        if isinstance(self.group_names, Mapping):
+            return GroupColumns(self.group_names), "group"
         return tuple(self.group_names), "group"
 
     def _public_classes(self) -> tuple[str | int, ...] | int | None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from confide.calibration import typical_of_groups
+from confide.calibration import most_groups, typical_of_groups
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
 from confide.federated import FederatedCalibration, FederatedRelease, SiloReport
 from confide.ledger import Ledger
@@ -186,7 +186,8 @@ def _guessed(release: Release) -> int | None:
     """Number of records for which candidates of groups are chosen by default; None if it is that of a plan."""
     if not release.disjoint:
         return None
-    return typical_of_groups(len(release.parts), max(part.guarantee.n_min or 1 for part in release.parts.values()))
+    most = most_groups(release.overlap, len(release.parts))
+    return typical_of_groups(most, max(part.guarantee.n_min or 1 for part in release.parts.values()))
 
 
 def _plan(c: Calibration, guessed: int | None) -> Plan:

@@ -17,7 +17,7 @@ from confide.planning import Pilot
 from confide.scores import ScoreKind, all_scores
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
-from confide.tables.named_columns import NamedColumn, WeightColumn, group_column
+from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import ClassReader, refuse_first_rows
 from confide.tables.records import RecordColumns, checked_batches
@@ -36,7 +36,7 @@ class Counting:
     table
         The table to read.
     records
-        The columns of each record; several if there are several scores.
+        The columns of each record; several if there are several scores, or columns of groups that overlap.
     kinds
         The name and range of each score.
     skip_incomplete
@@ -47,13 +47,15 @@ class Counting:
     records: tuple[RecordColumns, ...]
     kinds: tuple[ScoreKind, ...]
     skip_incomplete: bool = False
+    overlapping: GroupedColumns | None = None
+    """The columns of groups that overlap, one for each of `records`; or None."""
 
     @classmethod
     def of(
         cls,
         table: Table,
         what: ColumnSpec,
-        group: NamedColumn | None = None,
+        group: NamedColumn | GroupedColumns | None = None,
         people: ContributionBound | None = None,
         skip_incomplete: bool = False,
         weight: WeightColumn | None = None,
@@ -61,9 +63,11 @@ class Counting:
         """Look up the columns of a table."""
         if people is not None:
             table.check_people(people)
-        records = tuple(RecordColumns(one, group, weight, people) for one in what.readers(table))
+        several = group if isinstance(group, GroupedColumns) else None
+        groups = (group,) if group is None else group.each
+        records = tuple(RecordColumns(one, own, weight, people) for one in what.readers(table) for own in groups)
         kinds = what.kinds if isinstance(what, TargetColumns) else (what.kind,)
-        return cls(table, records, kinds, skip_incomplete)
+        return cls(table, records, kinds * len(groups), skip_incomplete, several)
 
     @property
     def all_count(self) -> bool:
@@ -80,7 +84,8 @@ class Counting:
         EngineError
             If the engine fails.
         """
-        table = self.records[0].counting(self.table, skip_incomplete=self.skip_incomplete)
+        whole = self.records[0] if self.overlapping is None else replace(self.records[0], group=self.overlapping)
+        table = whole.counting(self.table, skip_incomplete=self.skip_incomplete)
         for reader in (one.reader for one in self.records):
             if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
@@ -89,9 +94,9 @@ class Counting:
         counted = [table.count(job, progress) for job in jobs]
         if any(one is None for one in counted):
             counted = count_rows(table, jobs, progress)
-        names = (None,) if jobs[0].group is None else jobs[0].group.names
         found: list[Histograms] = []
-        for (counts, errors), columns, chosen in zip(counted, self.records, lists, strict=True):
+        for (counts, errors), columns, chosen, job in zip(counted, self.records, lists, jobs, strict=True):
+            names = (None,) if job.group is None else job.group.names
             errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)
             found.append({name: ScoreHistogram(chosen, counts[place]) for place, name in enumerate(names)})
         return found
