@@ -83,6 +83,11 @@ def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path)
     assert confide.evaluation.load_evaluation(_saved(expected, tmp_path)) == expected
     assert [part.name for part in expected.groups] == list(released.names)
     assert sum(part.n for part in expected.groups) == 3 * N
+    table = confide.group_coverage(confide.predict_interval(F, released, groups=GROUPS), Y, GROUPS)
+    assert dict(zip(table.names, table.hits.tolist(), strict=True)) == {
+        one.name: one.covered for one in expected.groups
+    }
+    assert table.size.tolist() == pytest.approx([part.mean_width for part in expected.groups])
     scores = confide.evaluate_scores(released, np.abs(Y - F), groups=GROUPS)
     assert [part.value for part in scores.groups] == [part.value for part in expected.groups]
 

@@ -35,6 +35,7 @@ from confide.arrays.frames import (
     as_true_labels,
     class_columns,
     column_names,
+    columns_by_name,
     frame_of,
     in_order,
     refuse_other_rows,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.checked import as_array, as_positions
-from confide.arrays.frames import column_names
+from confide.arrays.frames import columns_by_name
 from confide.errors import InputError, InputTypeError
-from confide.support import Name, check_names, order_of, several
+from confide.support import Name, check_names, several
 
 
 @dataclass(frozen=True)
@@ -97,21 +97,17 @@ class GroupColumns:
         return np.stack(found, axis=1)
 
     def _given(self, groups: Any, n: int) -> Mapping[str, Any]:
-        names: Sequence[Any] | None
-        if isinstance(groups, Mapping):
-            names, array = tuple(groups), None
-        else:
-            names, array = column_names(groups, "groups"), as_array("groups", groups)
-            if array.ndim != 2 or array.shape != (n, len(self)):
-                must = f"must have shape ({n}, {len(self)}), a column for each of {', '.join(self.columns)}"
-                raise InputError("groups", must, got=f"shape {array.shape}")
-        order = list(range(len(self))) if names is None else order_of(tuple(self.columns), names)
-        if order is None:
-            found = f"{len(names or ())} columns, or other names"
-            raise InputError("groups", f"must have exactly the columns {', '.join(self.columns)}", got=found)
-        if array is None:
-            return groups  # type: ignore[no-any-return]
-        return {column: array[:, place] for column, place in zip(self.columns, order, strict=True)}
+        named = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)
+        if named is not None:
+            if set(named) != set(self.columns):
+                found = f"{len(named)} columns, or other names"
+                raise InputError("groups", f"must have exactly the columns {', '.join(self.columns)}", got=found)
+            return named
+        array = as_array("groups", groups)
+        if array.shape != (n, len(self)):
+            must = f"must have shape ({n}, {len(self)}), a column for each of {', '.join(self.columns)}"
+            raise InputError("groups", must, got=f"shape {array.shape}")
+        return dict(zip(self.columns, array.T, strict=True))
 
     def read_from(self, by: str | Sequence[str]) -> tuple[str, ...]:
         """The column of a table for each column: by name if the names are the same, else in this order.
