@@ -1,5 +1,7 @@
 """Groups that overlap, in tables of any kind and on the command line: as in arrays, with the same counts."""
 
+import copy
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -8,6 +10,7 @@ import pytest
 
 import confide
 from confide import InputError, InputTypeError
+from confide.arrays import GroupColumns
 from confide.evaluation import PrivateRequest
 from confide.tables import (
     ClassColumns,
@@ -22,6 +25,7 @@ from confide.tables import (
 )
 from confide.tables.calibrate import TableRequest
 from tests.refused import refused
+from tests.tables.engines import everyday_on
 
 NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b"]}
 N = 3000
@@ -122,6 +126,43 @@ def test_private_evaluation_reports_every_group(released, tmp_path):
         assert all(abs(a.covered - b.covered) <= 3 for a, b in zip(found.groups, exact, strict=True))
         assert found.query.privacy.epsilon <= 500
         assert confide.load(_saved(found, tmp_path)) == found
+
+
+@everyday_on("memory", "duckdb_sql", "postgres")
+def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
+    """Engines count column by column; the largest threshold is taken in Python, also on Spark's executors."""
+    source = engine.table(TABLE)
+    options = {"by": list(NAMES), "groups": NAMES, "candidates": confide.Candidates.geometric(0.01)}
+    made = calibrate_table(source, WHAT, 0.1, 10_000.0, **options)
+    expected = calibrate_table(TABLE, WHAT, 0.1, 10_000.0, **options)
+    thresholds = [[part.threshold for part in one.parts.values()] for one in (made, expected)]
+    assert thresholds[0] == pytest.approx(thresholds[1], rel=0.02)
+    predict_table(source, TargetColumns("f"), released, tmp_path / "out.parquet", by=list(NAMES), keep=["f"])
+    found = pq.read_table(tmp_path / "out.parquet").sort_by("f")
+    lower, _ = confide.predict_interval(F, released, groups=GROUPS)
+    assert found["lower"].to_pylist() == lower[np.argsort(F)].tolist()
+    found = evaluate_table(source, WHAT, released, by=list(NAMES)).groups
+    exact = confide.evaluate_intervals(released, F, Y, groups=GROUPS).groups
+    assert [(one.name, one.covered, one.missed) for one in found] == [
+        (one.name, one.covered, one.missed) for one in exact
+    ]
+
+
+def test_columns_can_be_sent_to_another_process():
+    columns = GroupColumns(NAMES)
+    assert copy.deepcopy(columns) == columns
+
+
+def test_where_a_record_must_have_one_group_it_is_refused(released):
+    onnx = pytest.importorskip("confide.onnx.answers", exc_type=ImportError)
+    with refused(InputError, "release"):
+        onnx.Limits.of(released)
+
+
+def test_mlflow_is_refused(released):
+    model = pytest.importorskip("confide.mlflow.model", exc_type=ImportError)
+    with refused(InputError, "release"):
+        model.needs(released)
 
 
 def test_renewal(released):

@@ -49,6 +49,9 @@ class GroupColumns:
         object.__setattr__(self, "columns", MappingProxyType(checked))
         check_names("names", self.names)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self.columns),)
+
     def __len__(self) -> int:
         return len(self.columns)
 
