@@ -33,6 +33,12 @@ HERE = {
     "neither epsilon nor rho": lambda s, d: confide.calibrate(s, 0.1),
     "no scores": lambda s, d: confide.calibrate([], 0.1, 1.0, neighbors="replace_one"),
     "unknown mechanism": lambda s, d: confide.calibrate(s, 0.1, 1.0, mechanism="magic"),
+    "groups that overlap: a record in more groups than stated": lambda s, d: confide.calibrate_groups(
+        s, dict.fromkeys(("sex", "age", "site"), ["a"] * len(s)), {"sex": ["a"], "age": ["a"]}, 0.1, 1.0
+    ),
+    "groups that overlap: a value that is not listed": lambda s, d: confide.calibrate_groups(
+        s, dict.fromkeys(("sex", "age"), ["a"] * len(s)), {"sex": ["a"], "age": ["b"]}, 0.1, 1.0
+    ),
     "calibration: empty text": lambda s, d: confide.Calibration.from_json(""),
     "calibration: other JSON": lambda s, d: confide.Calibration.from_json('{"a": 1}'),
     "calibration: a megabyte of brackets": lambda s, d: confide.Calibration.from_json("[" * 10**6),

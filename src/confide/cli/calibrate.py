@@ -241,16 +241,16 @@ def _from_choice(
         raise click.UsageError("--choose needs --epsilon, and two or more different scores or models")
     rest: dict[str, Any] = {"alpha": alpha, "mechanism": request.mechanism, "about": words, **vars(privacy)}
     check_combinations({"chosen": choosing.choose, **rest})
-    whats = [source.what(columns, request.columns.ALTERNATIVES) for columns in named.values()]
-    of_labels = all(isinstance(what, ClassColumns) for what in whats)
-    if not of_labels and any(what.kind.family != "absolute_residual" for what in whats):
+    specs = [source.what(columns, request.columns.ALTERNATIVES) for columns in named.values()]
+    of_labels = all(isinstance(what, ClassColumns) for what in specs)
+    if not of_labels and any(what.kind.family != "absolute_residual" for what in specs):
         raise click.UsageError("--choose compares the widths of intervals for absolute_residual alone")
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
         with source.opened(source.file, "reading") as (table, progress):
-            found = read_scores(table, whats, skip_incomplete=source.skip_incomplete, progress=progress)
-            classes = [what.columns(table)[1] if isinstance(what, ClassColumns) else None for what in whats]
-        kinds = [(what.kind.name, own) for what, own in zip(whats, classes, strict=True)]
+            found = read_scores(table, specs, skip_incomplete=source.skip_incomplete, progress=progress)
+            classes = [what.columns(table)[1] if isinstance(what, ClassColumns) else None for what in specs]
+        kinds = [(what.kind.name, own) for what, own in zip(specs, classes, strict=True)]
         scores = {name: NamedScores.of(one.scores, *kind) for name, one, kind in zip(named, found, kinds, strict=True)}
         how: dict[str, Any] = {
             "sizes": {name: one.class_scores for name, one in zip(named, found, strict=True)} if of_labels else None,
@@ -372,7 +372,7 @@ def recalibrate(
     again = TableRequest.again(
         release,
         records.what(columns_read, columns.ALTERNATIVES),
-        by=groups.by,
+        by=split(groups.by) if groups.by is not None and release.overlap is not None else groups.by,
         weights=weight_column,
         people=people.people,
         skip_incomplete=records.skip_incomplete,

@@ -76,7 +76,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         difficulty_estimator: Any = None,
         calibration_size: float = 0.5,
         prefit: bool = False,
-        group_names: Sequence[str | int] | None = None,
+        group_names: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None,
         partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,

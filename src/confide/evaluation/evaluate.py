@@ -17,7 +17,6 @@ from confide.arrays import (
     Uniforms,
     as_array,
     as_labels,
-    as_positions,
     as_uniforms,
     as_vector,
     class_columns,
@@ -94,12 +93,16 @@ class LevelCounts:
         self.measured, self.examples = False, list[Example]()
 
     def places(self, groups: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
-        """Position of each record's group or true class among those with a threshold; None for one threshold."""
+        """Position of each record's group or true class among those with a threshold; None for one threshold.
+
+        If groups overlap: the positions of all its groups, shape (n, columns).
+        """
         if not self.names:
             return None
         if groups is None:
             raise InputError("groups", f"must be given, because the release has one threshold per {self.by}")
-        return as_positions("groups", groups, self.names, n)
+        places: NDArray[np.int64] = self.release.places(groups, n)
+        return places
 
     def add(self, look: RecordOutcomes, groups: ArrayLike | None, truth: NDArray[np.int64] | None = None) -> None:
         """Count records: their coverage and sizes, their groups and, for sets, the positions of their true classes."""
@@ -107,7 +110,8 @@ class LevelCounts:
         self.measured = look.size is not None
         place = self.places(groups, len(outcome))
         if place is not None:
-            self.own.add([place], outcome, look.size)
+            for column in np.atleast_2d(place.T):
+                self.own.add([column], outcome, look.size)
         elif groups is not None:
             self.subgroups.add_groups(groups, ~look.covered, look.size)
         self.all.add([], outcome, look.size if truth is None else None)
@@ -120,7 +124,7 @@ class LevelCounts:
         place = self.places(groups, len(truth)) if len(mask) else None
         for i, inside in enumerate(mask):
             members = tuple(self.classes[k] for k in np.flatnonzero(inside))
-            group = None if place is None else str(self.names[place[i]])
+            group = None if place is None else ", ".join(str(self.names[own]) for own in np.atleast_1d(place[i]))
             self.examples.append(Example(members, self.classes[truth[i]], group))
 
     def covered_and_missed(self) -> NDArray[np.int64]:
@@ -199,8 +203,8 @@ def evaluate_sets(
         True classes, shape (n,): integers in [0, K), or class names if the columns have names from `classes`, a data
         frame or the release.
     groups
-        Group of each record, shape (n,). Required for thresholds per group. With any other release, coverage is also
-        reported by group (`Evaluation.subgroups`).
+        Group of each record, shape (n,). Required for thresholds per group; if groups overlap, a data frame or a
+        mapping of their columns. With any other release, coverage is also reported by group (`Evaluation.subgroups`).
     examples
         Number of records to store as examples, 0 to 1000; the first ones are used.
 
@@ -521,4 +525,6 @@ class ScoreTally(Tally):
     def _thresholds(counts: LevelCounts, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
         """Threshold of each record; one value for all without groups."""
         own, place = np.array([part.threshold for part in counts.release.parts.values()]), counts.places(groups, n)
-        return own if place is None else own[place]
+        if place is None:
+            return own
+        return own[place] if place.ndim == 1 else own[place].max(axis=1)

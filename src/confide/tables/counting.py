@@ -18,7 +18,7 @@ from confide.planning import Pilot
 from confide.scores import ScoreKind, all_scores
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
-from confide.tables.named_columns import NamedColumn, WeightColumn, group_column
+from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import ClassReader, refuse_first_rows
 from confide.tables.records import JoinedColumns, RecordColumns, checked_batches
@@ -37,7 +37,7 @@ class Counting:
     table
         The table to read.
     records
-        The columns of each record; several if there are several scores.
+        The columns of each record; several if there are several scores, or columns of groups that overlap.
     kinds
         The name and range of each score.
     skip_incomplete
@@ -48,13 +48,15 @@ class Counting:
     records: tuple[RecordColumns, ...]
     kinds: tuple[ScoreKind, ...]
     skip_incomplete: bool = False
+    overlapping: GroupedColumns | None = None
+    """The columns of groups that overlap, one for each of `records`; or None."""
 
     @classmethod
     def of(
         cls,
         table: Table,
         what: ColumnSpec,
-        group: NamedColumn | None = None,
+        group: NamedColumn | GroupedColumns | None = None,
         people: ContributionBound | None = None,
         skip_incomplete: bool = False,
         weight: WeightColumn | None = None,
@@ -62,9 +64,11 @@ class Counting:
         """Look up the columns of a table."""
         if people is not None:
             table.check_people(people)
-        records = tuple(RecordColumns(one, group, weight, people) for one in what.readers(table))
+        several = group if isinstance(group, GroupedColumns) else None
+        groups = (group,) if group is None else group.each
+        records = tuple(RecordColumns(one, own, weight, people) for one in what.readers(table) for own in groups)
         kinds = what.kinds if isinstance(what, TargetColumns) else (what.kind,)
-        return cls(table, records, kinds, skip_incomplete)
+        return cls(table, records, kinds * len(groups), skip_incomplete, several)
 
     @property
     def all_count(self) -> bool:
@@ -81,7 +85,8 @@ class Counting:
         EngineError
             If the engine fails.
         """
-        table = self.records[0].counting(self.table, skip_incomplete=self.skip_incomplete)
+        whole = self.records[0] if self.overlapping is None else replace(self.records[0], group=self.overlapping)
+        table = whole.counting(self.table, skip_incomplete=self.skip_incomplete)
         for reader in (one.reader for one in self.records):
             if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
@@ -90,9 +95,9 @@ class Counting:
         counted = [table.count(job, progress) for job in jobs]
         if any(one is None for one in counted):
             counted = count_rows(table, jobs, progress)
-        names = (None,) if jobs[0].group is None else jobs[0].group.names
         found: list[Histograms] = []
-        for (counts, errors), columns, chosen in zip(counted, self.records, lists, strict=True):
+        for (counts, errors), columns, chosen, job in zip(counted, self.records, lists, jobs, strict=True):
+            names = (None,) if job.group is None else job.group.names
             errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)
             found.append({name: ScoreHistogram(chosen, counts[place]) for place, name in enumerate(names)})
         return found
@@ -232,7 +237,11 @@ class ScoresRead(NamedTuple):
 
 
 def read_scores(
-    source: Any, whats: Sequence[ColumnSpec], *, skip_incomplete: bool = False, progress: Progress = no_progress
+    source: Any,
+    specs: Sequence[ColumnSpec],
+    *,
+    skip_incomplete: bool = False,
+    progress: Progress = no_progress,
 ) -> list[ScoresRead]:
     """Read the scores of the same records from several column specifications, in one pass over the rows.
 
@@ -240,7 +249,7 @@ def read_scores(
     ----------
     source
         A source that `open_table` opens, or its result.
-    whats
+    specs
         The columns of each; every one has one score per record.
     skip_incomplete
         Leave out records with a missing value in any column that is read.
@@ -259,8 +268,8 @@ def read_scores(
     [array([0.1]), array([0.2])]
     """
     # Whichever score: all probabilities of a record are read.
-    reads = [replace(what, score="aps") if isinstance(what, ClassColumns) else what for what in whats]
-    scores, of_classes, widths = ([list[Any]() for _ in whats] for _ in range(3))
+    reads = [replace(what, score="aps") if isinstance(what, ClassColumns) else what for what in specs]
+    scores, of_classes, widths = ([list[Any]() for _ in specs] for _ in range(3))
     rows = 0
     with as_open_table(source) as table:
         readers = {read: reader for read in dict.fromkeys(reads) for reader in read.readers(table)}
@@ -270,7 +279,7 @@ def read_scores(
             for batch, found in batches:
                 rows += batch.num_rows
                 arrays = dict(zip(readers, found, strict=True))
-                for k, (what, read) in enumerate(zip(whats, reads, strict=True)):
+                for k, (what, read) in enumerate(zip(specs, reads, strict=True)):
                     if isinstance(what, ClassColumns):
                         of_classes[k].append(all_scores(arrays[read][0], what.score))
                         scores[k].append(of_classes[k][-1][np.arange(batch.num_rows), arrays[read][1]])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.columns import ClassColumns, ColumnSpec, TargetColumns
 from confide.tables.failures import ColumnError, RowErrors
-from confide.tables.named_columns import AnyGroups, NamedColumn, WeightColumn
+from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
 from confide.tables.readers import Reasons, RecordReader, ScoreReader, mark
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
@@ -104,7 +104,7 @@ class RecordColumns:
     reader
         The reader of the score.
     group
-        The column of each record's group, or None.
+        The column of each record's group, or the columns of groups that overlap, or None.
     weight
         The column of each record's public weight, or None.
     people
@@ -114,7 +114,7 @@ class RecordColumns:
     """
 
     reader: RecordReader
-    group: NamedColumn | AnyGroups | None = None
+    group: NamedColumn | GroupedColumns | AnyGroups | None = None
     weight: WeightColumn | None = None
     people: ContributionBound | None = None
     other_groups: bool = False
@@ -141,7 +141,7 @@ class RecordColumns:
     @property
     def in_sql(self) -> bool:
         """Whether engines can count the records."""
-        return self.reader.in_sql and (self.group is None or self.group.read.grouping is None)
+        return self.reader.in_sql and all(one.read.grouping is None for one in self._groups)
 
     @property
     def requirements(self) -> list[str]:
@@ -152,8 +152,8 @@ class RecordColumns:
     @property
     def required(self) -> list[NamedColumn | AnyGroups | WeightColumn]:
         """The columns, in addition to the score, in which every record must have a usable value."""
-        group = None if self.other_groups else self.group
-        return [one for one in (group, self.weight) if one is not None]
+        groups = () if self.other_groups else self._groups
+        return [*groups, *(() if self.weight is None else (self.weight,))]
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The input of a score, in arrays of n records, and the reasons of unusable records."""
@@ -176,7 +176,12 @@ class RecordColumns:
 
     @property
     def _columns(self) -> list[ColumnRef]:
-        return [*self.reader.reads, *(one.read for one in (self.group, self.weight) if one is not None)]
+        others = (*self._groups, *(() if self.weight is None else (self.weight,)))
+        return [*self.reader.reads, *(one.read for one in others)]
+
+    @property
+    def _groups(self) -> tuple[NamedColumn | AnyGroups, ...]:
+        return () if self.group is None else self.group.each
 
 
 @dataclass(frozen=True)
