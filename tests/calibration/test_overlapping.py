@@ -447,7 +447,7 @@ def test_a_column_is_a_partition_of_later_requests(tmp_path, neighbors):
     options["partition"] = "people: sex"
     confide.calibrate_groups(scores, groups.sex, ["f", "m"], 0.2, 0.5, **options)
     assert spent() == pytest.approx(3.5)
-    for sex in ("f", "m"):  # the second is a cell beside the first
+    for sex in ("f", "m"):  # the second is another cell of the same partition
         own = (groups.sex == sex).to_numpy()
         confide.calibrate_groups(scores[own], groups.sex[own], [sex], 0.3, 0.25, **options)
         assert spent() == pytest.approx(3.75)
