@@ -49,11 +49,16 @@ def csv(folder):
     return str(folder / "t.csv")
 
 
+def parquet(folder):
+    pq.write_table(TABLE, folder / "t.parquet", row_group_size=400)
+    return str(folder / "t.parquet")
+
+
 def read_once(folder):
     return pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=700))
 
 
-@pytest.mark.parametrize("source", [lambda folder: TABLE, csv, read_once])
+@pytest.mark.parametrize("source", [lambda folder: TABLE, csv, parquet, read_once])
 def test_the_counts_of_every_group_are_those_of_arrays(source, tmp_path, monkeypatch):
     """One pass counts for all columns, also where rows can be read only once."""
     from confide.calibration.release import PreparedThreshold

@@ -41,7 +41,7 @@ from confide.arrays.frames import (
     refuse_other_rows,
     row_index,
 )
-from confide.arrays.group_columns import GroupColumns, group_name
+from confide.arrays.group_columns import GroupColumns, Groups, group_name
 from confide.arrays.probabilities import (
     ROUNDED,
     SUM_REMEDY,

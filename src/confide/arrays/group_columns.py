@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,9 @@ from confide.arrays.checked import as_array, as_positions
 from confide.arrays.frames import columns_by_name
 from confide.errors import InputError, InputTypeError
 from confide.support import Name, check_names, several
+
+Groups: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
+"""The group of each record, or columns of groups that overlap."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class GroupColumns:
     def __str__(self) -> str:
         return ", ".join(f"{column} ({len(values)})" for column, values in self.columns.items())
 
-    def places(self, groups: ArrayLike | Mapping[str, ArrayLike], n: int) -> NDArray[np.int64]:
+    def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """The positions of each record's groups among all, int64, shape (n, columns).
 
         Parameters

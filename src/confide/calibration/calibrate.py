@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from confide.arrays import GroupColumns
+from confide.arrays import GroupColumns, Groups
 from confide.calibration.release import GivenCounts, Payer, Scores, release
 from confide.calibration.request import SIDES, By, Request
 from confide.candidates import AnyCandidates
@@ -257,7 +257,7 @@ def calibrate_levels(
 
 def calibrate_groups(
     scores: ArrayLike,
-    groups: ArrayLike | Mapping[str, ArrayLike],
+    groups: Groups,
     names: Sequence[str | int] | Mapping[str, Sequence[str | int]],
     alpha: Level,
     epsilon: float | None = None,
@@ -328,7 +328,7 @@ def calibrate_groups(
     of = GroupColumns(names) if isinstance(names, Mapping) else names
     fields |= {"by": one_of("by", by, ("group", "class")), "names": of, "candidates": candidates}
     request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
-    released: GroupCalibration = release(Scores.of(scores, groups=groups), request, payer)  # type: ignore[arg-type]
+    released: GroupCalibration = release(Scores.of(scores, groups=groups), request, payer)
     return released
 
 

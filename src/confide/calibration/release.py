@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_positions, as_vector, refuse_other_rows
+from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
 from confide.calibration.request import SIDES, Key, Request, ThresholdRequest, joined
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
@@ -683,7 +683,7 @@ class Scores:
     """
 
     values: Mapping[Key, NDArray[Any]]
-    groups: ArrayLike | None = None
+    groups: Groups | None = None
     labels: ArrayLike | None = None
     weights: ArrayLike | None = None
     places: NDArray[np.int64] | None = None
@@ -696,7 +696,7 @@ class Scores:
         cls,
         scores: ArrayLike,
         *,
-        groups: ArrayLike | None = None,
+        groups: Groups | None = None,
         labels: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> "Scores":

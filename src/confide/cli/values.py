@@ -222,14 +222,11 @@ class GroupOptions:
             return {"by": self.by, "groups": groups, "by_class": self.by_class}
         columns, lists = split(self.by), self.groups.split(";")
         if len(lists) != len(columns):
-            raise InputError(
-                "groups",
-                f"must be the values of each of the {len(columns)} columns of --by, with ; between columns",
-                got=f"{len(lists)} of them",
-                remedy="For example --by sex,site --groups 'f,m;north,south'",
-            )
-        values = [split(one) for one in lists]
-        return {"by": columns, "groups": dict(zip(columns, values, strict=True)), "by_class": self.by_class}
+            must = f"must be the values of each of the {len(columns)} columns of --by, with ; between columns"
+            example = "For example --by sex,site --groups 'f,m;north,south'"
+            raise InputError("groups", must, got=f"{len(lists)} of them", remedy=example)
+        groups_of = dict(zip(columns, map(split, lists), strict=True))
+        return {"by": columns, "groups": groups_of, "by_class": self.by_class}
 
 
 def check_partition(ledger: str | None, partition: str | None) -> None:

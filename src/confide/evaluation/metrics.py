@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
+    Groups,
     as_array,
     as_labels,
     as_true_labels,
@@ -162,7 +163,7 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
 def group_coverage(
     sets: PredictionSets | PredictionIntervals,
     labels: ArrayLike,
-    groups: ArrayLike | Mapping[str, ArrayLike],
+    groups: Groups,
     confidence: Level = 0.95,
 ) -> CoverageTable:
     """Coverage, and mean set size or width, of the records of each group that occurs.

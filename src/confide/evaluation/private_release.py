@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_array, refuse_other_rows
+from confide.arrays import Groups, Uniforms, as_array, refuse_other_rows
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.counts import Counts, RecordOutcomes, group_names, outcomes_of
 from confide.evaluation.evaluate import (
@@ -81,7 +81,7 @@ class CellTally:
         self._tables = [Counts(parts, outcomes) for *parts, outcomes in shapes]
 
     def add(
-        self, *arrays: Any, groups: ArrayLike | None = None, places: NDArray[np.int64] | None = None, **more: Any
+        self, *arrays: Any, groups: Groups | None = None, places: NDArray[np.int64] | None = None, **more: Any
     ) -> None:
         """Count records.
 
@@ -423,7 +423,7 @@ def evaluate_arrays(
     release: Release,
     request: PrivateRequest | None,
     arrays: dict[str, Any],
-    groups: ArrayLike | None,
+    groups: Groups | None,
     **more: Unpack[ArrayOptions],
 ) -> Evaluation | LevelEvaluation | PrivateEvaluation:
     """Evaluate a release on arrays, privately if there is a request.
@@ -495,8 +495,8 @@ def _counted(release: Release, arrays: dict[str, Any], more: ArrayOptions) -> tu
     return ScoreTally(release), (checked_scores(arrays["scores"], empty=True),)
 
 
-def _places(groups: ArrayLike, n: int, names: Sequence[Any]) -> NDArray[np.int64]:
+def _places(groups: Groups, n: int, names: Sequence[Any]) -> NDArray[np.int64]:
     """Position of each record's group in the public list; -1 for a group that is not in the list."""
-    distinct, place = group_names(groups, n)
+    distinct, place = group_names(groups, n)  # type: ignore[arg-type]  # a mapping raises
     public = {canonical_name(name): i for i, name in enumerate(names)}
     return np.array([public.get(name, -1) for name in distinct], dtype=np.int64)[place]

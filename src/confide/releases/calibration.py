@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from confide.arrays import GroupColumns, as_positions
+from confide.arrays import GroupColumns, Groups, as_positions
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, with_choice
@@ -139,12 +139,12 @@ class Release(Document):
         """The columns of groups that overlap; None for all other releases."""
         return None
 
-    def places(self, groups: ArrayLike, n: int) -> NDArray[np.int64]:
+    def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """The position of each record's group, or class, among the parts, int64, shape (n,).
 
         If groups overlap: the positions of all its groups, shape (n, columns).
         """
-        return as_positions("groups", groups, tuple(self.parts), n)
+        return as_positions("groups", groups, tuple(self.parts), n)  # type: ignore[arg-type]  # a mapping raises
 
     def needs_groups(self, *, sets: bool) -> bool:
         """Whether the caller must give each record's group, or true class; for `sets` of classes the class is known."""
@@ -206,7 +206,7 @@ class Release(Document):
         return score_kind(self.first.score).task
 
     def limits(
-        self, n: int | None = None, *, groups: ArrayLike | None = None, classes: Sequence[object] | int | None = None
+        self, n: int | None = None, *, groups: Groups | None = None, classes: Sequence[object] | int | None = None
     ) -> float | NDArray[np.float64]:
         """Limits for scores, for sets, intervals, SQL, ONNX, PyTorch and MLflow.
 

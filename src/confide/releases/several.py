@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from confide.arrays import GroupColumns, group_name
+from confide.arrays import GroupColumns, Groups, group_name
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, parallel_composition, sequential_composition
 from confide.releases.calibration import Calibration, Release, threshold_text
@@ -225,7 +225,7 @@ class OverlappingCalibration(GroupCalibration):
         each = [[part.privacy for part in parts[piece]] for piece in self.columns.slices]
         return sequential_composition([parallel_composition(one, self.neighbors, sized=sized) for one in each])
 
-    def places(self, groups: ArrayLike, n: int) -> NDArray[np.int64]:
+    def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """The positions of each record's groups among the parts, int64, shape (n, columns)."""
         return self.columns.places(groups, n)
 

@@ -177,7 +177,7 @@ class Rows:
         overlapping = self.counting.overlapping
         if overlapping is not None:
             values = chain.from_iterable(one.values() for one in found)
-            counted = dict[Any, ScoreHistogram](zip(overlapping.names, values, strict=True))
+            counted = dict[Any, ScoreHistogram](zip(overlapping.columns.names, values, strict=True))
         elif len(found) > 1:
             counted = {kind.name: one[None] for kind, one in zip(self.counting.kinds, found, strict=True)}
         else:

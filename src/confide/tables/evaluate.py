@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms
+from confide.arrays import Groups, Uniforms
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
     Evaluation,
@@ -79,7 +79,7 @@ class EvaluationOptions(TypedDict, total=False):
 def evaluate(
     release: Release,
     *unnamed: object,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     table: Any = None,
     what: ColumnSpec | None = None,
     by: str | Sequence[str] | None = None,

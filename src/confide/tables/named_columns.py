@@ -142,18 +142,10 @@ class GroupedColumns:
         read = zip(columns.read_from(by), columns.columns.values(), strict=True)
         return cls(tuple(group_column(table, column, tuple(values)) for column, values in read), columns)
 
-    @property
-    def names(self) -> Names:
-        """The names of all groups, column by column."""
-        return self.columns.names
-
     def places(self, batch: Any) -> NDArray[np.int64]:
         """The positions of each record's groups among all, int64, shape (n, columns); -1 for none."""
-        found = [one.places(batch) for one in self.each]
-        starts = [piece.start for piece in self.columns.slices]
-        return np.stack(
-            [np.where(place < 0, -1, place + start) for place, start in zip(found, starts, strict=True)], axis=1
-        )
+        pairs = zip((one.places(batch) for one in self.each), self.columns.slices, strict=True)
+        return np.stack([np.where(place < 0, -1, place + piece.start) for place, piece in pairs], axis=1)
 
     def keys(self, batch: Any) -> dict[str, NDArray[Any]]:
         """The value of each record in every column, for records that have one."""
