@@ -83,6 +83,7 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.newer_methods pcoqs": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.newer_methods rob-fcp": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.newer_methods two-classes": Row(elsewhere="python -m benchmarks.newer_methods"),
+    "python -m benchmarks.overlapping": Row(),
     "python -m benchmarks.peers": PEERS,
     "python -m benchmarks.peers .venv-peers/bin/python": PEERS,
     "python -m benchmarks.peers .venv-peers/bin/python parts regression": PEERS,

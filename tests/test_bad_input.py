@@ -33,6 +33,12 @@ HERE = {
     "neither epsilon nor rho": lambda s, d: confide.calibrate(s, 0.1),
     "no scores": lambda s, d: confide.calibrate([], 0.1, 1.0, neighbors="replace_one"),
     "unknown mechanism": lambda s, d: confide.calibrate(s, 0.1, 1.0, mechanism="magic"),
+    "groups that overlap: a record in more groups than stated": lambda s, d: confide.calibrate_groups(
+        s, dict.fromkeys(("sex", "age", "site"), ["a"] * len(s)), {"sex": ["a"], "age": ["a"]}, 0.1, 1.0
+    ),
+    "groups that overlap: a value that is not listed": lambda s, d: confide.calibrate_groups(
+        s, dict.fromkeys(("sex", "age"), ["a"] * len(s)), {"sex": ["a"], "age": ["b"]}, 0.1, 1.0
+    ),
     "calibration: empty text": lambda s, d: confide.Calibration.from_json(""),
     "calibration: other JSON": lambda s, d: confide.Calibration.from_json('{"a": 1}'),
     "calibration: a megabyte of brackets": lambda s, d: confide.Calibration.from_json("[" * 10**6),
@@ -76,11 +82,11 @@ HERE = {
     "choose_score: one score": lambda s, d: confide.choose_score({"a": s}, 0.1, 1.0),
     "choose_score: no sizes": lambda s, d: confide.choose_score({"a": s, "b": s}, 0.1, 1.0),
     "choose_score: a share of two thirds": lambda s, d: confide.choose_score(
-        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, most=1, share="2/3"
+        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1, choice_share="2/3"
     ),
     "choose_score: other lengths": lambda s, d: confide.choose_score({"a": s, "b": s[1:]}, 0.1, 1.0),
     "choose_score: ids without a key": lambda s, d: confide.choose_score(
-        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, most=1, ids=range(len(s))
+        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1, ids=range(len(s))
     ),
     "audit: nothing claimed": lambda s, d: foreign_subject(lambda scores: 1.0, "mine"),
     "audit: missing module": lambda s, d: load("no_such_module:f"),

@@ -134,11 +134,11 @@ BAD_CALLS = {
     "as score": lambda s: confide.calibrate(s, 0.1, 1.0, score=s),
     "as offers": lambda s: confide.choose_score(s, 0.1, 1.0),
     "offers with NaN": lambda s: confide.choose_score(
-        {"a": s, "b": np.append(s[1:], np.nan)}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, most=1
+        {"a": s, "b": np.append(s[1:], np.nan)}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1
     ),
     "as sizes": lambda s: confide.choose_score({"a": s, "b": s}, 0.1, 1.0, sizes={"a": s, "b": s}),
     "as ids and key": lambda s: confide.choose_score(
-        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, most=1, ids=s, key=s.tobytes()
+        {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1, ids=s, key=s.tobytes()
     ),
     "as slopes": lambda s: confide.calibrate(s, 0.1, 1.0, slopes=s),
     "as histogram": lambda s: confide.calibrate_histogram(s, 0.1, 1.0),

@@ -70,6 +70,7 @@ from confide.releases import Calibration as Calibration
 from confide.releases import GroupCalibration as GroupCalibration
 from confide.releases import LevelCalibration as LevelCalibration
 from confide.releases import NoisyLabelCalibration as NoisyLabelCalibration
+from confide.releases import OverlappingCalibration as OverlappingCalibration
 from confide.releases import RiskCalibration as RiskCalibration
 from confide.releases import SidesCalibration as SidesCalibration
 from confide.releases import load as load

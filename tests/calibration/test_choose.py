@@ -39,7 +39,7 @@ def test_better_model_is_chosen_and_the_release_states_the_choice():
 
 def test_records_that_chose_and_records_that_calibrate_are_disjoint():
     numbered = {name: NamedScores.of(np.arange(1.0, 2001), "absolute_residual") for name in ("a", "b")}
-    choice = confide.choose_score(numbered, 0.1, 1.0, most=1.0)
+    choice = confide.choose_score(numbered, 0.1, 1.0, largest_size=1.0)
     assert (choice.scores == np.arange(1.0, 2001)[choice.rest]).all()
     assert 250 < (~choice.rest).sum() < 560  # binomial, 2000 coins of 1/5: 1e-11 on each side
 
@@ -94,7 +94,7 @@ def test_utilities_are_those_of_the_definition(monkeypatch):
     monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
     monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)
     offers, sizes = {k: v[:60] for k, v in OFFERS.items()}, {k: v[:60] for k, v in SIZES.items()}
-    confide.choose_score(offers, 0.1, 1.0, sizes=sizes, most=3)
+    confide.choose_score(offers, 0.1, 1.0, sizes=sizes, largest_size=3)
     grid = confide.Candidates.quantiles(confide.candidates.Spread("probability"), 480).edges
     for name, utility in zip(offers, seen[0], strict=True):
         at_each = []
@@ -236,7 +236,7 @@ def test_renewal_does_not_repeat_the_choice():
 def test_choice_is_not_pickled_copied_or_shown():
     planted = planted_scores(500)
     offers = {name: NamedScores.of(planted, "absolute_residual") for name in ("a", "b")}
-    choice = confide.choose_score(offers, 0.1, 1.0, most=1.0)
+    choice = confide.choose_score(offers, 0.1, 1.0, largest_size=1.0)
     assert_no_private_value(repr(choice))
     for unwanted in (pickle.dumps, copy.deepcopy):
         with pytest.raises(InputTypeError):
@@ -245,7 +245,7 @@ def test_choice_is_not_pickled_copied_or_shown():
 
 GOOD = {"scores": OFFERS, "alpha": 0.1, "epsilon": 1.0, "sizes": SIZES}
 PLANTED = {name: NamedScores.of(planted_scores(3000), "absolute_residual") for name in OFFERS}
-WIDTHS = {"scores": PLANTED, "sizes": None, "most": 1.0}
+WIDTHS = {"scores": PLANTED, "sizes": None, "largest_size": 1.0}
 IDS = np.arange(3000)
 
 
@@ -263,8 +263,8 @@ IDS = np.arange(3000)
                 ({"alpha": 1.5}, "alpha"),
                 ({"epsilon": 1e-9}, "epsilon"),
                 ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon"),
-                ({"share": 0.6}, "share"),
-                ({"share": 0}, "share"),
+                ({"choice_share": 0.6}, "choice_share"),
+                ({"choice_share": 0}, "choice_share"),
                 ({"sizes": None}, "sizes"),
                 ({"sizes": {"good": SIZES["good"]}}, "sizes"),
                 ({"scores": {"good": OFFERS["good"], "poor": PLANTED["poor"]}}, "scores"),
@@ -272,10 +272,10 @@ IDS = np.arange(3000)
                 ({"sizes": SIZES | {"poor": OFFERS["poor"]}}, "sizes['poor']"),
                 ({"sizes": SIZES | {"poor": np.full((3000, 6), np.nan)}}, "sizes['poor']"),
                 ({"sizes": SIZES | {"poor": SIZES["poor"] + 2}}, "scores"),
-                ({"most": 0}, "most"),
-                ({"most": 7}, "most"),
-                (WIDTHS | {"most": None}, "most"),
-                (WIDTHS | {"most": -1.0}, "most"),
+                ({"largest_size": 0}, "largest_size"),
+                ({"largest_size": 7}, "largest_size"),
+                (WIDTHS | {"largest_size": None}, "largest_size"),
+                (WIDTHS | {"largest_size": -1.0}, "largest_size"),
                 (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.zeros((3000, 3)))}, "sizes['good']"),
                 (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.full((3000, 2), np.inf))}, "sizes['good']"),
                 ({"ids": IDS}, "ids"),
@@ -338,7 +338,7 @@ def test_widths_of_intervals_are_compared_in_steps(monkeypatch):
     rng = np.random.default_rng(0)
     scores = {name: NamedScores.of(rng.normal(size=40), "cqr") for name in ("a", "b")}
     widths = {name: np.column_stack([rng.normal(5, 4, 40), np.full(40, 2.0)]) for name in scores}
-    confide.choose_score(scores, 0.2, 1.0, sizes=widths, most=20.0, unit=1.0)
+    confide.choose_score(scores, 0.2, 1.0, sizes=widths, largest_size=20.0, unit=1.0)
     grid = confide.Candidates.quantiles(confide.candidates.Spread("signed", 1.0), 480).edges
     for name, utility in zip(scores, seen[0], strict=True):
         at_each = []

@@ -1,6 +1,7 @@
 """`confide calibrate --choose`: one of several scores or models, chosen privately on a share of the records."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import confide
@@ -44,6 +45,38 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     assert predicted.code == 0, predicted.err
 
 
+def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_run, folder, monkeypatch):
+    """Every model has the scores of the same records: those with values for all models."""
+    seen = []
+
+    def choosing(scores, *args, **how):
+        seen.append((scores, how["sizes"]))
+        return confide.choose_score(scores, *args, **how)
+
+    monkeypatch.setattr("confide.cli.calibrate.choose_score", choosing)
+    rng = np.random.default_rng(0)
+    p = {"p": rng.random(9).tolist(), "q": rng.random(9).tolist()}
+    p["p"][3], p["q"][4] = None, None
+    names, columns = ["a", "b", "b"] * 3, {}
+    for letter, own in p.items():
+        columns |= {f"{letter}_a": own, f"{letter}_b": [None if x is None else 1 - x for x in own]}
+    records = write(folder / "records.parquet", pa.table(columns | {"name": names}))
+    options = (*COLUMNS, "--choose", "lac", "--choose", "q_*:lac", "--choose", "aps", *PLAIN, "--out", "cal.json")
+    refused = confide_run("calibrate", records, *options)
+    assert refused.code == REFUSED
+    for name, row in (("p_a", 3), ("q_a", 4)):
+        assert refused.err.count(f"column {name!r}") == 1
+        assert f"1 does not, row {row}" in refused.err
+    made = confide_run("calibrate", records, *options, "--skip-incomplete")
+    assert made.code == 0, made.err
+    ((scores, sizes),) = seen
+    kept = [0, 1, 2, 5, 6, 7, 8]
+    for name, letter in (("lac", "p"), ("q_*:lac", "q")):
+        expected = [1 - columns[f"{letter}_{names[row]}"][row] for row in kept]
+        assert scores[name] == pytest.approx(expected, abs=1e-15)
+    assert [sizes[name].shape for name in scores] == [(7, 2)] * 3
+
+
 @pytest.mark.slow
 def test_regression_chooses_among_predictions(confide_run, records):
     options = ("--prediction", "poor", "--target", "t", "--choose", "absolute_residual")
@@ -67,8 +100,8 @@ def test_regression_chooses_among_predictions(confide_run, records):
             ((*TWO, "--rho", 0.1), (USAGE, "--rho")),
             ((*TWO, "--by", "name", "--groups", "a,b"), (USAGE, "--by")),
             (("--largest-size", 3), (USAGE, "--largest-size")),
-            ((*TWO, "--largest-size", 99), (REFUSED, "most")),
-            ((*TWO, "--choice-share", 0.7), (REFUSED, "share")),
+            ((*TWO, "--largest-size", 99), (REFUSED, "--largest-size")),
+            ((*TWO, "--choice-share", 0.7), (REFUSED, "--choice-share")),
             ((*TWO, "--neighbors", "replace_one"), (REFUSED, "--neighbors")),
             (("--choose", "lac", "--choose", "absent"), (USAGE, "--score")),
         ],

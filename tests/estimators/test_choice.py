@@ -65,10 +65,10 @@ def test_ledger_is_charged_the_larger_loss(tmp_path):
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
-        ({"alpha": [0.1, 0.2]}, "by"),
+        ({"alpha": [0.1, 0.2]}, "alpha"),
         ({"neighbors": "replace_one"}, "neighbors"),
-        ({"choice_share": 0.9}, "share"),
-        ({"largest_size": 11}, "most"),
+        ({"choice_share": 0.9}, "choice_share"),
+        ({"largest_size": 11}, "largest_size"),
         ({"by_class": True, "ledger": "...", "dataset": "digits"}, "ledger"),
     ],
 )
@@ -79,7 +79,12 @@ def test_impossible_options_raise(options, argument):
 
 def test_several_regressors_need_a_largest_width_and_absolute_residuals():
     models = {"mean": DummyRegressor(), "line": LinearRegression()}
-    with refused(confide.InputError, "most"):
+    with refused(confide.InputError, "largest_size"):
         confide.PrivateConformalRegressor(models, random_state=0).fit(X[:100], Y[:100])
+    for wrong in ({}, {1: DummyRegressor(), 2: LinearRegression()}):
+        with refused(confide.InputError, "estimator"):
+            confide.PrivateConformalRegressor(wrong, random_state=0).fit(X[:100], Y[:100])
+    with refused(confide.InputTypeError, "conformity_score"):
+        confide.PrivateConformalRegressor(conformity_score=("gamma", "cqr"), random_state=0).fit(X[:100], Y[:100])
     with refused(confide.InputError, "conformity_score"):
         confide.PrivateConformalRegressor(models, conformity_score="gamma", random_state=0).fit(X[:100], Y[:100])

@@ -230,7 +230,7 @@ def test_statement_of_both_is_the_larger_loss():
         (("lac",), Fraction(1, 5), "scores"),
         (("lac", "lac"), Fraction(1, 5), "scores"),
         (("lac", "a\n"), Fraction(1, 5), "scores"),
-        (("lac", "aps"), Fraction(3, 5), "share"),
+        (("lac", "aps"), Fraction(3, 5), "choice_share"),
     ],
 )
 def test_statement_with_other_names_or_share_raises(among, share, argument):

@@ -77,6 +77,7 @@ SINCE_0_2 = {
     "confide.federated.own-share",
     "confide.federated.signed-release",
     "confide.noisy-labels",
+    "confide.overlapping-groups",
     "confide.private-evaluation",
     "confide.watch",
 }

@@ -4,6 +4,7 @@ checked.py        the entry point: numbers, vectors, probabilities, labels and g
                   any kind as numpy reads them; the random numbers of records
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
 probabilities.py  rows of probabilities that do not sum to one; logits to probabilities; classes of pixels
+group_columns.py  groups that overlap: columns of which each gives a record one group
 blocks.py         rows in blocks that fit in cache, on a few threads; loops as machine code, if Numba is installed
 loops.py          loops that would take numpy several passes
 """
@@ -34,11 +35,13 @@ from confide.arrays.frames import (
     as_true_labels,
     class_columns,
     column_names,
+    columns_by_name,
     frame_of,
     in_order,
     refuse_other_rows,
     row_index,
 )
+from confide.arrays.group_columns import GroupColumns, Groups, group_name
 from confide.arrays.probabilities import (
     ROUNDED,
     SUM_REMEDY,

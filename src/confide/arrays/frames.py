@@ -102,6 +102,19 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
     return None if counted else names
 
 
+def columns_by_name(called: str, data: Any) -> dict[str, NDArray[Any]] | None:
+    """The columns of a data frame of any kind by their names, shape (n,) each; None for data without names.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> columns_by_name("groups", pandas.DataFrame({"sex": ["f"], "age": [7]}))
+    {'sex': array(['f'], dtype=object), 'age': array([7], dtype=object)}
+    """
+    names = column_names(data, called)
+    return None if names is None else dict(zip(map(str, names), as_array(called, data).T, strict=True))
+
+
 def class_columns(
     probabilities: Any, classes: Sequence[object] | None, *, check: bool = False
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:

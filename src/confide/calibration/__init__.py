@@ -52,6 +52,7 @@ from confide.calibration.request import (
     divide_budget,
     exact_shares,
     levels_of_sides,
+    most_groups,
     part_of_failure,
 )
 from confide.calibration.risk import (

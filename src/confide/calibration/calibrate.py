@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
+from confide.arrays import GroupColumns, Groups
 from confide.calibration.release import GivenCounts, Payer, Scores, release
 from confide.calibration.request import SIDES, By, Request
 from confide.candidates import AnyCandidates
@@ -256,8 +257,8 @@ def calibrate_levels(
 
 def calibrate_groups(
     scores: ArrayLike,
-    groups: ArrayLike,
-    names: Sequence[str | int],
+    groups: Groups,
+    names: Sequence[str | int] | Mapping[str, Sequence[str | int]],
     alpha: Level,
     epsilon: float | None = None,
     *,
@@ -276,21 +277,33 @@ def calibrate_groups(
     and enter another: under `replace_one` each group spends half of it (docs/theory.md, section 6). Group sizes stay
     secret under both. A group with too few records gets the threshold +inf.
 
+    Groups overlap if `groups` has several columns, such as sex, age and site: a record is in one group of each. The
+    budget is divided among the columns, and the set of a record takes the largest threshold of its groups, so that
+    every group of every column has the guarantee (docs/theory.md, Theorem G1). There is none for intersections.
+
     Parameters
     ----------
     scores, alpha, epsilon, rho, score, classes, candidates, **options
-        As in `calibrate`. The guarantee holds for each group. `n_typical` is a guess of the size of one group: by
-        default 1000 divided by the number of groups, and at least 150.
+        As in `calibrate`. The guarantee holds for each group. By default a noisy number of records
+        of each group is released first; `n_typical` is a guess of the size of one group instead.
     groups
-        The group of each record, shape (n,); with `by="class"` its true label.
+        The group of each record, shape (n,); with `by="class"` its true label. For groups that overlap: a data frame or
+        a mapping of columns, or an array of shape (n, columns).
     names
-        All possible groups, **public**: taken from a code book, not from the records.
+        All possible groups, **public**: taken from a code book, not from the records. For groups that overlap: a
+        mapping from the name of each column to its possible values.
     by
         The property that selects the threshold: `"group"` or `"class"`.
     neighbors
         The adjacency of the budget.
     ledger, dataset, partition
-        See `Options`. Groups are charged as cells of one partition, so under `add_remove` the cost is their maximum.
+        See `Options`. Groups are charged as cells of one partition, so under `add_remove` the cost is their maximum. If
+        groups overlap, each column is a partition of its own, "partition: column", and the costs of columns add up.
+
+    Returns
+    -------
+    GroupCalibration
+        Or an `OverlappingCalibration` if groups overlap, with parts by the name `column=value`.
 
     Warns
     -----
@@ -305,10 +318,15 @@ def calibrate_groups(
     >>> released = calibrate_groups(scores, labels, [0, 1], 0.1, 1.0, by="class", score="lac", neighbors="replace_one")
     >>> released.privacy.epsilon <= 1, released.privacy.add_remove
     (True, 0.5)
+    >>> columns = {"sex": rng.choice(["f", "m"], 5000), "site": rng.choice([1, 2, 3], 5000)}
+    >>> released = calibrate_groups(scores, columns, {"sex": ["f", "m"], "site": [1, 2, 3]}, 0.1, 1.0, score="lac")
+    >>> released.names, released["site", 3].privacy.epsilon
+    (('sex=f', 'sex=m', 'site=1', 'site=2', 'site=3'), 0.5)
     """
     payer, fields = split_options("calibrate_groups", options, "partition", by="group")
     score, named = name_of_scores(scores, score, classes)
-    fields |= {"by": one_of("by", by, ("group", "class")), "names": names, "candidates": candidates}
+    of = GroupColumns(names) if isinstance(names, Mapping) else names
+    fields |= {"by": one_of("by", by, ("group", "class")), "names": of, "candidates": candidates}
     request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
     released: GroupCalibration = release(Scores.of(scores, groups=groups), request, payer)
     return released

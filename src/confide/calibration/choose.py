@@ -66,7 +66,7 @@ class Choice:
     >>> rng = np.random.default_rng(0)
     >>> good, poor = np.abs(rng.normal(0, 1, 2000)), np.abs(rng.normal(0, 3, 2000))
     >>> offers = {name: NamedScores.of(s, "absolute_residual") for name, s in (("good", good), ("poor", poor))}
-    >>> choice = confide.choose_score(offers, 0.1, 1.0, most=10.0, unit=1.0)
+    >>> choice = confide.choose_score(offers, 0.1, 1.0, largest_size=10.0, unit=1.0)
     >>> choice.name, choice.calibrate().chosen.among
     ('good', ('good', 'poor'))
     """
@@ -105,8 +105,8 @@ def choose_score(
     epsilon: float,
     *,
     sizes: Mapping[str, ArrayLike] | None = None,
-    most: float | None = None,
-    share: Level = "1/5",
+    largest_size: float | None = None,
+    choice_share: Level = "1/5",
     ids: ArrayLike | None = None,
     key: bytes | None = None,
     unit: float | None = None,
@@ -133,10 +133,10 @@ def choose_score(
         `scores.all_scores` returns them. For regression scores: the base and the slope of the width, shape (n, 2); an
         interval at the threshold t has the width base + slope t. By default 0 and 2, if all scores are absolute
         residuals.
-    most
+    largest_size
         The public size C from which on all sets are equally bad: labels (default: the square root of K, rounded up,
         and at least 2), or a width in the units of the target, which has no default.
-    share
+    choice_share
         The probability of a record to be in the share that chooses, above 0 and at most 1/2. A share of a fixed number
         of records is not possible, because it would not be private.
     ids, key
@@ -179,11 +179,11 @@ def choose_score(
     total = privacy_loss("epsilon", epsilon)
     one = privacy_loss("epsilon", float_below(Fraction(total) / records))
     offers, n = _read_offers(scores)
-    read, steps = _read_sizes(offers, n, sizes, most)
+    read, steps = _read_sizes(offers, n, sizes, largest_size)
     tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
     refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
     choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, one)
-    chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("share", share), choosing.loss)
+    chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", choice_share), choosing.loss)
     numbers, partition = _numbers(n, ids, key, chosen.share)
     chooses = numbers < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
@@ -205,7 +205,8 @@ def choose_score(
             raise InputError("again", "must be left out without a ledger: every call is new")
         name = chosen.among[choosing.choose(utilities())]
     else:
-        asked: dict[str, Any] = {"choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)], "most": most}
+        asked: dict[str, Any] = {"choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
+        asked |= {"largest_size": largest_size}
         asked |= {"over": [[offer.score, grids[name].digest] for name, offer in offers.items()], "records": records}
         cells = _cells(options.get("dataset"), partition)
         name = _charged(chosen, choosing, asked, records, utilities, {**options, "dataset": cells[0]})
@@ -257,7 +258,7 @@ class _Sizes:
 
 
 def _read_sizes(
-    offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, most: float | None
+    offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, largest: float | None
 ) -> tuple[dict[str, _Sizes], int]:
     """The sizes by name, and the number of steps from 0 to the largest one."""
     kinds = [score_kind(offer.score) for offer in offers.values()]
@@ -274,12 +275,16 @@ def _read_sizes(
         if not usable or (intervals and table.shape[1] != 2):
             must = f"must hold finite numbers in the shape ({n}, {2 if intervals else 'K'})"
             raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
-    if intervals and most is None:
-        raise InputError("most", "must be given for intervals: the public width from which on all are equally bad")
+    if intervals and largest is None:
+        must = "must be given for intervals: the public width from which on all are equally bad"
+        raise InputError("largest_size", must)
     labels = max(table.shape[1] for table in tables.values())
     if intervals:
-        return {name: _Sizes(table, positive_number("most", most), True) for name, table in tables.items()}, _STEPS
-    limit = max(2, math.isqrt(labels - 1) + 1) if most is None else positive_integer("most", most, most=labels)
+        widest = positive_number("largest_size", largest)
+        return {name: _Sizes(table, widest, True) for name, table in tables.items()}, _STEPS
+    limit = max(2, math.isqrt(labels - 1) + 1)
+    if largest is not None:
+        limit = positive_integer("largest_size", largest, most=labels)
     return {name: _Sizes(table, limit, False) for name, table in tables.items()}, limit
 
 
@@ -291,9 +296,11 @@ def _numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.fl
         return fresh_uniforms(n), f"choice by coins {secrets.token_hex(8)}"
     if not isinstance(key, bytes) or len(key) < _LEAST_KEY:
         raise InputError("key", f"must be at least {_LEAST_KEY} secret random bytes")
-    listed = np.asarray(ids).tolist()
-    if len(listed) != n or not all(isinstance(one, str | int) for one in listed):
-        raise InputError("ids", f"must be one str or int for each of {n} records", got=str(len(listed)))
+    listed = np.atleast_1d(ids).tolist()
+    other = sum(not isinstance(one, str | int) for one in listed)
+    if len(listed) != n or other:
+        got = f"{other} of another type" if other else str(len(listed))
+        raise InputError("ids", f"must be one str or int for each of {n} records", got=got)
     bits = [int.from_bytes(hmac.digest(key, f"id {one}".encode(), "sha256")[:8], "big") >> 11 for one in listed]
     named = hmac.digest(key, f"share {share}".encode(), "sha256")[:8].hex()
     return np.array(bits, dtype=np.float64) * 2.0**-53, f"choice by ids {named}"

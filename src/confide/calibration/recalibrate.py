@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_array, as_vector, column_names, refuse_other_rows
+from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.calibration.calibrate import Options, split_options
 from confide.calibration.release import Scores, release
 from confide.calibration.request import SIDES, Key, Request
@@ -28,7 +28,7 @@ def recalibrate(
     scores: ArrayLike,
     *,
     targets: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     truth: ArrayLike | None = None,
     u: Uniforms = None,
     labels: ArrayLike | None = None,

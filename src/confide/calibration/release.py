@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_positions, as_vector, refuse_other_rows
+from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
 from confide.calibration.request import SIDES, Key, Request, ThresholdRequest, joined
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
@@ -37,6 +37,7 @@ from confide.releases import (
     Calibration,
     GroupCalibration,
     LevelCalibration,
+    OverlappingCalibration,
     RiskCalibration,
     SidesCalibration,
     remark,
@@ -79,7 +80,8 @@ class Payer:
     ledger, dataset
         A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget.
     partition
-        The name of the division into groups, for a release with groups or classes.
+        The name of the division into groups, for a release with groups or classes. If groups overlap, each column is
+        the partition "name: column".
     again
         The same people with new records: draw and charge again.
     """
@@ -119,8 +121,12 @@ class Payer:
                 "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
             )
         accounts = self.ledger.accounts() if isinstance(self.ledger, Ledger) else None
-        cells = {key: replace(whole, group=Group(self.partition, str(key))) for key in request.parts}
-        return {key: _Share(self, cell, accounts) for key, cell in cells.items()}
+        named = {key: (self.partition, str(key)) for key in request.parts}
+        if request.overlap is not None:  # each column divides the records, and is a partition of its own
+            named = {
+                key: (f"{self.partition}: {column}", value) for key, (column, value) in request.overlap.cells.items()
+            }
+        return {key: _Share(self, replace(whole, group=Group(*cell)), accounts) for key, cell in named.items()}
 
 
 NO_PAYER = Payer()
@@ -414,6 +420,8 @@ def assembled(request: Request, drawn: Mapping[Key, Calibration], lists: Mapping
     match request.by:
         case "level":
             return _nested(drawn, lists)
+        case "group" if request.overlap is not None:
+            return OverlappingCalibration("group", request.neighbors, drawn, request.overlap)
         case "group" | "class":
             return GroupCalibration(request.by, request.neighbors, drawn)
         case "side":
@@ -668,13 +676,14 @@ class Scores:
         Further data of each record that a request requires, shape (n,).
     places
         Instead of `groups`: the position of each record's group among the rows of the request, -1 for no group.
+        Shape (n,), or (n, columns) if groups overlap.
     beyond
         Whether scores of +inf are accepted, which lie outside every score's range. They count above every finite
         candidate.
     """
 
     values: Mapping[Key, NDArray[Any]]
-    groups: ArrayLike | None = None
+    groups: Groups | None = None
     labels: ArrayLike | None = None
     weights: ArrayLike | None = None
     places: NDArray[np.int64] | None = None
@@ -687,7 +696,7 @@ class Scores:
         cls,
         scores: ArrayLike,
         *,
-        groups: ArrayLike | None = None,
+        groups: Groups | None = None,
         labels: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> "Scores":
@@ -706,10 +715,15 @@ class Scores:
         if request.disjoint:
             array, score = self.values[None], next(iter(parts.values())).score
             place = self.places
-            if place is None:
+            if place is None and request.overlap is not None:
+                place = request.overlap.places(self.groups, len(array))  # type: ignore[arg-type]
+            elif place is None:
                 place = as_positions("groups", self.groups, tuple(parts), len(array))  # type: ignore[arg-type]
             self._counts(array, candidates, score)
-            return {row: self._counts(array[place == i], candidates, score) for i, row in enumerate(parts)}
+            inside = place[:, None] if place.ndim == 1 else place
+            return {
+                row: self._counts(array[(inside == i).any(axis=1)], candidates, score) for i, row in enumerate(parts)
+            }
         seen: dict[Key, Seen] = {}
         for row, part in parts.items():
             array = self.values[row]

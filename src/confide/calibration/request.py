@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors, published_candidates, split_epsilon
@@ -27,6 +28,7 @@ from confide.releases import (
     LevelCalibration,
     Metadata,
     NoisyLabelCalibration,
+    OverlappingCalibration,
     Predecessor,
     Release,
     RiskCalibration,
@@ -92,7 +94,8 @@ class Request:
         The miscoverage level; a sequence of levels with `by="level"`; one level or a pair with `by="side"`; the bound
         on the expected loss with `loss`.
     by, names
-        The property that distinguishes the thresholds; the public names of groups or classes.
+        The property that distinguishes the thresholds; the public names of groups or classes. `GroupColumns` instead of
+        a list of names: groups that overlap, one of each column for every record.
     shares
         Division of the privacy budget among levels or sides; equal shares by default.
     loss, bound
@@ -121,7 +124,7 @@ class Request:
     epsilon: float | None = None
     rho: float | None = None
     by: By | None = None
-    names: Sequence[Any] = ()
+    names: Any = ()
     shares: Sequence[Level] | None = None
     loss: str | None = None
     bound: float = 1.0
@@ -149,6 +152,9 @@ class Request:
 
     def __post_init__(self) -> None:
         check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
+        if self.chosen is not None and self.overlap is not None:
+            why = "with a chosen score: its loss is compared with that of one threshold of each record"
+            raise InputError("names", f"must be groups that divide the records {why}", got="columns of groups")
         if self.renews is not None:
             fields_read = read_again(self, self.renews)
         else:
@@ -159,8 +165,13 @@ class Request:
 
     @cached_property
     def disjoint(self) -> bool:
-        """Whether each record belongs to exactly one part; then the sizes of the parts stay secret."""
+        """Whether each record belongs to one part, or to one of each column, and the sizes of the parts stay secret."""
         return self.by in ("group", "class")
+
+    @cached_property
+    def overlap(self) -> GroupColumns | None:
+        """The columns of groups that overlap, or None."""
+        return self.names if isinstance(self.names, GroupColumns) else None
 
     @cached_property
     def public_n(self) -> bool:
@@ -231,7 +242,8 @@ class Request:
         k, choices = len(levels), {name: getattr(self, name) for name in CHOICES if name != "rho"}
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             replaced = self.neighbors == "replace_one"
-            losses = divide_budget(self.epsilon, self.rho, [Fraction(1)], replaced=replaced) * k
+            share = Fraction(1, len(self.overlap or [1]))
+            losses = divide_budget(self.epsilon, self.rho, [share], replaced=replaced) * k
             choices["neighbors"] = "add_remove"
         elif self.by is None:
             losses = [{"epsilon": self.epsilon, "rho": self.rho}]
@@ -247,7 +259,7 @@ class Request:
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
             listed = isinstance(law, Candidates)
-            groups = k if self.disjoint else 1
+            groups = most_groups(self.overlap, k) if self.disjoint else 1
             terms = Terms.partial(level, population=self.population, listed=listed, groups=groups, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
@@ -259,7 +271,11 @@ class Request:
             return dict(zip(levels, levels, strict=True))
         if self.by == "side":
             return dict(zip(SIDES, levels_of_sides(self.alpha), strict=True))
-        keys = check_names("names", self.names) if self.disjoint else (None,)
+        if self.overlap is not None and self.by != "group":
+            raise InputError("names", "must be a list, not columns of groups, unless by='group'")
+        keys: tuple[Key, ...] = (None,)
+        if self.disjoint:
+            keys = self.overlap.names if self.overlap is not None else check_names("names", self.names)
         return dict.fromkeys(keys, self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound))
 
     def _law(self, score: str | None) -> Candidates | Spread:
@@ -378,6 +394,11 @@ def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
     return levels
 
 
+def most_groups(columns: GroupColumns | None, groups: int) -> int:
+    """The largest number of groups of one column; the number of all groups if they do not overlap."""
+    return groups if columns is None else max(map(len, columns.columns.values()))
+
+
 _OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
 
 
@@ -402,7 +423,9 @@ def kind_asked(score: str | None) -> ScoreKind:
 # a cold start for all records (docs/theory-after-release.md).
 
 
-_KINDS = (Calibration, LevelCalibration, GroupCalibration, SidesCalibration, RiskCalibration)
+_KINDS = (
+    Calibration, LevelCalibration, GroupCalibration, OverlappingCalibration, SidesCalibration, RiskCalibration,
+)  # fmt: skip
 
 _AT_AN_END: Mapping[str, tuple[float, ...]] = {
     "probability": (0.0, 1.0), "margin": (-1.0, 1.0), "mass": (0.0, 1.0), "penalised": (0.0, 1.0), "rank": (),
@@ -432,7 +455,7 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
-    groups = len(old) if previous.disjoint else 1
+    groups = most_groups(previous.overlap, len(old)) if previous.disjoint else 1
     new_choices = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
@@ -450,7 +473,7 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
     fields |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
     if isinstance(previous, GroupCalibration):
-        fields["neighbors"] = previous.neighbors
+        fields |= {"neighbors": previous.neighbors, "names": previous.overlap or ()}
     if previous.bounded is not None:
         fields |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
     return fields
@@ -534,7 +557,8 @@ def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Reque
         return [{"epsilon": _as_typed(epsilon_spent)} for epsilon_spent in spent]
     if isinstance(previous, GroupCalibration):
         replaced = previous.neighbors == "replace_one"
-        return divide_budget(epsilon, rho, [Fraction(1)], replaced=replaced) * len(parts)
+        share = Fraction(1, len(previous.overlap or [1]))
+        return divide_budget(epsilon, rho, [share], replaced=replaced) * len(parts)
     all_finite = all(0 < epsilon_spent < math.inf for epsilon_spent in spent)
     weights = (
         [Fraction(_as_typed(epsilon_spent)) for epsilon_spent in spent] if all_finite else [Fraction(1)] * len(spent)

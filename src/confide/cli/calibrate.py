@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from confide.calibration import Payer, Request, choose_score, label_request
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
@@ -53,7 +52,7 @@ from confide.releases import (
 )
 from confide.scores import NamedScores
 from confide.support import FileKind
-from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_pilot
+from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_scores
 from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts
 
 
@@ -242,20 +241,21 @@ def _from_choice(
         raise click.UsageError("--choose needs --epsilon, and two or more different scores or models")
     rest: dict[str, Any] = {"alpha": alpha, "mechanism": request.mechanism, "about": words, **vars(privacy)}
     check_combinations({"chosen": choosing.choose, **rest})
+    specs = [source.what(columns, request.columns.ALTERNATIVES) for columns in named.values()]
+    of_labels = all(isinstance(what, ClassColumns) for what in specs)
+    if not of_labels and any(what.kind.family != "absolute_residual" for what in specs):
+        raise click.UsageError("--choose compares the widths of intervals for absolute_residual alone")
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
-        scores, sizes = dict[str, Any](), dict[str, Any]()
-        for name, columns in named.items():
-            what = source.what(columns, request.columns.ALTERNATIVES)
-            with source.opened(source.file, "reading") as (table, progress):
-                classes = what.columns(table)[1] if isinstance(what, ClassColumns) else None
-                read = read_pilot(table, what, skip_incomplete=source.skip_incomplete, progress=progress)
-            scores[name], sizes[name] = NamedScores.of(np.asarray(read.scores), read.score, classes), read.class_scores
-        labels = None if request.columns.task == "regression" else sizes
+        with source.opened(source.file, "reading") as (table, progress):
+            found = read_scores(table, specs, skip_incomplete=source.skip_incomplete, progress=progress)
+            classes = [what.columns(table)[1] if isinstance(what, ClassColumns) else None for what in specs]
+        kinds = [(what.kind.name, own) for what, own in zip(specs, classes, strict=True)]
+        scores = {name: NamedScores.of(one.scores, *kind) for name, one, kind in zip(named, found, kinds, strict=True)}
         how: dict[str, Any] = {
-            "sizes": labels,
-            "most": choosing.largest_size,
-            "share": choosing.choice_share,
+            "sizes": {name: one.class_scores for name, one in zip(named, found, strict=True)} if of_labels else None,
+            "largest_size": choosing.largest_size,
+            "choice_share": choosing.choice_share,
             "unit": request.unit,
         }
         how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
@@ -372,7 +372,7 @@ def recalibrate(
     again = TableRequest.again(
         release,
         records.what(columns_read, columns.ALTERNATIVES),
-        by=groups.by,
+        by=split(groups.by) if groups.by is not None and release.overlap is not None else groups.by,
         weights=weight_column,
         people=people.people,
         skip_incomplete=records.skip_incomplete,

@@ -106,7 +106,7 @@ def evaluate(
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
     if fail_below_promise:
         check_has_law(released)
-    read: dict[str, Any] = {"by": release.by, "skip_incomplete": source.skip_incomplete}
+    read: dict[str, Any] = {"by": release.columns_of(released), "skip_incomplete": source.skip_incomplete}
     found: Evaluation | LevelEvaluation | PrivateEvaluation
     with budget.charging() as receipt:
         request = private.request(budget.account(source.file))

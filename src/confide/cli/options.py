@@ -170,8 +170,9 @@ OPTIONS: Mapping[str, Row] = dict([
         looks_per_person=Row("K", "The number of looks that one person can be in (default: all).", int),
     ),
     *_panel(GROUPS,
-        by=Row("COLUMN", "Column of each record's group; any in `evaluate`."),
-        groups=Row("A,B,C", "With --by: a threshold for each of these; a public list, not taken from the records."),
+        by=Row("COLUMN,...", "Column of each record's group; any in `evaluate`. Several columns: groups that overlap."),
+        groups=Row("A,B,C", "With --by: a threshold for each of these; a public list, not taken from the records. With "
+                            "several columns, a list for each: 'f,m;north,south'."),
         by_class=Row(None, "A threshold for each class (class-conditional)."),
         partition=Row("NAME", "With --ledger: the public name of this division into groups, such as ward."),
         parts=Row("KIND[,KIND]", f"For sets: {' and '.join(PARTS)} (default: both), or none, for the total alone."),

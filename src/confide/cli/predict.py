@@ -76,7 +76,7 @@ def predict(
             released,
             out,
             out_table=out_table,
-            by=release.by,
+            by=release.columns_of(released),
             keep=option_names(keep),
             partition_by=() if partition_by is None else split(partition_by),
             overwrite=force,

@@ -307,7 +307,7 @@ def _words(released: Release) -> list[tuple[str, str]]:
     """The classes and the metadata of a release."""
     classes, about = classes_of(released), about_of(released)
     rows = [] if classes is None else [("classes", class_list(classes))]
-    if released.disjoint and all(part.coverage for part in released.parts.values()):
+    if released.disjoint and released.overlap is None and all(part.coverage for part in released.parts.values()):
         some = "classes" if released.by == "class" else "groups"
         rows.append(("shares", f"the promise holds for any shares of the {some} among new records"))
     rows += [(ABOUT[key].lower(), text) for key, text in about.items()]

@@ -149,6 +149,10 @@ class Released:
             raise InputError("alpha", "needs a calibration of several levels")
         return release.at(self.alpha)
 
+    def columns_of(self, release: Release) -> str | list[str] | None:
+        """The column of --by; the columns, between commas, if the groups of the release overlap."""
+        return split(self.by) if self.by is not None and release.overlap is not None else self.by
+
     def check_group(self, release: Release, *, of_classes: bool, any_groups: bool = False) -> None:
         """Check that --by is given for thresholds per group, or per class without a label column.
 
@@ -211,8 +215,18 @@ class GroupOptions:
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of a request to a table; empty for one threshold."""
-        groups = None if self.groups is None else tuple(split(self.groups))
-        return {"by": self.by, "groups": groups, "by_class": self.by_class} if self.has_groups else {}
+        if not self.has_groups:
+            return {}
+        if self.by is None or self.groups is None or "," not in self.by:
+            groups = None if self.groups is None else tuple(split(self.groups))
+            return {"by": self.by, "groups": groups, "by_class": self.by_class}
+        columns, lists = split(self.by), self.groups.split(";")
+        if len(lists) != len(columns):
+            must = f"must be the values of each of the {len(columns)} columns of --by, with ; between columns"
+            example = "For example --by sex,site --groups 'f,m;north,south'"
+            raise InputError("groups", must, got=f"{len(lists)} of them", remedy=example)
+        groups_of = dict(zip(columns, map(split, lists), strict=True))
+        return {"by": columns, "groups": groups_of, "by_class": self.by_class}
 
 
 def check_partition(ledger: str | None, partition: str | None) -> None:

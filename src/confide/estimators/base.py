@@ -13,14 +13,13 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
-from confide.arrays import refuse_other_rows
+from confide.arrays import GroupColumns, refuse_other_rows
 from confide.calibration import Choice, Payer, Request, Scores, choose_score, release
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.mechanisms import Chosen
-from confide.planning import check_combinations
 from confide.scores import NamedScores, score_kind
-from confide.support import caller_stacklevel
+from confide.support import caller_stacklevel, exact_level
 
 Self = TypeVar("Self", bound="PrivateConformal")
 
@@ -53,7 +52,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         y
             Shape (n,).
         groups
-            With `group_names`: the group of each record, shape (n,).
+            With `group_names`: the group of each record, shape (n,). For groups that overlap: a data frame, or an array
+            of shape (n, columns).
         **fit_params
             Arguments for the estimator's own `fit`, such as `sample_weight`, or `step__sample_weight` of a pipeline;
             arrays with one entry per record are divided like the records. Weights are for training: all records have
@@ -144,6 +144,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _inner(self) -> dict[str, Any]:
         """The estimators that are trained: the given one, or the default one."""
         if isinstance(self.estimator, Mapping):
+            if not self.estimator or not all(isinstance(name, str) for name in self.estimator):
+                raise InputError("estimator", "must map names to one estimator or more; names are str")
             return dict(self.estimator)
         return {"estimator": self._default() if self.estimator is None else self.estimator}
 
@@ -217,17 +219,20 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
-        several = {"chosen": self.choice_share, "neighbors": self.neighbors, "by": by}
-        check_combinations(several | {"by": "level"} if _several(self.alpha) else several)
+        if _several(self.alpha):
+            raise InputError("alpha", "must be one level with several models or scores", got="several")
         scores, sizes = {}, {}
         for name, (self.estimator_, self.conformity_score_) in offers.items():
             own = self._scores(X, y) if len(y) else np.zeros(0)
             highest = score_kind(self.conformity_score_).high
             scores[name] = NamedScores.of(np.minimum(own, highest), self.conformity_score_)
             sizes[name] = self._sizes(X, len(y))
+        stated = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", self.choice_share), 1.0)
+        self._request(stated)  # an error about the release that follows, before anything is chosen
         choice = choose_score(
-            scores, self.alpha, self.epsilon, sizes=sizes, most=self.largest_size, share=self.choice_share,
-            unit=getattr(self, "unit", None), ledger=self.ledger, dataset=self.dataset, again=self.again,
+            scores, self.alpha, self.epsilon, sizes=sizes, largest_size=self.largest_size,
+            choice_share=self.choice_share, unit=getattr(self, "unit", None),
+            ledger=self.ledger, dataset=self.dataset, again=self.again,
         )  # fmt: skip
         self.estimator_, self.conformity_score_ = offers[choice.name]
         return choice
@@ -259,15 +264,19 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:
         refuse_other_rows(X=X, groups=groups)
+        if isinstance(groups, Mapping):
+            raise InputTypeError("groups", "must be a data frame or an array, which can be divided", got="a mapping")
         if (groups is None) != (self.group_names is None):
             raise InputError(
                 "groups", "groups and group_names must be given together: each record's group, and all groups"
             )
 
-    def _parts(self) -> tuple[tuple[Any, ...], Literal["group", "class"] | None]:
+    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, Literal["group", "class"] | None]:
         """The keys of the thresholds and what they are; by default a single threshold without a key."""
         if self.group_names is None:
             return (), None
+        if isinstance(self.group_names, Mapping):
+            return GroupColumns(self.group_names), "group"
         return tuple(self.group_names), "group"
 
     def _public_classes(self) -> tuple[str | int, ...] | int | None:

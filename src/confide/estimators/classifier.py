@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from confide.arrays import Uniforms, class_columns, refuse_other_rows, row_index
+from confide.arrays import GroupColumns, Uniforms, class_columns, refuse_other_rows, row_index
 from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
@@ -53,7 +53,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate_groups`;
         `fit` and `predict_set` then require the group of each record.
     choice_share, largest_size
-        `share` and `most` of `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
+        As in `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
         as well; no record is in both.
     random_state
         Seed of the split, which is random by default. The noise that protects privacy cannot be seeded.
@@ -97,7 +97,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         prefit: bool = False,
         classes: Any = None,
         by_class: bool = False,
-        group_names: Sequence[str | int] | None = None,
+        group_names: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None,
         partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
@@ -155,7 +155,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             check_classification_targets(y)
         return y
 
-    def _parts(self) -> tuple[tuple[Any, ...], Literal["group", "class"] | None]:
+    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, Literal["group", "class"] | None]:
         if not self.by_class:
             return super()._parts()
         if self.group_names is not None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.arrays import refuse_other_rows, row_index
 from confide.candidates import AnyCandidates
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
 from confide.scores import interval_score
@@ -76,7 +76,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         difficulty_estimator: Any = None,
         calibration_size: float = 0.5,
         prefit: bool = False,
-        group_names: Sequence[str | int] | None = None,
+        group_names: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None,
         partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
@@ -140,6 +140,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return {f"estimator_{i}": estimator for i, estimator in enumerate(self.estimator)}
 
     def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
+        if not isinstance(self.conformity_score, str):
+            raise InputTypeError("conformity_score", "must be one name", got=type(self.conformity_score).__name__)
         if isinstance(self.estimator, Mapping) and self.conformity_score != "absolute_residual":
             raise InputError("conformity_score", "must be 'absolute_residual' with several regressors")
         trained = self._trained(X, y, given)

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
+    Groups,
     Uniforms,
     as_array,
     as_labels,
-    as_positions,
     as_uniforms,
     as_vector,
     class_columns,
@@ -93,34 +93,39 @@ class LevelCounts:
         self.by_class, self.by_size, self.subgroups = Counts((k,)), Counts((k + 1,)), NamedCounts()
         self.measured, self.examples = False, list[Example]()
 
-    def places(self, groups: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
-        """Position of each record's group or true class among those with a threshold; None for one threshold."""
+    def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
+        """Position of each record's group or true class among those with a threshold; None for one threshold.
+
+        If groups overlap: the positions of all its groups, shape (n, columns).
+        """
         if not self.names:
             return None
         if groups is None:
             raise InputError("groups", f"must be given, because the release has one threshold per {self.by}")
-        return as_positions("groups", groups, self.names, n)
+        places: NDArray[np.int64] = self.release.places(groups, n)
+        return places
 
-    def add(self, look: RecordOutcomes, groups: ArrayLike | None, truth: NDArray[np.int64] | None = None) -> None:
+    def add(self, look: RecordOutcomes, groups: Groups | None, truth: NDArray[np.int64] | None = None) -> None:
         """Count records: their coverage and sizes, their groups and, for sets, the positions of their true classes."""
         outcome = outcomes_of([look])
         self.measured = look.size is not None
         place = self.places(groups, len(outcome))
         if place is not None:
-            self.own.add([place], outcome, look.size)
+            for column in np.atleast_2d(place.T):
+                self.own.add([column], outcome, look.size)
         elif groups is not None:
-            self.subgroups.add_groups(groups, ~look.covered, look.size)
+            self.subgroups.add_groups(groups, ~look.covered, look.size)  # type: ignore[arg-type]  # a mapping raises
         self.all.add([], outcome, look.size if truth is None else None)
         if truth is not None and look.size is not None:
             self.by_class.add([truth], outcome, look.size)
             self.by_size.add([look.size], outcome)
 
-    def keep(self, mask: NDArray[np.bool_], truth: NDArray[np.int64], groups: ArrayLike | None) -> None:
+    def keep(self, mask: NDArray[np.bool_], truth: NDArray[np.int64], groups: Groups | None) -> None:
         """Store the first records as examples, as many as `mask` has rows."""
         place = self.places(groups, len(truth)) if len(mask) else None
         for i, inside in enumerate(mask):
             members = tuple(self.classes[k] for k in np.flatnonzero(inside))
-            group = None if place is None else str(self.names[place[i]])
+            group = None if place is None else ", ".join(str(self.names[own]) for own in np.atleast_1d(place[i]))
             self.examples.append(Example(members, self.classes[truth[i]], group))
 
     def covered_and_missed(self) -> NDArray[np.int64]:
@@ -182,7 +187,7 @@ def evaluate_sets(
     labels: ArrayLike,
     classes: Sequence[object] | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     u: Uniforms = None,
     examples: int = 0,
 ) -> Evaluation | LevelEvaluation:
@@ -199,8 +204,8 @@ def evaluate_sets(
         True classes, shape (n,): integers in [0, K), or class names if the columns have names from `classes`, a data
         frame or the release.
     groups
-        Group of each record, shape (n,). Required for thresholds per group. With any other release, coverage is also
-        reported by group (`Evaluation.subgroups`).
+        Group of each record, shape (n,). Required for thresholds per group; if groups overlap, a data frame or a
+        mapping of their columns. With any other release, coverage is also reported by group (`Evaluation.subgroups`).
     examples
         Number of records to store as examples, 0 to 1000; the first ones are used.
 
@@ -270,7 +275,7 @@ class SetTally(Tally):
         self.randomised = any(score_kind(part.score).randomised for part in release.parts.values())
 
     def add(
-        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
+        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: Groups | None = None, u: Uniforms = None
     ) -> None:
         """Count records: probabilities of shape (n, K), and positions of the true classes, int64, shape (n,)."""
         more = self._examples - len(self.levels[0].examples)
@@ -279,12 +284,12 @@ class SetTally(Tally):
             counts.keep(mask[:more], y, groups)
 
     def record_outcomes(
-        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
+        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: Groups | None = None, u: Uniforms = None
     ) -> list[RecordOutcomes]:
         """Coverage of records and sizes of their sets, level by level."""
         return [_seen(mask, y) for mask in self._masks(probabilities, groups, u)]
 
-    def _masks(self, probabilities: NDArray[Any], groups: ArrayLike | None, u: Uniforms) -> Iterator[NDArray[np.bool_]]:
+    def _masks(self, probabilities: NDArray[Any], groups: Groups | None, u: Uniforms) -> Iterator[NDArray[np.bool_]]:
         """Sets of records at each level, bool, shape (n, K)."""
         uniforms = None
         if self.randomised or u is not None:
@@ -355,7 +360,7 @@ def evaluate_intervals(
     predictions: ArrayLike,
     targets: ArrayLike,
     *,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     difficulty: ArrayLike | None = None,
 ) -> Evaluation | LevelEvaluation:
     """Evaluate the intervals that a release gives for records with known targets; not private.
@@ -415,7 +420,7 @@ class IntervalTally(Tally):
         self,
         predictions: NDArray[Any],
         targets: NDArray[Any],
-        groups: ArrayLike | None = None,
+        groups: Groups | None = None,
         difficulty: ArrayLike | None = None,
     ) -> None:
         """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
@@ -428,7 +433,7 @@ class IntervalTally(Tally):
         self,
         predictions: NDArray[Any],
         targets: NDArray[Any],
-        groups: ArrayLike | None = None,
+        groups: Groups | None = None,
         difficulty: ArrayLike | None = None,
     ) -> list[RecordOutcomes]:
         """Coverage and interval widths of records at each level; with a threshold per side also for each end."""
@@ -448,7 +453,7 @@ class IntervalTally(Tally):
 
 
 def evaluate_scores(
-    release: Release, scores: ArrayLike, *, groups: ArrayLike | None = None
+    release: Release, scores: ArrayLike, *, groups: Groups | None = None
 ) -> Evaluation | LevelEvaluation:
     """Evaluate the nonconformity scores of true labels; not private. Scores up to the threshold are covered.
 
@@ -507,18 +512,20 @@ class ScoreTally(Tally):
         super().__init__(release)
         warn_about(release)
 
-    def add(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> None:
+    def add(self, scores: NDArray[Any], groups: Groups | None = None) -> None:
         """Count scores, shape (n,)."""
         for counts, seen in zip(self.levels, self.record_outcomes(scores, groups), strict=True):
             counts.add(seen, groups)
 
-    def record_outcomes(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> list[RecordOutcomes]:
+    def record_outcomes(self, scores: NDArray[Any], groups: Groups | None = None) -> list[RecordOutcomes]:
         """Coverage of records, level by level."""
         exact = scores.astype(np.float64)
         return [RecordOutcomes(exact <= self._thresholds(counts, groups, len(scores))) for counts in self.levels]
 
     @staticmethod
-    def _thresholds(counts: LevelCounts, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    def _thresholds(counts: LevelCounts, groups: Groups | None, n: int) -> NDArray[np.float64]:
         """Threshold of each record; one value for all without groups."""
         own, place = np.array([part.threshold for part in counts.release.parts.values()]), counts.places(groups, n)
-        return own if place is None else own[place]
+        if place is None:
+            return own
+        return own[place] if place.ndim == 1 else own[place].max(axis=1)

@@ -260,10 +260,10 @@ def statements_from_cells(cells: Cells, statements: Mapping[str, float], error: 
     )
     found = {}
     for name, promised in statements.items():
-        parts = {
-            partition.kind: _by_part(cells, place, name, promised, each)
-            for place, partition in enumerate(cells.partitions)
-        }
+        parts: dict[PartKind, tuple[Part, ...]] = {}
+        for place, partition in enumerate(cells.partitions):  # several are of kind group if groups overlap
+            own = _by_part(cells, place, name, promised, each)
+            parts[partition.kind] = parts.get(partition.kind, ()) + own
         found[name] = PrivateFinding(over_all(cells, name, promised, each), parts, shares, mean)
     return found
 

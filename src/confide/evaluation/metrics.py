@@ -5,7 +5,7 @@ Not private, because it uses labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
+    Groups,
     as_array,
     as_labels,
     as_true_labels,
+    columns_by_name,
+    group_name,
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
@@ -28,7 +31,7 @@ from confide.sets import (
     exact_interval,
     share_covered,
 )
-from confide.support import Described, Level, Section, Table, exact_level
+from confide.support import Described, Level, Name, Section, Table, exact_level
 
 
 def coverage(
@@ -158,7 +161,10 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
 
 
 def group_coverage(
-    sets: PredictionSets | PredictionIntervals, labels: ArrayLike, groups: ArrayLike, confidence: Level = 0.95
+    sets: PredictionSets | PredictionIntervals,
+    labels: ArrayLike,
+    groups: Groups,
+    confidence: Level = 0.95,
 ) -> CoverageTable:
     """Coverage, and mean set size or width, of the records of each group that occurs.
 
@@ -169,7 +175,8 @@ def group_coverage(
     labels
         True labels of sets, or targets of intervals, shape (n,).
     groups
-        Group of each record, strings or integers, shape (n,); at most 1000 different groups.
+        Group of each record, strings or integers, shape (n,); at most 1000 different groups. For groups that overlap, a
+        data frame or a mapping of columns: the table has the groups of every column, `column=value`.
     confidence
         Confidence of each interval of coverage.
 
@@ -186,10 +193,26 @@ def group_coverage(
     """
     inside = sets.contains(labels)
     refuse_other_rows(sets=sets, groups=groups)
-    names, parts = named_groups(groups, len(inside))
+    measured: NDArray[Any] = sets.sizes if isinstance(sets, PredictionSets) else sets.widths
+    measure = "size" if isinstance(sets, PredictionSets) else "width"
+    columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)
+    if columns is None:
+        names, parts = named_groups(groups, len(inside))  # type: ignore[arg-type]
+    else:
+        names, parts = _groups_of_columns(columns, len(inside))
+        measured, inside = np.tile(measured, len(columns)), np.tile(inside, len(columns))
     refuse_many_groups(len(names))
-    measured, measure = (sets.sizes, "size") if isinstance(sets, PredictionSets) else (sets.widths, "width")
     return _table(tuple(names), parts, measured, inside, confidence, measure)
+
+
+def _groups_of_columns(columns: Mapping[str, ArrayLike], n: int) -> tuple[list[Name], NDArray[np.int64]]:
+    """The groups of all columns, and the position of each record's group in every column, column by column."""
+    names, places = list[Name](), []
+    for column, values in columns.items():
+        own, place = named_groups(values, n)
+        places.append(place + len(names))
+        names += [group_name(column, name) for name in own]
+    return names, np.concatenate(places)
 
 
 def size_coverage(

@@ -177,8 +177,10 @@ class CountQuery:
         used = {place for table in self.tables for place in table}
         if used != set(range(len(self.partitions))) or any(len(set(table)) != len(table) for table in self.tables):
             raise InputError("tables", "must cross the partitions, each of them somewhere and once in a table")
-        if len({part.kind for part in self.partitions}) != len(self.partitions) or not self.tables:
-            raise InputError("partitions", "must be of different kinds, and be in at least one table")
+        different = {(part.kind, part.names if part.kind == "group" else ()) for part in self.partitions}
+        if len(different) != len(self.partitions) or not self.tables:
+            must = "must be of different kinds, or of different columns of groups, and be in at least one table"
+            raise InputError("partitions", must)
         if sum(prod(self.shape(table)) for table in self.tables) > MOST_CELLS:
             raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
 

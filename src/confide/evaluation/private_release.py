@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_array, refuse_other_rows
+from confide.arrays import Groups, Uniforms, as_array, refuse_other_rows
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.counts import Counts, RecordOutcomes, group_names, outcomes_of
 from confide.evaluation.evaluate import (
@@ -81,7 +81,7 @@ class CellTally:
         self._tables = [Counts(parts, outcomes) for *parts, outcomes in shapes]
 
     def add(
-        self, *arrays: Any, groups: ArrayLike | None = None, places: NDArray[np.int64] | None = None, **more: Any
+        self, *arrays: Any, groups: Groups | None = None, places: NDArray[np.int64] | None = None, **more: Any
     ) -> None:
         """Count records.
 
@@ -92,11 +92,16 @@ class CellTally:
         groups
             Names of the groups or classes of the records, if these have their own thresholds.
         places
-            Positions of the groups in the public list, shape (n,); -1 for a group that is not in the list.
+            Positions of the groups in the public list, shape (n,); -1 for a group that is not in the list. If groups
+            overlap: their positions among the groups of all columns, shape (n, columns).
         """
         record_outcomes = self._tally.record_outcomes(*arrays, groups, **more)
         classes = arrays[1] if isinstance(self._tally, SetTally) else places
-        axes = [_axis(partition, record_outcomes[0], classes, places) for partition in self._question.partitions]
+        columns = iter(_by_column(places, self._question.partitions))
+        axes = [
+            _axis(partition, record_outcomes[0], classes, next(columns) if partition.kind == "group" else None)
+            for partition in self._question.partitions
+        ]
         outcome = outcomes_of(record_outcomes)
         for table, counts in zip(self._question.tables, self._tables, strict=True):
             counts.add([axes[place] for place in table], outcome)
@@ -116,6 +121,14 @@ class CellTally:
         exact = [cells[0][:1]] if query.one_count else cells
         noisy = tuple(tuple(draw_counts(counts, query.noise).tolist()) for counts in exact)
         return PrivateEvaluation(query, confidence, noisy, library_versions())
+
+
+def _by_column(places: NDArray[np.int64] | None, partitions: Sequence[Partition]) -> list[NDArray[np.int64] | None]:
+    """Positions of the groups in each partition of kind group, which are several if groups overlap."""
+    if places is None or places.ndim == 1:
+        return [places]
+    sizes = [len(partition) for partition in partitions if partition.kind == "group"]
+    return [column - start for column, start in zip(places.T, np.cumsum([0, *sizes[:-1]]), strict=True)]
 
 
 def _axis(
@@ -356,7 +369,11 @@ def _partitions(request: PrivateRequest, release: Release, tally: Tally) -> tupl
             raise InputError("group_names", f"must be left out, because the release names each {division}")
         promised = [part.coverage for part in release.parts.values()]
         names = list(map(str, release.parts))
-        found.append(class_parts(names, promised) if division == "class" else group_parts(names, promised))
+        if division == "class":
+            found.append(class_parts(names, promised))
+        else:
+            pieces = [slice(None)] if release.overlap is None else release.overlap.slices
+            found += [group_parts(names[piece], promised[piece]) for piece in pieces]
     elif request.group_names is not None:
         found.append(group_parts(request.group_names))
     if request.width_bins is not None:
@@ -406,7 +423,7 @@ def evaluate_arrays(
     release: Release,
     request: PrivateRequest | None,
     arrays: dict[str, Any],
-    groups: ArrayLike | None,
+    groups: Groups | None,
     **more: Unpack[ArrayOptions],
 ) -> Evaluation | LevelEvaluation | PrivateEvaluation:
     """Evaluate a release on arrays, privately if there is a request.
@@ -455,7 +472,11 @@ def evaluate_arrays(
         requirement = "must be given if and only if group_names, their public list, is given"
         raise InputError("groups", requirement)
     listed: Sequence[Any] = list(release.parts) if own else ()
-    places = None if groups is None else _places(groups, n, listed or request.group_names or ())
+    places = None
+    if groups is not None and own and release.overlap is not None:
+        places = release.places(groups, n)
+    elif groups is not None:
+        places = _places(groups, n, listed or request.group_names or ())
 
     def count(add: Callable[..., None]) -> None:
         add(*records, groups=groups if own else None, places=places, **more)  # `more` contains only u or difficulty
@@ -474,8 +495,8 @@ def _counted(release: Release, arrays: dict[str, Any], more: ArrayOptions) -> tu
     return ScoreTally(release), (checked_scores(arrays["scores"], empty=True),)
 
 
-def _places(groups: ArrayLike, n: int, names: Sequence[Any]) -> NDArray[np.int64]:
+def _places(groups: Groups, n: int, names: Sequence[Any]) -> NDArray[np.int64]:
     """Position of each record's group in the public list; -1 for a group that is not in the list."""
-    distinct, place = group_names(groups, n)
+    distinct, place = group_names(groups, n)  # type: ignore[arg-type]  # a mapping raises
     public = {canonical_name(name): i for i, name in enumerate(names)}
     return np.array([public.get(name, -1) for name in distinct], dtype=np.int64)[place]

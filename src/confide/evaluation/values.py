@@ -466,9 +466,10 @@ def _check_parts(found: Evaluation, n: int, covered: int) -> None:
             raise FormatError(
                 f"evaluation.{name}", "must count labels in sets if and only if the evaluation is of sets"
             )
-        if sum(part.n for part in parts) != n or sum(part.covered for part in parts) != covered:
+        times = max(1, sum(part.n for part in parts) // n) if name == "groups" else 1  # once for each column of groups
+        if sum(part.n for part in parts) != times * n or sum(part.covered for part in parts) != times * covered:
             raise FormatError(f"evaluation.{name}", "must add up to all records, and to all covered records")
-        if has_sets and sum(part.members or 0 for part in parts) != members:
+        if has_sets and sum(part.members or 0 for part in parts) != times * members:
             raise FormatError(f"evaluation.{name}", "must add up to the labels in all sets")
     if found.by == "side":
         _check_sides(found.groups, n, covered)

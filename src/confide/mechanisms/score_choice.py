@@ -66,7 +66,7 @@ class Chosen:
         if self.name not in names:
             raise InputError("name", "must be one of the names among which it was chosen")
         if not 0 < self.share <= Fraction(1, 2):
-            raise InputError("share", "must be above 0 and at most 1/2", got=str(self.share))
+            raise InputError("choice_share", "must be above 0 and at most 1/2", got=str(self.share))
 
     def __str__(self) -> str:
         names = ", ".join(self.among[:5]) + (", ..." if len(self.among) > 5 else "")

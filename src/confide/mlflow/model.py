@@ -18,7 +18,7 @@ import pandas as pd
 from mlflow.exceptions import MlflowException
 
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError
-from confide.releases import Release, classes_of, facts_of, load_release
+from confide.releases import Release, classes_of, facts_of, load_release, refuse_overlapping
 from confide.sets import predict_interval, predict_labels, predict_set
 from confide.support import escape_line
 
@@ -121,6 +121,7 @@ def task_of(release: Release) -> str:
 
 def needs(release: Release) -> dict[str, bool]:
     """The columns that a release needs in addition to inputs or outputs of the model."""
+    refuse_overlapping(release)
     return {"groups": release.by == "group", "difficulty": release.first.score == "normalised_residual"}
 
 

@@ -34,7 +34,7 @@ from onnx import TensorProto
 
 from confide.errors import InputError
 from confide.onnx.graph import AppendedGraph, Tensor
-from confide.releases import Release
+from confide.releases import Release, refuse_overlapping
 from confide.scores import ScoreKind, magic, smallest_probability
 from confide.support import canonical_name
 
@@ -61,6 +61,7 @@ class Limits:
         """The limits of a release, per class in the order of the columns: their names, or their number."""
         if release.by != "group":
             return cls(np.array(release.limits(classes=classes)), per_class=release.by == "class")
+        refuse_overlapping(release)
         names = tuple(release.parts)
         return cls(np.append(release.limits(len(names), groups=names), np.inf), groups=names)
 

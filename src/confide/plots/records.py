@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.arrays import as_vector
+from confide.arrays import Groups, as_vector
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
@@ -26,7 +26,7 @@ def plot_coverage(
     sets: PredictionSets | CoverageTable,
     labels: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     level: float | None = None,
     confidence: Level = 0.95,
     page: int = 1,
@@ -95,7 +95,7 @@ def plot_coverage(
 
 
 def _table(
-    sets: PredictionSets | CoverageTable, labels: ArrayLike | None, groups: ArrayLike | None, confidence: Level
+    sets: PredictionSets | CoverageTable, labels: ArrayLike | None, groups: Groups | None, confidence: Level
 ) -> tuple[str, CoverageTable]:
     """Name of a row, and the table."""
     if isinstance(sets, CoverageTable):

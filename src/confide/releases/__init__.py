@@ -45,14 +45,17 @@ from confide.releases.remarks import (
 )
 from confide.releases.several import (
     FALSE_NEGATIVES,
+    OVERLAP,
     GroupCalibration,
     LevelCalibration,
     MissedAreaLoss,
+    OverlappingCalibration,
     RiskCalibration,
     SidesCalibration,
     area_of,
     check_bound,
     critical_score,
+    refuse_overlapping,
 )
 from confide.releases.words import (
     ABOUT,
@@ -68,8 +71,8 @@ from confide.releases.words import (
 
 __all__ = [
     "Calibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "LineageCheck",
-    "NoisyLabelCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "load", "load_release",
-    "records_needed", "remarks", "verify_lineage",
+    "NoisyLabelCalibration", "OverlappingCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration",
+    "load", "load_release", "records_needed", "remarks", "verify_lineage",
 ]  # fmt: skip
 
 

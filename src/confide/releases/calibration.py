@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from confide.arrays import as_positions
+from confide.arrays import GroupColumns, Groups, as_positions
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, with_choice
@@ -84,6 +84,9 @@ FORMS: Mapping[Division | None, Form] = {
     "class": _form_of_groups("class"),
 }
 
+OVERLAPPING = FORMS["group"]._replace(kind="confide.overlapping-groups", outer=("by", "neighbors", "columns"))
+"""The form of releases with groups of several columns."""
+
 
 class Release(Document):
     """Thresholds with one privacy statement: a mapping from keys to thresholds, and their cost together.
@@ -128,8 +131,20 @@ class Release(Document):
 
     @property
     def disjoint(self) -> bool:
-        """Whether each record has one of the thresholds: that of its group, or of the class in question."""
+        """Whether a record has the threshold of its group, or of the class in question; the largest of its groups'."""
         return self.by in ("group", "class")
+
+    @property
+    def overlap(self) -> GroupColumns | None:
+        """The columns of groups that overlap; None for all other releases."""
+        return None
+
+    def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
+        """The position of each record's group, or class, among the parts, int64, shape (n,).
+
+        If groups overlap: the positions of all its groups, shape (n, columns).
+        """
+        return as_positions("groups", groups, tuple(self.parts), n)  # type: ignore[arg-type]  # a mapping raises
 
     def needs_groups(self, *, sets: bool) -> bool:
         """Whether the caller must give each record's group, or true class; for `sets` of classes the class is known."""
@@ -191,7 +206,7 @@ class Release(Document):
         return score_kind(self.first.score).task
 
     def limits(
-        self, n: int | None = None, *, groups: ArrayLike | None = None, classes: Sequence[object] | int | None = None
+        self, n: int | None = None, *, groups: Groups | None = None, classes: Sequence[object] | int | None = None
     ) -> float | NDArray[np.float64]:
         """Limits for scores, for sets, intervals, SQL, ONNX, PyTorch and MLflow.
 
@@ -200,7 +215,8 @@ class Release(Document):
         n
             The number of records, for thresholds per group.
         groups
-            The group of each record, shape (n,), for thresholds per group.
+            The group of each record, shape (n,), for thresholds per group. If groups overlap: a data frame or a mapping
+            of their columns.
         classes
             For thresholds per class: the names in the order of the columns, or their number. Classes that were
             calibrated as positions, 0 to K-1, match K columns with any names.
@@ -208,7 +224,8 @@ class Release(Document):
         Returns
         -------
         float or array
-            The threshold; or float64, shape (n,), the threshold of each record; or shape (k,), that of each class.
+            The threshold; or float64, shape (n,), the threshold of each record, the largest of its groups; or shape
+            (k,), that of each class.
 
         Raises
         ------
@@ -230,7 +247,8 @@ class Release(Document):
         if self.by == "group":
             if groups is None or n is None:
                 raise InputError("groups", "must be given: the calibration has one threshold per group")
-            return values[as_positions("groups", groups, tuple(self.parts), n)]
+            own = values[self.places(groups, n)]
+            return own if own.ndim == 1 else own.max(axis=1)
         if groups is not None:
             per = "thresholds per class; groups do not apply to it" if self.by == "class" else "no thresholds per group"
             raise InputError("groups", f"must be left out: the calibration has {per}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError, FormatError
 from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
@@ -29,10 +30,16 @@ from confide.mechanisms import (
     with_choice,
 )
 from confide.planning import POPULATION
-from confide.releases.calibration import FORMS, Calibration, Form, Release
+from confide.releases.calibration import FORMS, OVERLAPPING, Calibration, Form, Release
 from confide.releases.documents import Kind, common_form, register
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
-from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
+from confide.releases.several import (
+    GroupCalibration,
+    LevelCalibration,
+    OverlappingCalibration,
+    RiskCalibration,
+    SidesCalibration,
+)
 from confide.releases.words import PREDECESSORS, WORDS
 from confide.scores import score_kind
 from confide.selection import Selector, zcdp_by_square
@@ -341,7 +348,24 @@ _PART = {
     "name": shapes.Field("a text or an integer", (str, int)),
     "calibration": shapes.Field("a calibration", (dict,), lambda content: Calibration.from_json(json.dumps(content))),
 }
+
+
+def _columns(listed: tuple[dict[str, Any], ...]) -> GroupColumns:
+    columns = GroupColumns({column["name"]: column["groups"] for column in listed})
+    if len(columns) != len(listed):
+        raise FormatError("release.columns", "must have different names")
+    return columns
+
+
+_COLUMN = {"name": shapes.TEXT, "groups": shapes.listed(_PART["name"])}
 _SEVERAL: shapes.Shape = {
+    "columns": shapes.Field(
+        "a list of columns",
+        (list,),
+        _columns,
+        lambda made: [{"name": name, "groups": list(groups)} for name, groups in made.columns.items()],
+        entry=shapes.Field("a column of groups", (dict,), shape=_COLUMN),
+    ),
     "by": shapes.choice("group", "class"),
     "neighbors": shapes.choice(*NEIGHBORS),
     "loss": shapes.TEXT,
@@ -352,13 +376,12 @@ _SEVERAL: shapes.Shape = {
 """The fields of releases with parts; each form has some of the first ones."""
 
 
-def several_fields(release: Release) -> dict[str, Any]:
+def several_fields(release: Release, form: Form) -> dict[str, Any]:
     """The fields of a release with parts: an envelope around their documents, as in `FORMS`."""
-    form = FORMS[release.by]
     parts = [
         {"name": form.written(key), "calibration": json.loads(part.to_json())} for key, part in release.parts.items()
     ]
-    outer = {name: getattr(release, name) for name in form.outer}
+    outer = shapes.write_shape(release, {name: _SEVERAL[name] for name in form.outer})
     return {**outer, "privacy": {"epsilon": shapes.json_number(release.privacy.epsilon)}, "parts": parts}
 
 
@@ -391,6 +414,13 @@ def _groups(parts: Mapping[Any, Calibration], by: Any, neighbors: Neighbors) -> 
     return GroupCalibration(by, neighbors, parts)
 
 
+def _overlapping(
+    parts: Mapping[Any, Calibration], by: Any, neighbors: Neighbors, columns: GroupColumns
+) -> OverlappingCalibration:
+    _groups(parts, by, neighbors)  # the same checks
+    return OverlappingCalibration(by, neighbors, parts, columns)
+
+
 def _sides(parts: Mapping[Any, Calibration]) -> SidesCalibration:
     return SidesCalibration(**parts)
 
@@ -402,6 +432,7 @@ def _risk(parts: Mapping[Any, Calibration], loss: str, bound: float) -> RiskCali
 _KINDS: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]], ...] = (
     (LevelCalibration, FORMS["level"], _levels, ()),
     (GroupCalibration, FORMS["group"], _groups, ()),
+    (OverlappingCalibration, OVERLAPPING, _overlapping, ()),
     (SidesCalibration, FORMS["side"], _sides, ("low", "high")),
     (RiskCalibration, FORMS["loss"], _risk, ("critical",)),
 )
@@ -409,7 +440,7 @@ _KINDS: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]
 
 for _class, _form, _make, _names in _KINDS:
     _read_kind = partial(read_several, form=_form, made=_make, names=_names)
-    register(_class, Kind(common_form(_form.kind, "release"), several_fields, _read_kind))
+    register(_class, Kind(common_form(_form.kind, "release"), partial(several_fields, form=_form), _read_kind))
 
 _SINCE_2 = frozenset(
     {

@@ -12,7 +12,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from confide.arrays import GroupColumns, Groups, group_name
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, parallel_composition, sequential_composition
 from confide.releases.calibration import Calibration, Release, threshold_text
@@ -168,6 +170,92 @@ class GroupCalibration(_Several):
         some = "classes" if self.by == "class" else "groups"
         alpha = f"alpha {float(self.alpha):g}"
         return f"{len(self.parts)} {some}, {_thresholds(self.parts.values())} in each, {alpha}, {self.privacy.brief}"
+
+
+@dataclass(frozen=True, repr=False)
+class OverlappingCalibration(GroupCalibration):
+    """One threshold for each group of several columns, such as sex, age and site; a record is in one of each column.
+
+    The set of a record takes the largest threshold of its groups. Every group of every column has the guarantee, and
+    no intersection of groups has one (docs/theory.md, Theorem G1).
+
+    Parameters
+    ----------
+    by, neighbors
+        As in `GroupCalibration`; `by` is `"group"`.
+    parts
+        Mapping from the name of a group, `column=value`, to `Calibration`, column by column.
+    columns
+        The columns and their values.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> groups = {"sex": rng.choice(["f", "m"], 4000), "site": rng.choice(["a", "b"], 4000)}
+    >>> names = {"sex": ["f", "m"], "site": ["a", "b"]}
+    >>> released = confide.calibrate_groups(rng.random(4000), groups, names, 0.1, 1.0, score="lac")
+    >>> limit = released.limits(1, groups={"sex": ["f"], "site": ["b"]})[0]
+    >>> limit == max(released["sex", "f"].threshold, released["site", "b"].threshold), released.privacy.epsilon
+    (True, 1.0)
+    """
+
+    columns: GroupColumns
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.by != "group" or tuple(self.parts) != self.columns.names:
+            raise InputError("parts", "must be calibrations of the groups of all columns, in their order")
+
+    @property
+    def overlap(self) -> GroupColumns:
+        """The columns and their values."""
+        return self.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all groups, column by column."""
+        return self.columns.names
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy loss of all thresholds: parallel composition in each column, and the sum over columns."""
+        parts = list(self.parts.values())
+        sized = any(part.size is not None for part in parts)
+        each = [[part.privacy for part in parts[piece]] for piece in self.columns.slices]
+        return sequential_composition([parallel_composition(one, self.neighbors, sized=sized) for one in each])
+
+    def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
+        """The positions of each record's groups among the parts, int64, shape (n, columns)."""
+        return self.columns.places(groups, n)
+
+    def __getitem__(self, name: Any) -> Calibration:
+        return super().__getitem__(group_name(*name) if isinstance(name, tuple) and len(name) == 2 else name)
+
+    def _section(self) -> Section:
+        section = super()._section()
+        facts = (("groups of", f"{self.columns}: {OVERLAP}"), *section.facts)
+        return replace(section, facts=facts)
+
+
+OVERLAP = (
+    "a record is in one group of each, and its set takes the largest threshold of its groups; the promise is for each "
+    "group, on average over its people, and not for intersections of groups"
+)
+"""The meaning of groups of several columns, in words."""
+
+
+def refuse_overlapping(release: Release, remedy: str = "") -> None:
+    """Reject a release of groups that overlap where a record must have one group.
+
+    Raises
+    ------
+    InputError
+        If its groups overlap.
+    """
+    if release.overlap is not None:
+        must = "must have one threshold, or groups that divide the records"
+        raise InputError("release", must, got="groups that overlap", remedy=remedy)
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,7 @@ from confide.federated import FederatedCalibration
 from confide.guarantee import Guarantee, binomial_at_least, coverage_text, law_failure, silos_text
 from confide.mechanisms import Mechanism, Slopes
 from confide.planning import Plan, typical_answer, typical_law
-from confide.releases import Calibration, Release, RiskCalibration, candidates_of
+from confide.releases import OVERLAP, Calibration, Release, RiskCalibration, candidates_of
 from confide.reports.charts import law as draw_law
 from confide.reports.page import percent
 from confide.support import MOST_RECORDS, Section, Table
@@ -74,7 +74,13 @@ def explanation(guarantee: Guarantee) -> str:
 
 
 def any_shares(release: Release) -> str:
-    """Sentence that thresholds of groups or classes hold under any shift of their shares; empty for other releases."""
+    """Sentence that thresholds of groups or classes hold under any shift of their shares; empty for other releases.
+
+    If groups overlap, other shares of one column change the records within the groups of another, and there is no such
+    statement: the sentence states which threshold a record has.
+    """
+    if release.overlap is not None:
+        return f" Groups of {release.overlap}: {OVERLAP}."
     if not release.disjoint or not all(part.coverage for part in release.parts.values()):
         return ""
     parts = "classes" if release.by == "class" else "groups"

@@ -90,7 +90,10 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
 def limits(release: Release) -> tuple[tuple[str, str], ...]:
     """Limits of the release: a heading and a sentence each."""
     uneven = (
-        "The promise holds for each group on average. Within a group, some records can be covered less."
+        "The promise holds for each group on average. Within a group, some records can be covered less, such as those "
+        "that are also in a certain group of another column."
+        if release.overlap is not None
+        else "The promise holds for each group on average. Within a group, some records can be covered less."
         if release.disjoint
         else "The promise is an average over all people. A subgroup can be covered less, another more."
     )

@@ -120,6 +120,7 @@ def release_page(
         "noun": noun(release),
         "one_width": all(part.score == "absolute_residual" for part in parts.values()),
         "divided": release.by if release.disjoint else "level",
+        "overlapping": release.overlap is not None,
         "dots": dots(first.coverage) if average and not broken else None,
         "example": worked_example(release),
         "example_labels": LABELS,

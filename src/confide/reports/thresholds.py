@@ -98,7 +98,11 @@ def _rule(calibration: Calibration) -> str:
 
 def worked_example(release: Release) -> WorkedExample | None:
     """Example for a release; None for scores that only another program can compute."""
-    name, chosen = list(release.by_name.items())[-1 if release.by == "level" else 0]
+    named = list(release.by_name.items())
+    name, chosen = named[-1 if release.by == "level" else 0]
+    if release.overlap is not None:  # a record in the first group of every column
+        firsts = dict(named[piece.start] for piece in release.overlap.slices)
+        name, chosen = ", ".join(firsts), max(firsts.values(), key=lambda part: part.threshold)
     if release.bounded is not None:
         if release.bounded[0] != FALSE_NEGATIVES:
             return None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
+    Groups,
     Uniforms,
     as_array,
     as_numeric,
@@ -47,7 +48,7 @@ def predict_set(
     classes: Sequence[object] | None = None,
     *,
     u: Uniforms = None,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     score: str | None = None,
     out: NDArray[np.bool_] | None = None,
 ) -> PredictionSets:
@@ -112,7 +113,7 @@ def predict_interval(
     calibration: Calibration | GroupCalibration | SidesCalibration,
     *,
     difficulty: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     score: str | None = None,
 ) -> PredictionIntervals:
     """Prediction intervals {y : score(x, y) <= threshold} for new records, with the score that the calibration states.
@@ -158,7 +159,7 @@ def intervals_of(
     calibration: Calibration | GroupCalibration | SidesCalibration,
     *,
     difficulty: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     score: str | None = None,
 ) -> PredictionIntervals:
     """Intervals without a warning about their widths, which would reveal something about private records."""

@@ -28,7 +28,7 @@ from confide.tables.calibrate import (
     recalibrate_table,
 )
 from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
-from confide.tables.counting import group_histograms, read_pilot, score_histogram
+from confide.tables.counting import group_histograms, read_pilot, read_scores, score_histogram
 from confide.tables.evaluate import (
     evaluate,
     evaluate_table,

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any, Unpack
 
+from confide.arrays import GroupColumns
 from confide.calibration import (
     Options,
     Payer,
@@ -31,7 +33,14 @@ from confide.support import DEBUG, Level, as_integer, canonical_name, log_event,
 from confide.tables.arrow import is_integer
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, stated_outputs
 from confide.tables.counting import Counting
-from confide.tables.named_columns import NamedColumn, Names, WeightColumn, group_column
+from confide.tables.named_columns import (
+    GroupedColumns,
+    NamedColumn,
+    Names,
+    WeightColumn,
+    group_column,
+    one_column,
+)
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import release_class_names
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
@@ -45,7 +54,7 @@ class Columns:
     ----------
     by, groups
         The column of each record's group, and the public list of its values. With class weights: the column of its
-        class.
+        class. For groups that overlap: the columns, and a mapping from each of them to the public list of its values.
     by_class
         Whether there is a threshold for each class.
     weights
@@ -56,8 +65,8 @@ class Columns:
         Whether records with missing values are left out.
     """
 
-    by: str | None = None
-    groups: Sequence[str | int] | None = None
+    by: str | Sequence[str] | None = None
+    groups: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None
     by_class: bool = False
     weights: str | None = None
     people: ContributionBound | None = None
@@ -67,7 +76,18 @@ class Columns:
         if self.by_class and (self.by is not None or self.groups is not None):
             raise InputError("by", "by and groups must be left out with by_class")
 
-    def group(self, table: Table, what: ColumnSpec, population: Population | None) -> NamedColumn | None:
+    @property
+    def names(self) -> tuple[str | int, ...] | GroupColumns:
+        """The public names of groups, or the columns of groups that overlap, as a request takes them."""
+        if not isinstance(self.groups, Mapping):
+            if self.groups is not None and not isinstance(self.by, str):
+                raise InputError("groups", "must be a mapping from each column of by to the list of its values")
+            return tuple(self.groups or ())
+        return GroupColumns(self.groups)
+
+    def group(
+        self, table: Table, what: ColumnSpec, population: Population | None
+    ) -> NamedColumn | GroupedColumns | None:
         """The column that a threshold or a class weight depends on; None for one threshold for all records."""
         if population is not None and (self.groups is not None or self.by_class):
             raise InputError(
@@ -76,11 +96,18 @@ class Columns:
         if isinstance(population, RecordWeights) and self.by is not None:
             raise InputError("by", "must be left out with weights of records")
         if isinstance(population, ClassShift):
-            return class_weight_column(table, what, self.by, population)
-        return group_or_class_column(table, what, self.by, self.groups, self.by_class)
+            return class_weight_column(table, what, None if self.by is None else one_column(self.by), population)
+        names = self.names
+        if isinstance(names, GroupColumns) and self.by is not None:
+            return GroupedColumns.of(table, self.by, names)
+        return group_or_class_column(table, what, self.by, self.groups, self.by_class)  # type: ignore[arg-type]
 
     def counting(
-        self, table: Table, what: ColumnSpec, group: NamedColumn | None, population: Population | None
+        self,
+        table: Table,
+        what: ColumnSpec,
+        group: NamedColumn | GroupedColumns | None,
+        population: Population | None,
     ) -> Counting:
         """Build the counting pass, with the column of each record's weight if the population has weights."""
         weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
@@ -90,8 +117,8 @@ class Columns:
 class TableOptions(Options, total=False):
     """Further options of `calibrate_table`; documented in `Columns` and `confide.calibrate`."""
 
-    by: str | None
-    groups: Sequence[str | int] | None
+    by: str | Sequence[str] | None
+    groups: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None
     by_class: bool
     weights: str | None
     people: ContributionBound | None
@@ -147,7 +174,11 @@ class Rows:
     def count(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
         """Count by row of the request; raises `InputError` if the number of records is not the stated one."""
         table, found = self.counting.table, self.counting.run(candidates, self.progress)
-        if len(found) > 1:
+        overlapping = self.counting.overlapping
+        if overlapping is not None:
+            values = chain.from_iterable(one.values() for one in found)
+            counted = dict[Any, ScoreHistogram](zip(overlapping.columns.names, values, strict=True))
+        elif len(found) > 1:
             counted = {kind.name: one[None] for kind, one in zip(self.counting.kinds, found, strict=True)}
         else:
             counted = dict(found[0])
@@ -213,7 +244,8 @@ def calibrate_table(
     epsilon, candidates, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`.
         Further columns: `by` and `groups`, the column of the group and the public list of its values, for a threshold
-        per group. `by_class`, for a threshold per class. `weights`, the column of the public weight. `people` and
+        per group. For groups that overlap: several columns, and a mapping from each to the list of its values.
+        `by_class`, for a threshold per class. `weights`, the column of the public weight. `people` and
         `skip_incomplete`, as in `score_histogram`. With `people`, epsilon is stated per person
         (docs/engines/README.md), and `records_per_person` follows from it.
 
@@ -415,7 +447,8 @@ class TableRequest:
                 else:
                     release_class_names(request.renews, probabilities, classes)
             if request.renews is None and group is not None and request.population is None:
-                named |= {"by": "class" if columns.by_class else "group", "names": group.names}
+                names = group.columns if isinstance(group, GroupedColumns) else group.names
+                named |= {"by": "class" if columns.by_class else "group", "names": names}
             if any(getattr(request, name) != value for name, value in named.items()):
                 request = replace(request, **named)
             return rows.released(request, self._who_pays)
@@ -444,7 +477,7 @@ def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Populat
         return {"by": "side"}
     by: dict[str, Any] = {"by": "level"} if found == ["level"] else {}
     if found == ["group"]:
-        by = {"by": "group", "names": tuple(columns.groups or ())}
+        by = {"by": "group", "names": columns.names}
     return {**by, "score": what.kind.name}
 
 
@@ -464,15 +497,19 @@ def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     return what
 
 
-def _group_again(table: Table, what: ColumnSpec, request: Request, by: str | None) -> NamedColumn | None:
+def _group_again(
+    table: Table, what: ColumnSpec, request: Request, by: str | Sequence[str] | None
+) -> NamedColumn | GroupedColumns | None:
     """The column that thresholds depend on: the label, or a column with the release's names; None without groups."""
     if not request.disjoint:
         if by is not None:
             raise InputError("by", "must be left out: previous has no thresholds per group of records")
         return None
     names = tuple(request.parts)
+    if by is not None and request.overlap is not None:
+        return GroupedColumns.of(table, by, request.overlap)
     if by is not None:
-        return group_or_class_column(table, what, by, names, by_class=False)
+        return group_or_class_column(table, what, one_column(by), names, by_class=False)
     if request.by == "group":
         raise InputError("by", "must be given, the column of each record's group: previous has thresholds for each")
     column = group_or_class_column(table, what, None, None, by_class=True)

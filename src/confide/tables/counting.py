@@ -6,9 +6,10 @@ PostgreSQL and Spark count where the rows are stored.
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
@@ -17,10 +18,10 @@ from confide.planning import Pilot
 from confide.scores import ScoreKind, all_scores
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
-from confide.tables.named_columns import NamedColumn, WeightColumn, group_column
+from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import ClassReader, refuse_first_rows
-from confide.tables.records import RecordColumns, checked_batches
+from confide.tables.records import JoinedColumns, RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 Histograms = Mapping[Any, ScoreHistogram]
@@ -36,7 +37,7 @@ class Counting:
     table
         The table to read.
     records
-        The columns of each record; several if there are several scores.
+        The columns of each record; several if there are several scores, or columns of groups that overlap.
     kinds
         The name and range of each score.
     skip_incomplete
@@ -47,13 +48,15 @@ class Counting:
     records: tuple[RecordColumns, ...]
     kinds: tuple[ScoreKind, ...]
     skip_incomplete: bool = False
+    overlapping: GroupedColumns | None = None
+    """The columns of groups that overlap, one for each of `records`; or None."""
 
     @classmethod
     def of(
         cls,
         table: Table,
         what: ColumnSpec,
-        group: NamedColumn | None = None,
+        group: NamedColumn | GroupedColumns | None = None,
         people: ContributionBound | None = None,
         skip_incomplete: bool = False,
         weight: WeightColumn | None = None,
@@ -61,9 +64,11 @@ class Counting:
         """Look up the columns of a table."""
         if people is not None:
             table.check_people(people)
-        records = tuple(RecordColumns(one, group, weight, people) for one in what.readers(table))
+        several = group if isinstance(group, GroupedColumns) else None
+        groups = (group,) if group is None else group.each
+        records = tuple(RecordColumns(one, own, weight, people) for one in what.readers(table) for own in groups)
         kinds = what.kinds if isinstance(what, TargetColumns) else (what.kind,)
-        return cls(table, records, kinds, skip_incomplete)
+        return cls(table, records, kinds * len(groups), skip_incomplete, several)
 
     @property
     def all_count(self) -> bool:
@@ -80,7 +85,8 @@ class Counting:
         EngineError
             If the engine fails.
         """
-        table = self.records[0].counting(self.table, skip_incomplete=self.skip_incomplete)
+        whole = self.records[0] if self.overlapping is None else replace(self.records[0], group=self.overlapping)
+        table = whole.counting(self.table, skip_incomplete=self.skip_incomplete)
         for reader in (one.reader for one in self.records):
             if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
@@ -89,9 +95,9 @@ class Counting:
         counted = [table.count(job, progress) for job in jobs]
         if any(one is None for one in counted):
             counted = count_rows(table, jobs, progress)
-        names = (None,) if jobs[0].group is None else jobs[0].group.names
         found: list[Histograms] = []
-        for (counts, errors), columns, chosen in zip(counted, self.records, lists, strict=True):
+        for (counts, errors), columns, chosen, job in zip(counted, self.records, lists, jobs, strict=True):
+            names = (None,) if job.group is None else job.group.names
             errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)
             found.append({name: ScoreHistogram(chosen, counts[place]) for place, name in enumerate(names)})
         return found
@@ -215,26 +221,73 @@ def read_pilot(
     """
     if isinstance(what, LossColumns) or (isinstance(what, TargetColumns) and len(what.kinds) > 1):
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
-    scores, of_classes, widths, rows = list[Any](), list[Any](), list[float](), 0
+    (found,) = read_scores(source, [what], skip_incomplete=skip_incomplete, progress=progress)
+    return Pilot(found.scores, found.class_scores, found.width, what.kind.name)
+
+
+class ScoresRead(NamedTuple):
+    """The scores of all records from one column specification. **Private**, unless the records are public."""
+
+    scores: NDArray[np.float64]
+    """Shape (n,)."""
+    class_scores: NDArray[np.float64] | None
+    """For classes: the scores of all of them, shape (n, K)."""
+    width: float | None
+    """For CQR: the mean width of the predicted intervals."""
+
+
+def read_scores(
+    source: Any,
+    specs: Sequence[ColumnSpec],
+    *,
+    skip_incomplete: bool = False,
+    progress: Progress = no_progress,
+) -> list[ScoresRead]:
+    """Read the scores of the same records from several column specifications, in one pass over the rows.
+
+    Parameters
+    ----------
+    source
+        A source that `open_table` opens, or its result.
+    specs
+        The columns of each; every one has one score per record.
+    skip_incomplete
+        Leave out records with a missing value in any column that is read.
+
+    Raises
+    ------
+    InputError
+        If rows cannot be used: how many, and why.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from confide.tables import ScoreColumn
+    >>> table = pyarrow.table({"a": [0.1, None, 0.9], "b": [0.2, 0.5, None]})
+    >>> [one.scores for one in read_scores(table, [ScoreColumn("a"), ScoreColumn("b")], skip_incomplete=True)]
+    [array([0.1]), array([0.2])]
+    """
     # Whichever score: all probabilities of a record are read.
-    read = replace(what, score="aps") if isinstance(what, ClassColumns) else what
+    reads = [replace(what, score="aps") if isinstance(what, ClassColumns) else what for what in specs]
+    scores, of_classes, widths = ([list[Any]() for _ in specs] for _ in range(3))
+    rows = 0
     with as_open_table(source) as table:
-        (columns,) = map(RecordColumns, read.readers(table))
-        counting = columns.counting(table, skip_incomplete=skip_incomplete)
-        with closing(checked_batches(counting, columns, progress, skips=not skip_incomplete)) as batches:
-            for batch, arrays in batches:
+        readers = {read: reader for read in dict.fromkeys(reads) for reader in read.readers(table)}
+        joined = JoinedColumns(tuple(map(RecordColumns, readers.values())))
+        counting = joined.counting(table, skip_incomplete=skip_incomplete)
+        with closing(checked_batches(counting, joined, progress, skips=not skip_incomplete)) as batches:
+            for batch, found in batches:
                 rows += batch.num_rows
-                if isinstance(what, ClassColumns):
-                    of_classes.append(all_scores(arrays[0], what.score))
-                    scores.append(of_classes[-1][np.arange(batch.num_rows), arrays[1]])
-                    continue
-                scores.append(columns.reader.score_of(arrays))
-                if isinstance(what, TargetColumns) and what.kind.family == "cqr":
-                    widths.append(float(np.diff(arrays[0], axis=1).sum()))
+                arrays = dict(zip(readers, found, strict=True))
+                for k, (what, read) in enumerate(zip(specs, reads, strict=True)):
+                    if isinstance(what, ClassColumns):
+                        of_classes[k].append(all_scores(arrays[read][0], what.score))
+                        scores[k].append(of_classes[k][-1][np.arange(batch.num_rows), arrays[read][1]])
+                        continue
+                    scores[k].append(readers[read].score_of(arrays[read]))
+                    if isinstance(what, TargetColumns) and what.kind.family == "cqr":
+                        widths[k].append(float(np.diff(arrays[read][0], axis=1).sum()))
         table.check_rows(rows)
-    return Pilot(
-        np.concatenate(scores),
-        np.concatenate(of_classes) if of_classes else None,
-        sum(widths) / rows if widths else None,
-        what.kind.name,
-    )
+    joined_classes = [np.concatenate(classes) if classes else None for classes in of_classes]
+    mean_widths = [sum(wide) / rows if wide else None for wide in widths]
+    return list(map(ScoresRead, map(np.concatenate, scores), joined_classes, mean_widths))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms
+from confide.arrays import Groups, Uniforms
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
     Evaluation,
@@ -32,7 +32,14 @@ from confide.mechanisms import Neighbors
 from confide.releases import Release
 from confide.support import Level
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
-from confide.tables.named_columns import AnyGroups, NamedColumn, group_column
+from confide.tables.named_columns import (
+    AnyGroups,
+    GroupedColumns,
+    NamedColumn,
+    group_column,
+    group_of_release,
+    one_column,
+)
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import SetPredictor, predictors_of, release_class_names
 from confide.tables.readers import RecordReader
@@ -72,10 +79,10 @@ class EvaluationOptions(TypedDict, total=False):
 def evaluate(
     release: Release,
     *unnamed: object,
-    groups: ArrayLike | None = None,
+    groups: Groups | None = None,
     table: Any = None,
     what: ColumnSpec | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     people: ContributionBound | None = None,
     skip_incomplete: bool = False,
     examples: int = 0,
@@ -174,7 +181,7 @@ def evaluate_table(
     what: ColumnSpec,
     release: Release,
     *,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     examples: int = 0,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
@@ -193,8 +200,8 @@ def evaluate_table(
         The release to evaluate.
     by
         The column of each record's group. It is required for thresholds per group, and for `ScoreColumn` with
-        thresholds per class, where it names the class. For every other release it is a check: coverage is measured
-        group by group.
+        thresholds per class, where it names the class. If groups overlap: their columns, as in `predict_table`. For
+        every other release it is a check: coverage is measured group by group.
     examples
         Number of records to keep unchanged, with sets and true labels; the first ones.
     skip_incomplete
@@ -225,7 +232,7 @@ def _tallied(
     table: Table,
     what: ColumnSpec,
     release: Release,
-    by: str | None,
+    by: str | Sequence[str] | None,
     examples: int,
     skip_incomplete: bool,
     progress: Progress,
@@ -251,7 +258,7 @@ def evaluate_table_privately(
     release: Release,
     request: PrivateRequest,
     *,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     people: ContributionBound | None = None,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
@@ -301,8 +308,11 @@ def evaluate_table_privately(
             )
         if people is not None:
             table.check_people(people)
-        names = tuple(release.parts) if own else request.group_names
-        group = None if by is None or names is None else group_column(table, by, tuple(names))
+        group: NamedColumn | GroupedColumns | None = None
+        if by is not None and own:
+            group = group_of_release(table, by, release)
+        elif by is not None and request.group_names is not None:
+            group = group_column(table, one_column(by), tuple(request.group_names))
         columns = RecordColumns(reader, group, people=people, other_groups=not own)
 
         def count(add: Callable[..., None]) -> None:
@@ -334,11 +344,13 @@ def _tally(
     return reader, ScoreTally(release)
 
 
-def _group_column(table: Table, by: str, release: Release, what: ColumnSpec) -> NamedColumn | AnyGroups:
+def _group_column(
+    table: Table, by: str | Sequence[str], release: Release, what: ColumnSpec
+) -> NamedColumn | GroupedColumns | AnyGroups:
     """The column of a record's group or true class in a release, or of any group."""
     if release.needs_groups(sets=isinstance(what, ClassColumns)):
-        return group_column(table, by, tuple(release.parts))
-    return AnyGroups.of(table, by)
+        return group_of_release(table, by, release)
+    return AnyGroups.of(table, one_column(by))
 
 
 def monitoring_coverage_counts(
@@ -346,7 +358,7 @@ def monitoring_coverage_counts(
     what: ColumnSpec,
     release: Release,
     *,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
 ) -> NDArray[np.int64]:
@@ -385,7 +397,7 @@ def size_counts(
     release: Release,
     bins: Sequence[int],
     *,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
 ) -> NDArray[np.int64]:

@@ -1,13 +1,16 @@
 """Columns with the class, the group or the weight of a record."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.arrays import GroupColumns
 from confide.errors import InputError
 from confide.planning import RecordWeights
+from confide.releases import Release
 from confide.support import as_integer, canonical_name, is_numbering
 from confide.tables.arrow import (
     ColumnRef,
@@ -47,6 +50,11 @@ class NamedColumn:
     names: Names
     what: Literal["classes", "groups"] = "classes"
     positions: bool = False
+
+    @property
+    def each(self) -> tuple["NamedColumn", ...]:
+        """The column itself, as `GroupedColumns.each`."""
+        return (self,)
 
     @property
     def in_sql(self) -> bool:
@@ -107,10 +115,53 @@ class NamedColumn:
 
 
 @dataclass(frozen=True)
+class GroupedColumns:
+    """Columns of groups that overlap: each record has a group in every column.
+
+    Parameters
+    ----------
+    each
+        The columns, in the order of `columns`.
+    columns
+        The names under which their groups are released.
+    """
+
+    each: tuple[NamedColumn, ...]
+    columns: GroupColumns
+    in_sql = False  # each column is counted by an engine; the largest threshold of several is taken here
+
+    @classmethod
+    def of(cls, table: Table, by: str | Sequence[str], columns: GroupColumns) -> "GroupedColumns":
+        """The columns of a table.
+
+        Raises
+        ------
+        InputError
+            If there are not as many different columns, or one of them cannot hold its groups.
+        """
+        read = zip(columns.read_from(by), columns.columns.values(), strict=True)
+        return cls(tuple(group_column(table, column, tuple(values)) for column, values in read), columns)
+
+    def places(self, batch: Any) -> NDArray[np.int64]:
+        """The positions of each record's groups among all, int64, shape (n, columns); -1 for none."""
+        pairs = zip((one.places(batch) for one in self.each), self.columns.slices, strict=True)
+        return np.stack([np.where(place < 0, -1, place + piece.start) for place, piece in pairs], axis=1)
+
+    def keys(self, batch: Any) -> dict[str, NDArray[Any]]:
+        """The value of each record in every column, for records that have one."""
+        return {column: one.keys(batch) for column, one in zip(self.columns.columns, self.each, strict=True)}
+
+
+@dataclass(frozen=True)
 class AnyGroups:
     """A column of groups without a list of their names: texts or integers, none missing."""
 
     read: ColumnRef
+
+    @property
+    def each(self) -> tuple["AnyGroups", ...]:
+        """The column itself, as `GroupedColumns.each`."""
+        return (self,)
 
     @classmethod
     def of(cls, table: Table, column: str) -> "AnyGroups":
@@ -193,6 +244,20 @@ def group_column(table: Table, column: str, names: Names) -> NamedColumn:
             "groups", f"must be integers, because column {column!r} holds integers", got=f"{wrong} that are not"
         )
     return NamedColumn(read, names, "groups")
+
+
+def group_of_release(table: Table, by: str | Sequence[str], release: Release) -> NamedColumn | GroupedColumns:
+    """The column of each record's group or class in a release, or the columns of groups that overlap."""
+    if release.overlap is not None:
+        return GroupedColumns.of(table, by, release.overlap)
+    return group_column(table, one_column(by), tuple(release.parts))
+
+
+def one_column(by: str | Sequence[str]) -> str:
+    """The name of a column; several names raise an error."""
+    if not isinstance(by, str):
+        raise InputError("by", "must name one column, unless groups overlap", got=f"{len(by)} columns")
+    return by
 
 
 def _groups(table: Table, column: str) -> ColumnRef:

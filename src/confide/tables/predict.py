@@ -40,7 +40,7 @@ def predict_table(
     out: str | Path | None = None,
     *,
     out_table: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
     partition_by: Sequence[str] = (),
     overwrite: bool = False,
@@ -68,7 +68,8 @@ def predict_table(
     out_table
         Instead of `out`: a new table in the same database or Spark.
     by
-        For thresholds per group: the column of each row's group.
+        For thresholds per group: the column of each row's group. If groups overlap: their columns, whose names may
+        differ from those at the calibration if they are in the same order.
     keep
         Columns to keep; by default all but the probabilities.
     partition_by

@@ -17,7 +17,7 @@ from confide.tables.arrow import ColumnRef
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
 from confide.tables.expressions import as_column_value, exact, number
 from confide.tables.failures import ColumnError
-from confide.tables.named_columns import NamedColumn, Names, group_column
+from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_of_release
 from confide.tables.readers import (
     NumberColumns,
     Reasons,
@@ -56,7 +56,7 @@ class Predictor(ABC):
         float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names. For
         intervals, shape (2, ...), for the lower and the upper end.
     group
-        The column of each record's group, for thresholds per group.
+        The column of each record's group, for thresholds per group; the columns, if groups overlap.
     """
 
     reads: tuple[ColumnRef, ...]
@@ -65,7 +65,7 @@ class Predictor(ABC):
     width: int
     in_sql: bool
     thresholds: NDArray[np.float64]
-    group: NamedColumn | None
+    group: NamedColumn | GroupedColumns | None
 
     @abstractmethod
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
@@ -78,8 +78,8 @@ class Predictor(ABC):
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""
-        group = [] if self.group is None else [self.group.column_error(batch, len(self.requirements))]
-        return [*self.own_errors(batch), *group]
+        groups = enumerate(() if self.group is None else self.group.each, start=self._first_of_groups)
+        return [*self.own_errors(batch), *(one.column_error(batch, reason) for reason, one in groups)]
 
     @abstractmethod
     def own_errors(self, batch: Any) -> list[ColumnError]:
@@ -90,11 +90,21 @@ class Predictor(ABC):
         """An Ibis table with the added columns; only if `in_sql`."""
 
     def thresholds_of(self, batch: Any, reasons: Reasons) -> tuple[NDArray[np.float64], Reasons]:
-        """The threshold of each record by its group, and a reason for records of an unknown group."""
+        """The threshold of each record by its group, and a reason for records of an unknown group.
+
+        If groups overlap, the largest threshold of the record's groups.
+        """
         assert self.group is not None
         place = self.group.places(batch)
-        reasons = mark(reasons, place < 0, len(self.requirements))
-        return self.thresholds[..., np.maximum(place, 0)], reasons
+        for reason, column in enumerate(np.atleast_2d(place.T), start=self._first_of_groups):
+            reasons = mark(reasons, column < 0, reason)
+        own = self.thresholds[..., np.maximum(place, 0)]
+        return own if place.ndim == 1 else own.max(axis=-1), reasons
+
+    @property
+    def _first_of_groups(self) -> int:
+        """The reason of a record without a group in the first column; the requirements of groups are the last ones."""
+        return len(self.requirements) + 1 - (0 if self.group is None else len(self.group.each))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +231,9 @@ class IntervalPredictor(Predictor):
         return number(reaches[0]) if self.group is None else _per_group(table, self.group, reaches)
 
 
-def predictors_of(table: Table, what: ColumnSpec, release: Release, by: str | None = None) -> tuple[Predictor, ...]:
+def predictors_of(
+    table: Table, what: ColumnSpec, release: Release, by: str | Sequence[str] | None = None
+) -> tuple[Predictor, ...]:
     """The predictors of a release for a table: one, or one per level.
 
     Raises
@@ -267,10 +279,12 @@ def check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
         )
 
 
-def _predictor(table: Table, what: ColumnSpec, release: Release, by: str | None, suffix: str) -> Predictor:
+def _predictor(
+    table: Table, what: ColumnSpec, release: Release, by: str | Sequence[str] | None, suffix: str
+) -> Predictor:
     if (release.by == "group") != (by is not None):
         raise InputError("by", "must name the column of each record's group, if the release has thresholds per group")
-    group = group_column(table, by, tuple(release.parts)) if by is not None else None
+    group = None if by is None else group_of_release(table, by, release)
     if isinstance(what, TargetColumns):
         return _interval_predictor(table, what, release, group, suffix)
     if isinstance(what, LossColumns):
@@ -288,9 +302,9 @@ def _predictor(table: Table, what: ColumnSpec, release: Release, by: str | None,
     names = release_class_names(release, p, found)
     sums = (p.sum_requirement,) if isinstance(what, ClassColumns) else ()
     return SetPredictor(
-        reads=(*p.reads, *([] if group is None else [group.read])),
+        reads=(*p.reads, *([] if group is None else (one.read for one in group.each))),
         adds=(SET + suffix, SIZE + suffix),
-        requirements=(*p.probability_requirements, *sums, *([] if group is None else [group.requirement])),
+        requirements=(*p.probability_requirements, *sums, *_required(group)),
         width=p.width,
         in_sql=score_kind(score).of_one_entry and not p.logits and (group is None or group.in_sql),
         thresholds=_limits(release, names),
@@ -304,7 +318,7 @@ def _predictor(table: Table, what: ColumnSpec, release: Release, by: str | None,
 
 
 def _interval_predictor(
-    table: Table, what: TargetColumns, release: Release, group: NamedColumn | None, suffix: str
+    table: Table, what: TargetColumns, release: Release, group: NamedColumn | GroupedColumns | None, suffix: str
 ) -> IntervalPredictor:
     low, high = release.parts.values() if release.by == "side" else (release, release)
     scores = _score(low, "regression"), _score(high, "regression")
@@ -312,9 +326,9 @@ def _interval_predictor(
     gamma = scores[0] == "gamma"
     wanted = [finite_requirement(name, gamma) for name in what.predictions]
     return IntervalPredictor(
-        reads=(*map(ColumnRef, what.predictions), *([] if group is None else [group.read])),
+        reads=(*map(ColumnRef, what.predictions), *([] if group is None else (one.read for one in group.each))),
         adds=(LOWER + suffix, UPPER + suffix),
-        requirements=(*wanted, *([] if group is None else [group.requirement])),
+        requirements=(*wanted, *_required(group)),
         width=len(wanted),
         in_sql=not gamma and (group is None or group.in_sql),
         thresholds=np.array([_limits(low), _limits(high)]),
@@ -326,8 +340,13 @@ def _interval_predictor(
 
 def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
     """The thresholds: one, one per group of the release, or one per class, shape (1,), (G,) or (K,)."""
-    groups = tuple(release.parts) if release.by == "group" else None
-    return np.atleast_1d(release.limits(len(release.parts), groups=groups, classes=classes))
+    if release.by == "group":
+        return np.array([part.threshold for part in release.parts.values()])
+    return np.atleast_1d(release.limits(classes=classes))
+
+
+def _required(group: NamedColumn | GroupedColumns | None) -> list[str]:
+    return [] if group is None else [one.requirement for one in group.each]
 
 
 def _score(release: Release, task: str) -> str:
@@ -343,8 +362,10 @@ def _score(release: Release, task: str) -> str:
     return score
 
 
-def _per_group(table: Any, group: NamedColumn, values: Sequence[float]) -> Any:
+def _per_group(table: Any, group: NamedColumn | GroupedColumns, values: Sequence[float]) -> Any:
     import ibis
+
+    assert isinstance(group, NamedColumn)  # the only kind of which `in_sql` may be true
 
     member = table[group.read.column]
     clauses = [

@@ -29,7 +29,7 @@ LOOKED_AT = 100
 
 _MOSTLY = 0.9
 
-Reasons: TypeAlias = NDArray[np.int8] | None
+Reasons: TypeAlias = NDArray[np.integer] | None
 """The reason why each record cannot be used: the position of the broken requirement, from 1 on, or 0; or None."""
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.columns import ClassColumns, ColumnSpec, TargetColumns
 from confide.tables.failures import ColumnError, RowErrors
-from confide.tables.named_columns import AnyGroups, NamedColumn, WeightColumn
+from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
 from confide.tables.readers import Reasons, RecordReader, ScoreReader, mark
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
@@ -103,7 +104,7 @@ class RecordColumns:
     reader
         The reader of the score.
     group
-        The column of each record's group, or None.
+        The column of each record's group, or the columns of groups that overlap, or None.
     weight
         The column of each record's public weight, or None.
     people
@@ -113,7 +114,7 @@ class RecordColumns:
     """
 
     reader: RecordReader
-    group: NamedColumn | AnyGroups | None = None
+    group: NamedColumn | GroupedColumns | AnyGroups | None = None
     weight: WeightColumn | None = None
     people: ContributionBound | None = None
     other_groups: bool = False
@@ -140,7 +141,7 @@ class RecordColumns:
     @property
     def in_sql(self) -> bool:
         """Whether engines can count the records."""
-        return self.reader.in_sql and (self.group is None or self.group.read.grouping is None)
+        return self.reader.in_sql and all(one.read.grouping is None for one in self._groups)
 
     @property
     def requirements(self) -> list[str]:
@@ -151,8 +152,8 @@ class RecordColumns:
     @property
     def required(self) -> list[NamedColumn | AnyGroups | WeightColumn]:
         """The columns, in addition to the score, in which every record must have a usable value."""
-        group = None if self.other_groups else self.group
-        return [one for one in (group, self.weight) if one is not None]
+        groups = () if self.other_groups else self._groups
+        return [*groups, *(() if self.weight is None else (self.weight,))]
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The input of a score, in arrays of n records, and the reasons of unusable records."""
@@ -175,7 +176,68 @@ class RecordColumns:
 
     @property
     def _columns(self) -> list[ColumnRef]:
-        return [*self.reader.reads, *(one.read for one in (self.group, self.weight) if one is not None)]
+        others = (*self._groups, *(() if self.weight is None else (self.weight,)))
+        return [*self.reader.reads, *(one.read for one in others)]
+
+    @property
+    def _groups(self) -> tuple[NamedColumn | AnyGroups, ...]:
+        return () if self.group is None else self.group.each
+
+
+@dataclass(frozen=True)
+class JoinedColumns:
+    """Several scores of each record, from one pass, so that all have the same records in the same order.
+
+    Parameters
+    ----------
+    parts
+        The columns of each score.
+    """
+
+    parts: tuple[RecordColumns, ...]
+
+    def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
+        """The rows that count: if others are left out, those that are complete in the columns of all scores."""
+        return table.drop_missing(list(self.reads)) if skip_incomplete else table
+
+    @property
+    def reads(self) -> tuple[ColumnRef, ...]:
+        """The columns, each once."""
+        return tuple(dict.fromkeys(column for part in self.parts for column in part.reads))
+
+    @property
+    def width(self) -> int:
+        """The approximate count of numbers that are read of each record."""
+        return sum(part.width for part in self.parts)
+
+    @property
+    def requirements(self) -> list[str]:
+        """The requirements on every record, in words."""
+        return [requirement for part in self.parts for requirement in part.requirements]
+
+    @property
+    def _places(self) -> list[tuple[int, RecordColumns]]:
+        """Each part, with the number of requirements before its own."""
+        before = accumulate((len(part.requirements) for part in self.parts), initial=0)
+        return list(zip(before, self.parts, strict=False))
+
+    def read(self, batch: Any) -> tuple[list[list[NDArray[Any]]], Reasons]:
+        """The input of each score, and the reasons of unusable records."""
+        found, reasons = [], np.zeros(batch.num_rows, np.int16)
+        for before, part in self._places:
+            arrays, wrong = part.read(batch)
+            found.append(arrays)
+            if wrong is not None:
+                reasons = np.where((reasons == 0) & (wrong > 0), before + wrong.astype(np.int16), reasons)
+        return found, reasons if reasons.any() else None
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """The errors column by column, for a batch with errors."""
+        return [
+            replace(error, reason=before + error.reason)
+            for before, part in self._places
+            for error in part.column_errors(batch)
+        ]
 
 
 def process_records(

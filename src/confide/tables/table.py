@@ -47,7 +47,6 @@ class ContributionBound:
     sample
         A text, public or not. With it, records are kept in the order of md5(sample and the order's values), which is a
         sample without replacement that is the same in every engine.
-        is a sample without replacement that is the same in every engine.
 
     Examples
     --------

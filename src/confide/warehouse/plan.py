@@ -377,6 +377,8 @@ def _division(
         return None, {}
     if by is None or groups is None:
         raise InputError("by", "by and groups must be given together: a column, and the public list of its values")
+    if not isinstance(by, str) or isinstance(groups, Mapping):
+        raise InputError("by", "must name one column: a query counts groups that divide the records", got="several")
     if grouping_of(by) is not None:
         raise InputError(
             "by", "must name a column of the warehouse", remedy=f"{by!r} is a function of Python, not of SQL"

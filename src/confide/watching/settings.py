@@ -14,7 +14,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation import CountPrivacy, PrivateEvaluation, size_parts
 from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.releases import Release, as_release
+from confide.releases import Release, as_release, refuse_overlapping
 from confide.support import (
     MOST_RECORDS,
     as_number,
@@ -274,6 +274,7 @@ def promised_of(release: Release) -> dict[str, float]:
         raise InputError("release", "must promise coverage to be monitored", got="a corrected release", remedy=remedy)
     if release.by == "level":
         raise InputError("release", "must have one level to be monitored", remedy="Choose one of its levels with alpha")
+    refuse_overlapping(release, "Evaluate each batch with `confide evaluate --epsilon`, which reports every group")
     if release.disjoint:
         return {str(name): part.coverage for name, part in release.parts.items()}
     return {"": release.promised}

@@ -1,0 +1,521 @@
+"""Groups that overlap: privacy and coverage by enumeration, by search and by simulation; bad input; the ledger."""
+
+import importlib
+import itertools
+import json
+from functools import lru_cache
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+from scipy import stats
+
+import confide
+from confide import InputError, InputTypeError
+from confide.arrays import GroupColumns
+from confide.calibration import Request, prepare_thresholds
+from confide.mechanisms import NoisySize, Slopes
+from confide.planning import mechanism_for
+from confide.reports.page import number
+from confide.selection import zcdp_of_range
+from tests.builders import slow
+from tests.exact import mechanism_law, renyi
+from tests.files import signed
+from tests.refused import refused
+
+COLUMNS = GroupColumns({"sex": ["f", "m"], "site": ["a", "b"]})
+BINS = 3
+TYPES = list(itertools.product(range(2), range(2, 4), range(BINS)))
+"""Kinds of records: the positions of their two groups, and the bin of their score."""
+
+
+def mechanism(alpha, *, shared=True, bins=BINS, **budget):
+    """The mechanism of every group for a request; without `shared`, each column spends the whole budget."""
+    names = COLUMNS if shared else ["f", "m", "a", "b"]
+    candidates = confide.Candidates.of([place / bins for place in range(1, bins)])
+    request = Request(alpha=alpha, by="group", names=names, candidates=candidates, n_typical=20, **budget)
+    made = {mechanism_for(one.terms) for one in prepare_thresholds(request).thresholds.values()}
+    (only,) = made
+    return only
+
+
+def histograms_of(records):
+    """The counts of each group, shape (4, BINS)."""
+    counts = np.zeros((4, BINS), dtype=int)
+    for sex, site, place in records:
+        counts[sex, place] += 1
+        counts[site, place] += 1
+    return counts
+
+
+def joint(law, records):
+    """The logarithm of the law of all four thresholds together: BINS^4 outputs."""
+    logs = [np.log(law(tuple(counts))) for counts in histograms_of(records).tolist()]
+    return logs[0][:, None, None, None] + logs[1][:, None, None] + logs[2][:, None] + logs[3]
+
+
+def worst_losses(made, most=2):
+    """The largest log-ratio of the whole output over all data sets of up to `most` records and all their neighbours."""
+    law = lru_cache(maxsize=None)(lambda h: mechanism_law(made, h))
+    whole = lru_cache(maxsize=None)(lambda records: joint(law, records))
+    added = replaced = 0.0
+    for n in range(most + 1):
+        for records in itertools.combinations_with_replacement(TYPES, n):
+            grown = [tuple(sorted((*records, more))) for more in TYPES]
+            added = max(added, *(np.abs(whole(records) - whole(other)).max() for other in grown))
+            replaced = max(replaced, *(np.abs(whole(a) - whole(b)).max() for a, b in itertools.combinations(grown, 2)))
+    return added, replaced
+
+
+@pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
+@pytest.mark.parametrize("epsilon", [0.5, 6.0])
+def test_privacy_of_the_whole_output_by_enumeration(selector, epsilon):
+    """All data sets, neighbours and joint outputs; the whole budget for every column costs more than was stated."""
+    added, replaced = worst_losses(mechanism(0.5, epsilon=epsilon, selector=selector))
+    assert 0.5 * epsilon < added <= epsilon + 1e-12
+    assert added < replaced <= 2 * epsilon + 1e-12
+    _, halved = worst_losses(mechanism(0.5, epsilon=epsilon, selector=selector, neighbors="replace_one"))
+    assert 0.4 * epsilon < halved <= epsilon + 1e-12
+    control, _ = worst_losses(mechanism(0.5, shared=False, epsilon=epsilon, selector=selector))
+    assert control > 1.1 * epsilon
+
+
+def attacked(made, rng, n, steps=300):
+    """The largest loss for one more record that a search of single changes finds, over n records in six bins.
+
+    The log-ratio of the whole output is the sum over the two groups that the record enters, and so is its largest.
+    """
+    law = lru_cache(maxsize=None)(lambda h: np.log(mechanism_law(made, h)))
+
+    def loss(counts, sex, site, place):
+        total = 0.0
+        for group in (sex, site):
+            before = counts[group].copy()
+            counts[group, place] += 1
+            total += float(np.abs(law(tuple(counts[group].tolist())) - law(tuple(before.tolist()))).max())
+            counts[group] = before
+        return total
+
+    def counted(records):
+        counts = np.zeros((4, 6), dtype=int)
+        for sex, site, place in records:
+            counts[[sex, site], place] += 1
+        return counts
+
+    def drawn():
+        return int(rng.integers(2)), int(rng.integers(2, 4)), int(rng.integers(6))
+
+    records, more = [drawn() for _ in range(n)], drawn()
+    best = loss(counted(records), *more)
+    for _ in range(steps):
+        others, another = records.copy(), more
+        if rng.random() < 0.2:
+            another = drawn()
+        else:  # several records at once: a single one rarely moves the law
+            for place in rng.integers(n, size=rng.integers(1, 1 + n // 4)):
+                others[place] = drawn()
+        if (value := loss(counted(others), *another)) >= best:
+            records, more, best = others, another, value
+    return best
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+def test_privacy_in_searched_cases(epsilon):
+    """A search among 8 to 80 records finds no loss above the budget, and finds one for the whole budget per column."""
+    rng, sizes = np.random.default_rng(0), [8, 20, 80]
+    found = max(attacked(mechanism(0.3, epsilon=epsilon, bins=6), rng, n) for n in sizes)
+    assert 0.5 * epsilon < found <= epsilon + 1e-12
+    control = max(attacked(mechanism(0.3, epsilon=epsilon, bins=6, shared=False), rng, n) for n in sizes)
+    assert control > 1.2 * epsilon
+
+
+@pytest.mark.parametrize("order", [1.01, 2.0, 20.0])
+def test_zcdp_of_the_whole_output_by_enumeration(order):
+    rho = 0.5
+    law = lru_cache(maxsize=None)(lambda h: mechanism_law(mechanism(0.5, rho=rho), h))
+    both = list(itertools.combinations_with_replacement(TYPES, 2))
+    worst = 0.0
+    for records in [(), *((one,) for one in TYPES), *both]:
+        p = np.exp(joint(law, records)).ravel()
+        for more in TYPES:
+            q = np.exp(joint(law, (*records, more))).ravel()
+            worst = max(worst, renyi(p, q, order) / order, renyi(q, p, order) / order)
+    assert (0.2 if order < 3 else 0.1) * rho < worst <= rho + 1e-12
+
+
+def coverage_of_groups(law, points, pick=max):
+    """Exact coverage of each group that occurs: each of its points in turn is new, and all others calibrate.
+
+    `pick` is max for the largest threshold of the record's groups, min for the smallest.
+    """
+    whole, covered = histograms_of(points), {}
+    for point, times in ((one, points.count(one)) for one in sorted(set(points))):
+        sex, site, place = point
+        rest = whole.copy()
+        rest[[sex, site], place] -= 1
+        missed = [float(law(tuple(rest[group].tolist()))[:place].sum()) for group in (sex, site)]
+        hit = 1 - missed[0] * missed[1] if pick is max else (1 - missed[0]) * (1 - missed[1])
+        for name in (sex, site, (sex, site)):
+            hits, n = covered.get(name, (0.0, 0))
+            covered[name] = hits + times * hit, n + times
+    return {name: hits / n for name, (hits, n) in covered.items()}
+
+
+def worst_group(law, points, pick=max):
+    found = coverage_of_groups(law, points, pick)
+    return min(found[name] for name in found if isinstance(name, int))
+
+
+@pytest.mark.parametrize(("alpha", "epsilon"), [(0.5, 6.0), (0.5, 2.0), (0.1, 6.0)])
+def test_every_group_is_covered_by_enumeration(alpha, epsilon):
+    """All multisets of up to four points; the smallest threshold fails a group, and an intersection may fail."""
+    made = mechanism(alpha, epsilon=epsilon)
+    law = lru_cache(maxsize=None)(lambda h: mechanism_law(made, h))
+    every = [p for n in range(1, 5) for p in itertools.combinations_with_replacement(TYPES, n)]
+    assert min(worst_group(law, points) for points in every) >= 1 - alpha
+
+
+def searched(law, measure, rng, n, steps=150):
+    """The points with the smallest measure that a search of single changes finds."""
+    points = [TYPES[place] for place in rng.integers(len(TYPES), size=n)]
+    best = measure(law, points)
+    for _ in range(steps):
+        other = points.copy()
+        other[rng.integers(n)] = TYPES[rng.integers(len(TYPES))]
+        if (value := measure(law, other)) <= best:
+            points, best = other, value
+    return best
+
+
+def test_every_group_is_covered_in_searched_cases():
+    """A search among 6 to 60 points finds no group below the level, and finds some for the smallest threshold.
+
+    It also finds intersections below the level, for which nothing is promised.
+    """
+    rng, alpha = np.random.default_rng(0), 0.3
+    made = mechanism(alpha, epsilon=8.0)
+    law = lru_cache(maxsize=None)(lambda h: mechanism_law(made, h))
+
+    def intersection(law, points):
+        found = coverage_of_groups(law, points)
+        return min(found[name] for name in found if isinstance(name, tuple))
+
+    sizes = [6, 12, 25, 60]
+    assert min(searched(law, worst_group, rng, n) for n in sizes) >= 1 - alpha
+    control = min(searched(law, lambda law, points: worst_group(law, points, min), rng, n) for n in sizes)
+    assert control < 1 - alpha - 0.02
+    assert min(searched(law, intersection, rng, n) for n in sizes) < 1 - alpha - 0.1
+
+
+NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b", "c", "d"]}
+
+
+def draw(rng, n):
+    """Records whose residuals have another scale in every group: their groups, and scores."""
+    groups = pandas.DataFrame(
+        {
+            "sex": rng.choice(NAMES["sex"], n),
+            "age": rng.choice(NAMES["age"], n),
+            "site": rng.choice(NAMES["site"], n, p=[0.5, 0.25, 0.15, 0.1]),
+        }
+    )
+    scale = (1 + 0.5 * (groups.sex == "f")) * (1 + 0.2 * groups.age) * (1 + 0.8 * (groups.site == "d"))
+    return groups, np.abs(rng.normal(size=n)) * scale.to_numpy()
+
+
+LEAST = 1e-6
+"""The probability that a simulation fails although every group is covered, over all its groups."""
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+@pytest.mark.parametrize("runs", slow([300, 1500], everyday=[300]))
+def test_groups_by_simulation(runs):
+    """Exact binomial tests: one new record of every group for each calibration, so that successes are independent.
+
+    One threshold fails the test. The largest threshold of a record's groups is at most half wider.
+    """
+    rng, n = np.random.default_rng(0), 4000
+    keys = [(column, value) for column, values in NAMES.items() for value in values]
+    hits, alone, widths = dict.fromkeys(keys, 0), dict.fromkeys(keys, 0), []
+    for _ in range(runs):
+        groups, scores = draw(rng, n)
+        new, truth = draw(rng, 500)
+        options = {"score": "absolute_residual", "unit": 1.0}
+        released = confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, n_typical=1000, **options)
+        single = confide.calibrate(scores, 0.1, 3.0, n_typical=n, **options).threshold
+        some = np.array([np.flatnonzero(new[column] == value)[0] for column, value in keys])
+        widths.append(np.mean(released.limits(len(new), groups=new)) / single)
+        for key, place, limit in zip(keys, some, released.limits(len(some), groups=new.iloc[some]), strict=True):
+            hits[key] += int(truth[place] <= limit)
+            alone[key] += int(truth[place] <= single)
+
+    def failed(found):
+        tests = {key: stats.binomtest(count, runs, 0.9, alternative="less") for key, count in found.items()}
+        return [key for key, test in tests.items() if test.pvalue <= LEAST / len(keys)]
+
+    assert failed(hits) == []
+    assert ("site", "d") in failed(alone)
+    assert np.mean(widths) < 1.5
+
+
+def test_all_columns_and_kinds_of_frames_give_the_same_thresholds():
+    """Frames, mappings and arrays, in any order of columns; without privacy loss they would be equal: counts are."""
+    rng = np.random.default_rng(1)
+    groups, scores = draw(rng, 500)
+    columns = GroupColumns(NAMES)
+    expected = columns.places(groups, 500)
+    turned = groups[["site", "sex", "age"]]
+    for same in (
+        turned, polars.from_pandas(turned), pyarrow.Table.from_pandas(turned), dict(turned), groups.to_numpy(),
+        {name: turned[name].tolist() for name in turned}, groups.astype("category"),
+    ):  # fmt: skip
+        assert (columns.places(same, 500) == expected).all()
+    released = confide.calibrate_groups(scores, groups, NAMES, 0.2, 20.0, score="absolute_residual", unit=1.0)
+    assert list(released) == list(columns.names)
+    limits = released.limits(500, groups=turned)
+    own = [[released[name, value].threshold for name, value in row.items()] for _, row in groups.iterrows()]
+    assert limits.tolist() == [max(values) for values in own]
+
+
+FEW = {"sex": ["f", "m"], "age": [1, 2]}
+SCORES = np.linspace(0, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("argument", "groups", "names", "kind"),
+    [
+        ("groups['age']", {"sex": ["f"] * 4, "age": [1, 2, 3, 1]}, FEW, InputError),  # unknown
+        ("groups['sex']", {"sex": ["f", None, "m", "m"], "age": [1] * 4}, FEW, InputError),  # missing
+        (
+            "groups['sex']",
+            {"sex": [["f", "m"], "f", "f", "f"], "age": [1] * 4},
+            FEW,
+            InputTypeError,
+        ),  # in two groups of a column
+        ("groups['sex']", {"sex": ["f"] * 3, "age": [1] * 4}, FEW, InputError),
+        ("groups", {"sex": ["f"] * 4}, FEW, InputError),
+        ("groups", {"sex": ["f"] * 4, "age": [1] * 4, "site": [1] * 4}, FEW, InputError),  # in more groups than stated
+        ("groups", np.full((4, 3), "f"), FEW, InputError),
+        ("groups", ["f"] * 4, FEW, InputError),
+        ("groups", pandas.DataFrame({"sex": ["f"] * 4, "alter": [1] * 4}), FEW, InputError),
+        ("names", {"sex": ["f"] * 4}, {}, InputError),
+        ("names", {7: ["f"] * 4}, {7: ["f"]}, InputTypeError),
+        ("names['sex']", {"sex": ["f"] * 4}, {"sex": ["f", "f"]}, InputError),
+        ("names['sex']", {"sex": ["f"] * 4}, {"sex": []}, InputTypeError),
+        ("names", {"a": ["b=c"] * 4, "a=b": ["c"] * 4}, {"a": ["b=c"], "a=b": ["c"]}, InputError),
+    ],
+)
+def test_bad_input_is_refused(argument, groups, names, kind):
+    with refused(kind, argument):
+        confide.calibrate_groups(SCORES, groups, names, 0.1, 1.0, score="lac")
+
+
+def test_columns_are_for_groups_alone():
+    with refused(InputError, "names"):
+        confide.calibrate_groups(SCORES, {"sex": ["f"] * 4}, {"sex": ["f"]}, 0.1, 1.0, by="class", score="lac")
+    with refused(InputError, "records_per_person"):
+        confide.calibrate_groups(
+            SCORES, {"sex": ["f"] * 4, "age": [1] * 4}, FEW, 0.1, 1e-4, records_per_person=100, score="lac"
+        )
+
+
+@pytest.fixture(scope="module")
+def released():
+    groups, scores = draw(np.random.default_rng(2), 6000)
+    return confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, score="absolute_residual", unit=1.0)
+
+
+UNITS = list(itertools.product(["add_remove", "replace_one"], [1, 3], ["epsilon", "rho"], [None, 1000]))
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "records", "unit", "n_typical"),
+    slow(UNITS, everyday=[("add_remove", 3, "epsilon", 1000), ("replace_one", 1, "rho", None)]),
+)
+def test_the_stated_loss_is_the_budget(neighbors, records, unit, n_typical):
+    """Never more than the budget, and not much less, in every unit; the parts have their shares."""
+    budget = {unit: {"epsilon": 3.0, "rho": 0.5}[unit]}
+    groups, scores = draw(np.random.default_rng(3), 6000)
+    options = {"neighbors": neighbors, "records_per_person": records, "n_typical": n_typical, "delta": 0.1}
+    made = confide.calibrate_groups(
+        scores, groups, NAMES, 0.2, score="absolute_residual", unit=1.0, **options, **budget
+    )
+    assert {part.guarantee.delta for part in made.parts.values()} == {0.1}
+    assert type(made).from_json(made.to_json()) == made
+    if "rho" in budget:
+        least = 0.45 if neighbors == "add_remove" else 0.225  # two groups with a quarter each have half of it
+        assert least < made.privacy.rho <= 0.5
+        assert zcdp_of_range(made.privacy.epsilon) >= made.privacy.rho
+    else:
+        rounded = 1e-15 if (records, n_typical) == (3, None) else 0.0  # a record's loss is rounded up, then times 3
+        assert 0.999 * 3.0 < made.privacy.epsilon <= 3.0 * (1 + rounded)
+    assert made.privacy.records_per_person == records
+    assert made.privacy.neighbors == neighbors
+    renewed = confide.recalibrate(made, scores, groups=groups)
+    assert renewed.overlap == made.overlap
+    assert renewed.privacy.epsilon == pytest.approx(made.privacy.epsilon, rel=0.01)
+    again = confide.recalibrate(made, scores, groups=groups, n_typical=n_typical, **budget)
+    assert again.privacy.epsilon <= made.privacy.epsilon * 1.01
+
+
+def test_it_is_said_what_is_promised(released):
+    text = str(released)
+    assert "sex (2), age (3), site (4)" in text
+    assert "not for intersections of groups" in text
+    assert released.promises.keys() == {"each group"}
+    page = confide.report(released).html
+    assert "not for intersections of groups" in page
+    assert "certain group of another column" in page
+    assert "one width within each combination of groups" in page
+    assert "(group sex=f, group age=1, group site=a)" in page  # the example has the largest threshold of the three
+    widest = max(released[name].threshold for name in ("sex=f", "age=1", "site=a"))
+    assert f"from {number(10 - widest)} to {number(10 + widest)}" in page
+    assert "the coverage of each group is at least that" in page
+    assert "any shares of the groups" not in page  # other shares of one column change the groups of another
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda fields: fields["columns"][0]["groups"].reverse(),
+        lambda fields: fields["columns"].pop(),
+        lambda fields: fields["columns"].append(fields["columns"][0]),
+        lambda fields: fields.update(columns=[{"name": "sex", "groups": []}]),
+        lambda fields: fields.pop("columns"),
+        lambda fields: fields["parts"].pop(),
+        lambda fields: fields["privacy"].update(epsilon=1.0),
+        lambda fields: fields.update(kind="confide.groups"),
+        lambda fields: fields.update(by="class"),
+        lambda fields: fields["columns"][0].update(more=1),
+    ],
+)
+def test_altered_files_are_refused(released, change):
+    fields = json.loads(released.to_json())
+    change(fields)
+    with pytest.raises(confide.FormatError):
+        confide.releases.Release.from_json(signed(fields))
+
+
+def test_files_without_change_are_read(released):
+    assert confide.releases.Release.from_json(signed(json.loads(released.to_json()))) == released
+
+
+def test_a_ledger_charges_the_sum_over_columns(tmp_path):
+    """Each column is a partition: its largest cell counts, and columns add up. An equal request is free."""
+    groups, scores = draw(np.random.default_rng(4), 2000)
+    ledger = confide.Ledger(tmp_path / "ledger.db")
+    account = {"ledger": ledger, "dataset": "d", "partition": "people"}
+    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 500, **account}
+    ledger.set_limit("d", 3.5)
+    first = confide.calibrate_groups(scores, groups, NAMES, 0.2, 3.0, **options)
+    account = ledger.accounts()["d"]
+    assert account.spent().epsilon == pytest.approx(3.0)
+    assert account.spent().epsilon <= 3.0
+    cells = {tuple(entry.cost.group) for entry in account.entries}
+    assert cells == {(f"people: {name}", str(value)) for name, values in NAMES.items() for value in values}
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate_groups(scores, groups, NAMES, 0.2, 3.0, **options) == first
+    with pytest.raises(confide.BudgetError):
+        confide.calibrate_groups(scores, groups, NAMES, 0.3, 1.0, **options)
+    assert ledger.accounts()["d"].spent().epsilon == account.spent().epsilon
+    with refused(InputError, "ledger"):
+        confide.calibrate_groups(scores, groups, NAMES, 0.3, 1.0, ledger=ledger, dataset="d", score="lac")
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_a_column_is_a_partition_of_later_requests(tmp_path, neighbors):
+    """Later requests for groups of one column use its partition; under another name they add up.
+
+    The ledger adds up losses for adding or removing a record, of which a request under `replace_one` has half.
+    """
+    groups, scores = draw(np.random.default_rng(5), 2000)
+    ledger = confide.Ledger(tmp_path / "ledger.db")
+    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 500, "neighbors": neighbors}
+    options |= {"ledger": ledger, "dataset": "d"}
+    times = 1.0 if neighbors == "add_remove" else 0.5
+
+    def spent():
+        account = ledger.accounts()["d"]
+        assert account.neighbors == "add_remove"
+        return account.spent().epsilon / times
+
+    confide.calibrate_groups(scores, groups, NAMES, 0.2, 3.0, partition="people", **options)
+    assert spent() == pytest.approx(3.0)
+    options["partition"] = "people: sex"
+    confide.calibrate_groups(scores, groups.sex, ["f", "m"], 0.2, 0.5, **options)
+    assert spent() == pytest.approx(3.5)
+    for sex in ("f", "m"):  # the second is another cell of the same partition
+        own = (groups.sex == sex).to_numpy()
+        confide.calibrate_groups(scores[own], groups.sex[own], [sex], 0.3, 0.25, **options)
+        assert spent() == pytest.approx(3.75)
+    options["partition"] = "other"
+    confide.calibrate_groups(scores, groups, NAMES, 0.2, 3.0, **options)
+    assert spent() == pytest.approx(6.75)
+
+
+def fixed(monkeypatch):
+    """A sampler that always selects candidate 30, and a list of the counts that it was given."""
+    module, seen = importlib.import_module("confide.calibration.release"), []
+    monkeypatch.setattr(module, "draw_size", lambda *_: NoisySize(1234, 20.0, 1250))
+
+    def choose(self, counts):
+        seen.append(counts.tolist())
+        return 30
+
+    monkeypatch.setattr(Slopes, "choose", choose)
+    return seen
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("n_typical", ["noisy", 500])
+def test_with_a_fixed_sampler_nothing_else_depends_on_records(monkeypatch, recwarn, tmp_path, neighbors, n_typical):
+    """The file, the warnings, the ledger's entries and the number of draws are those of other records, even of none."""
+    seen, outputs = fixed(monkeypatch), []
+    groups, scores = draw(np.random.default_rng(6), 3000)
+    few = groups.sex == "f"  # a group of the other sex, and two sites, have no records at all
+    few &= groups.site.isin(["a", "b"])
+    records = [
+        (scores, groups),
+        (scores[few], groups[few]),
+        (scores[:0], groups.iloc[:0]),
+        (scores[:7] + 5, groups[:7]),
+    ]
+    for k, (own, of) in enumerate(records):
+        recwarn.clear()
+        ledger = confide.Ledger(tmp_path / f"{k}.db")
+        made = confide.calibrate_groups(
+            own, of, NAMES, 0.1, 3.0, score="absolute_residual", unit=1.0, n_typical=n_typical, neighbors=neighbors,
+            ledger=ledger, dataset="d", partition="people",
+        )  # fmt: skip
+        charged = [(entry.cost.group, entry.cost.epsilon) for entry in ledger.accounts()["d"].entries]
+        outputs.append((made.to_json(), str(made), [str(one.message) for one in recwarn], charged, len(seen)))
+        seen.clear()
+    assert outputs[0][-1] == 9  # one draw for each group
+    assert all(output == outputs[0] for output in outputs)
+
+
+def test_the_sampler_is_given_the_counts_of_groups_alone(monkeypatch):
+    """The order of records and of columns, and groups of other columns, do not change what a group's draw is given."""
+    seen = fixed(monkeypatch)
+    groups, scores = draw(np.random.default_rng(7), 2000)
+    order = np.random.default_rng(8).permutation(2000)
+    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 500}
+    confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, **options)
+    confide.calibrate_groups(scores[order], groups.iloc[order][["site", "sex", "age"]], NAMES, 0.1, 3.0, **options)
+    other = groups.assign(age=np.random.default_rng(9).permutation(groups.age))
+    confide.calibrate_groups(scores, other, NAMES, 0.1, 3.0, **options)
+    first, again, changed = seen[:9], seen[9:18], seen[18:]
+    assert first == again
+    assert first[:2] + first[5:] == changed[:2] + changed[5:]
+    assert first[2:5] != changed[2:5]
+
+
+def test_where_a_record_must_have_one_group_it_is_refused(released):
+    from confide.watching.settings import promised_of
+
+    with refused(InputError, "release"):
+        promised_of(released)
+    with refused(InputError, "name"):
+        released["sex", "x"]

@@ -1,0 +1,248 @@
+"""Groups that overlap, in tables of any kind and on the command line: as in arrays, with the same counts."""
+
+import copy
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide import InputError, InputTypeError
+from confide.arrays import GroupColumns
+from confide.evaluation import PrivateRequest
+from confide.tables import (
+    ClassColumns,
+    ScoreColumn,
+    TargetColumns,
+    calibrate_table,
+    evaluate_table,
+    evaluate_table_privately,
+    open_table,
+    predict_table,
+    recalibrate_table,
+)
+from confide.tables.calibrate import TableRequest
+from tests.refused import refused
+from tests.tables.engines import everyday_on
+
+NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b"]}
+N = 3000
+rng = np.random.default_rng(0)
+GROUPS = {name: rng.choice(values, N) for name, values in NAMES.items()}
+F = rng.normal(size=N)
+Y = F + (1 + (GROUPS["sex"] == "f")) * (1 + 0.3 * GROUPS["age"]) * rng.normal(size=N)
+P = rng.dirichlet([2, 1], N)
+TABLE = pa.table({"f": F, "y": Y, **GROUPS, "p_no": P[:, 0], "p_yes": P[:, 1]})
+WHAT = TargetColumns("f", "y")
+
+
+@pytest.fixture(scope="module")
+def released():
+    options = {"score": "absolute_residual", "unit": 1.0}
+    return confide.calibrate_groups(np.abs(Y - F), GROUPS, NAMES, 0.1, 6.0, **options)
+
+
+def csv(folder):
+    pyarrow.csv.write_csv(TABLE, folder / "t.csv")
+    return str(folder / "t.csv")
+
+
+def parquet(folder):
+    pq.write_table(TABLE, folder / "t.parquet", row_group_size=400)
+    return str(folder / "t.parquet")
+
+
+def read_once(folder):
+    return pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=700))
+
+
+@pytest.mark.parametrize("source", [lambda folder: TABLE, csv, parquet, read_once])
+def test_the_counts_of_every_group_are_those_of_arrays(source, tmp_path, monkeypatch):
+    """One pass counts for all columns, also where rows can be read only once."""
+    from confide.calibration.release import PreparedThreshold
+
+    seen = {}
+    monkeypatch.setattr(
+        PreparedThreshold,
+        "own",
+        lambda self, counts: seen.setdefault(self.part.row, counts.over(self.terms.candidates)),
+    )
+    calibrate_table(source(tmp_path), WHAT, 0.1, 6.0, by=list(NAMES), groups=NAMES, unit=1.0)
+    for name, values in NAMES.items():
+        for value in values:
+            counts = seen[f"{name}={value}"]
+            own = np.abs(Y - F)[GROUPS[name] == value]
+            assert counts.total == len(own)
+            places = np.searchsorted(counts.candidates.edges, own)
+            assert counts.counts.tolist() == np.bincount(places, minlength=counts.candidates.size).tolist()
+
+
+@pytest.mark.parametrize("by", [("sex", "age", "site"), ["site", "sex", "age"]])
+def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path):
+    summary = predict_table(TABLE, TargetColumns("f"), released, tmp_path / "out.parquet", by=by)
+    found = pq.read_table(tmp_path / "out.parquet")
+    lower, upper = confide.predict_interval(F, released, groups=GROUPS)
+    assert summary == {"rows": N}
+    assert found["lower"].to_pylist() == lower.tolist()
+    assert found["upper"].to_pylist() == upper.tolist()
+    expected = confide.evaluate_intervals(released, F, Y, groups=GROUPS)
+    assert evaluate_table(TABLE, WHAT, released, by=by) == expected
+    assert confide.evaluation.load_evaluation(_saved(expected, tmp_path)) == expected
+    assert [part.name for part in expected.groups] == list(released.names)
+    assert sum(part.n for part in expected.groups) == 3 * N
+    table = confide.group_coverage(confide.predict_interval(F, released, groups=GROUPS), Y, GROUPS)
+    assert dict(zip(table.names, table.hits.tolist(), strict=True)) == {
+        one.name: one.covered for one in expected.groups
+    }
+    assert table.size.tolist() == pytest.approx([part.mean_width for part in expected.groups])
+    scores = confide.evaluate_scores(released, np.abs(Y - F), groups=GROUPS)
+    assert [part.value for part in scores.groups] == [part.value for part in expected.groups]
+
+
+def _saved(found, folder):
+    (folder / "found.json").write_text(found.to_json())
+    return folder / "found.json"
+
+
+def test_sets_of_classes(tmp_path):
+    labels = np.where(P[:, 1] > rng.random(N), "yes", "no")
+    groups = {name: GROUPS[name] for name in ("sex", "site")}
+    names = {name: NAMES[name] for name in groups}
+    scores = confide.lac_score(P, labels, classes=["no", "yes"])
+    released = confide.calibrate_groups(scores, groups, names, 0.1, 6.0)
+    predict_table(TABLE, ClassColumns("p_*"), released, tmp_path / "sets.parquet", by=("sex", "site"))
+    sets = confide.predict_set(P, released, ["no", "yes"], groups=groups)
+    assert pq.read_table(tmp_path / "sets.parquet")["prediction_set"].to_pylist() == sets.labels()
+    found = confide.evaluate_sets(released, P, labels, groups=groups, examples=2)
+    assert found.examples[0].group == f"sex={groups['sex'][0]}, site={groups['site'][0]}"
+    assert confide.evaluation.load_evaluation(_saved(found, tmp_path)) == found
+
+
+def test_private_evaluation_reports_every_group(released, tmp_path):
+    """The groups of each column are a table of counts; noise aside the counts are exact."""
+    for found in (
+        evaluate_table_privately(TABLE, WHAT, released, PrivateRequest(epsilon=500.0), by=list(NAMES)),
+        confide.evaluate(released, predictions=F, targets=Y, groups=GROUPS, epsilon=500.0),
+    ):
+        exact = confide.evaluate_intervals(released, F, Y, groups=GROUPS).groups
+        assert [part.name for part in found.groups] == [part.name for part in exact]
+        assert all(abs(a.covered - b.covered) <= 3 for a, b in zip(found.groups, exact, strict=True))
+        assert found.query.privacy.epsilon <= 500
+        assert confide.load(_saved(found, tmp_path)) == found
+
+
+@everyday_on("memory", "duckdb_sql", "postgres")
+def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
+    """Engines count column by column; the largest threshold is taken in Python, also on Spark's executors."""
+    source = engine.table(TABLE)
+    options = {"by": list(NAMES), "groups": NAMES, "candidates": confide.Candidates.geometric(0.01)}
+    made = calibrate_table(source, WHAT, 0.1, 10_000.0, **options)
+    expected = calibrate_table(TABLE, WHAT, 0.1, 10_000.0, **options)
+    thresholds = [[part.threshold for part in one.parts.values()] for one in (made, expected)]
+    assert thresholds[0] == pytest.approx(thresholds[1], rel=0.02)
+    predict_table(source, TargetColumns("f"), released, tmp_path / "out.parquet", by=list(NAMES), keep=["f"])
+    found = pq.read_table(tmp_path / "out.parquet").sort_by("f")
+    lower, _ = confide.predict_interval(F, released, groups=GROUPS)
+    assert found["lower"].to_pylist() == lower[np.argsort(F)].tolist()
+    found = evaluate_table(source, WHAT, released, by=list(NAMES)).groups
+    exact = confide.evaluate_intervals(released, F, Y, groups=GROUPS).groups
+    assert [(one.name, one.covered, one.missed) for one in found] == [
+        (one.name, one.covered, one.missed) for one in exact
+    ]
+
+
+def test_columns_can_be_sent_to_another_process():
+    columns = GroupColumns(NAMES)
+    assert copy.deepcopy(columns) == columns
+
+
+def test_where_a_record_must_have_one_group_it_is_refused(released):
+    onnx = pytest.importorskip("confide.onnx.answers", exc_type=ImportError)
+    with refused(InputError, "release"):
+        onnx.Limits.of(released)
+
+
+def test_mlflow_is_refused(released):
+    model = pytest.importorskip("confide.mlflow.model", exc_type=ImportError)
+    with refused(InputError, "release"):
+        model.needs(released)
+
+
+def test_renewal(released):
+    renewed = recalibrate_table(released, TABLE, WHAT, by=list(NAMES))
+    assert renewed.overlap == released.overlap
+    assert all(part.recipe["around"] == released[name].threshold for name, part in renewed.parts.items())
+    with refused(InputError, "by"):
+        recalibrate_table(released, TABLE, WHAT, by="sex")
+    with refused(InputError, "by"):
+        recalibrate_table(released, TABLE, WHAT)
+
+
+def test_a_record_without_a_group_is_refused(released, tmp_path):
+    """Each column reports its own; with skip_incomplete a missing value leaves the record out of all columns."""
+    ages = pa.array([None, 7, *GROUPS["age"][2:].tolist()])
+    table = TABLE.set_column(TABLE.schema.get_field_index("age"), "age", ages)
+    options = {"by": list(NAMES), "groups": NAMES, "unit": 1.0}
+    with pytest.raises(InputError, match=r"column 'age' must hold one of the 3 groups .*; 2 do not"):
+        calibrate_table(table, WHAT, 0.1, 1.0, **options)
+    with pytest.raises(InputError, match=r"column 'age' must hold one of the 3 groups"):
+        predict_table(table, TargetColumns("f"), released, tmp_path / "out.csv", by=list(NAMES))
+    with pytest.raises(InputError, match=r"column 'age' must hold one of the 3 groups"):
+        evaluate_table(table, WHAT, released, by=list(NAMES))
+    table = table.set_column(table.schema.get_field_index("age"), "age", pa.array([None, *GROUPS["age"][1:].tolist()]))
+    with open_table(table) as opened:
+        request = TableRequest.of(WHAT, 0.1, 1.0, skip_incomplete=True, **options)
+        group = request.columns.group(opened, WHAT, None)
+        found = request.columns.counting(opened, WHAT, group, None).run()
+    assert [sum(counts.total for counts in one.values()) for one in found] == [N - 1] * 3
+
+
+@pytest.mark.parametrize(
+    ("argument", "change", "kind"),
+    [
+        ("by", {"by": ["sex", "age"]}, InputError),
+        ("by", {"by": ["sex", "sex", "age"]}, InputError),
+        ("by", {"by": "sex"}, InputError),
+        ("by", {"by": None}, InputError),
+        ("groups", {"groups": ["f", "m"]}, InputError),
+        ("by", {"groups": None}, InputError),
+        ("groups", {"groups": {**NAMES, "age": ["young"]}}, InputError),
+        ("names", {"groups": {}}, InputError),
+        ("column", {"by": ["sex", "alter", "site"]}, InputError),
+        ("by", {"by_class": True}, InputError),
+        ("alpha", {"alpha": [0.1, 0.2]}, None),
+    ],
+)
+def test_bad_columns_are_refused(argument, change, kind):
+    arguments = {"alpha": 0.1, "by": list(NAMES), "groups": NAMES, "unit": 1.0, **change}
+    with refused(kind or InputError, "by" if argument == "alpha" else argument):
+        calibrate_table(TABLE, WHAT, epsilon=1.0, **arguments)
+
+
+def test_several_columns_need_groups_that_overlap(tmp_path):
+    single = confide.calibrate(np.abs(Y - F), 0.1, 1.0, score="absolute_residual", unit=1.0)
+    with refused(InputError, "by"):
+        evaluate_table(TABLE, WHAT, single, by=["sex", "age"])
+    by_sex = calibrate_table(TABLE, WHAT, 0.1, 1.0, by="sex", groups=["f", "m"], unit=1.0)
+    with refused(InputError, "by"):
+        predict_table(TABLE, TargetColumns("f"), by_sex, tmp_path / "out.csv", by=["sex"])
+    from confide.warehouse import CountingPlan
+
+    with refused(InputError, "by"):
+        CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, by=["sex", "age"], groups={"sex": ["f"], "age": [1]})
+
+
+def test_estimators():
+    from sklearn.linear_model import LinearRegression
+
+    frame = TABLE.select(list(NAMES)).to_pandas()
+    model = confide.PrivateConformalRegressor(LinearRegression(), alpha=0.1, epsilon=6.0, group_names=NAMES, unit=1.0)
+    model.fit(F[:, None], Y, groups=frame)
+    assert model.calibration_.names[:2] == ("sex=f", "sex=m")
+    lower, upper = model.predict_interval(F[:, None], groups=frame)
+    limits = model.calibration_.limits(N, groups=frame)
+    assert (upper - lower) / 2 == pytest.approx(limits)
+    with refused(InputTypeError, "groups"):
+        model.fit(F[:, None], Y, groups=GROUPS)
