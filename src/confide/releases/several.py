@@ -195,7 +195,7 @@ class OverlappingCalibration(GroupCalibration):
     >>> groups = {"sex": rng.choice(["f", "m"], 4000), "site": rng.choice(["a", "b"], 4000)}
     >>> names = {"sex": ["f", "m"], "site": ["a", "b"]}
     >>> released = confide.calibrate_groups(rng.random(4000), groups, names, 0.1, 1.0, score="lac")
-    >>> limit = released.limits(1, groups={"sex": ["f"], "site": ["b"]})[0]
+    >>> limit = float(released.limits(1, groups={"sex": ["f"], "site": ["b"]})[0])
     >>> limit == max(released["sex", "f"].threshold, released["site", "b"].threshold), released.privacy.epsilon
     (True, 1.0)
     """
