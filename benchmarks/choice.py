@@ -75,7 +75,7 @@ def measured(every: dict[str, Offer], names: list[str], held: NDArray, new: NDAr
 
     def released(name: str, rows: NDArray[np.int64], loss: float) -> tuple[float, float]:
         score = name.rsplit(" ", 1)[1]
-        threshold = confide.calibrate(every[name].own[rows], ALPHA, loss, score=score).threshold
+        threshold = confide.calibrate(every[name].own[rows], ALPHA, loss, score=score, n_typical=1000).threshold
         return (every[name].every[new] <= threshold).sum(axis=1).mean(), (every[name].own[new] <= threshold).mean()
 
     def chosen(loss: float) -> tuple[float, float]:

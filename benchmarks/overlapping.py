@@ -55,13 +55,13 @@ EVERY = columns(np.arange(len(CELLS)))
 
 def one(cell: NDArray[np.int64], scores: NDArray[np.float64], epsilon: float) -> Thresholds:
     """One private threshold for all."""
-    released = confide.calibrate(scores, 0.1, epsilon, n_typical="noisy", **OPTIONS)
+    released = confide.calibrate(scores, 0.1, epsilon, **OPTIONS)
     return np.full(len(CELLS), released.threshold)
 
 
 def largest(cell: NDArray[np.int64], scores: NDArray[np.float64], epsilon: float) -> Thresholds:
     """The largest threshold of each combination's groups."""
-    released = confide.calibrate_groups(scores, columns(cell), NAMES, 0.1, epsilon, n_typical="noisy", **OPTIONS)
+    released = confide.calibrate_groups(scores, columns(cell), NAMES, 0.1, epsilon, **OPTIONS)
     return np.asarray(released.limits(len(CELLS), groups=EVERY))
 
 
@@ -79,7 +79,7 @@ def without_privacy(cell: NDArray[np.int64], scores: NDArray[np.float64], epsilo
 def combinations(cell: NDArray[np.int64], scores: NDArray[np.float64], epsilon: float) -> Thresholds:
     """A threshold for each of the 40 combinations, which are disjoint, so that each has the whole budget."""
     names = np.array(CELL_NAMES)[cell]
-    released = confide.calibrate_groups(scores, names, CELL_NAMES, 0.1, epsilon, n_typical="noisy", **OPTIONS)
+    released = confide.calibrate_groups(scores, names, CELL_NAMES, 0.1, epsilon, **OPTIONS)
     return np.asarray(released.limits(len(CELLS), groups=CELL_NAMES))
 
 

@@ -207,6 +207,27 @@ def test_groups_of_the_rest_have_a_threshold_each():
     assert type(released).from_json(released.to_json()) == released
 
 
+def test_groups_that_overlap_raise():
+    """The losses of columns add up, and the choice's loss would be added once for each."""
+    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
+    columns = {"ward": ["a"] * len(choice.scores), "sex": ["f"] * len(choice.scores)}
+    with pytest.raises(InputError) as caught:
+        confide.calibrate_groups(choice.scores, columns, {"ward": ["a"], "sex": ["f"]}, 0.1, 1.0, chosen=choice.chosen)
+    assert caught.value.argument == "names"
+
+
+def test_a_threshold_of_a_chosen_score_is_corrected():
+    """The noisy number, the choice and the correction stand in one file."""
+    released = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES).calibrate()
+    watch = confide.Watch.start(released, epsilon=1.0, batch=500, correct=0.1).with_look("day 1", [400, 100])
+    corrected = confide.CorrectedRelease(released, watch)
+    assert corrected.threshold > released.threshold
+    read = type(corrected).from_json(corrected.to_json())
+    assert read == corrected
+    assert (read.release.chosen, read.release.size) == (released.chosen, released.size)
+    assert released.size is not None
+
+
 def test_records_of_one_person_multiply_the_loss():
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, records_per_person=4)
     assert choice.chosen.epsilon == 0.25

@@ -5,7 +5,7 @@ so it cannot be stated wrongly. Reading a release verifies every part.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -128,8 +128,12 @@ class GroupCalibration(_Several):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds together: parallel composition (docs/theory.md, section 6)."""
-        sized = any(part.size is not None or part.chosen is not None for part in self.parts.values())
-        return parallel_composition([part.privacy for part in self.parts.values()], self.neighbors, sized=sized)
+        return self._side_by_side(list(self.parts.values()))
+
+    def _side_by_side(self, parts: Sequence[Calibration]) -> PrivacyStatement:
+        """The loss of parts of which each record is in one."""
+        sized = any(part.size is not None or part.chosen is not None for part in parts)
+        return parallel_composition([part.privacy for part in parts], self.neighbors, sized=sized)
 
     @property
     def score(self) -> str | None:
@@ -195,7 +199,7 @@ class OverlappingCalibration(GroupCalibration):
     >>> groups = {"sex": rng.choice(["f", "m"], 4000), "site": rng.choice(["a", "b"], 4000)}
     >>> names = {"sex": ["f", "m"], "site": ["a", "b"]}
     >>> released = confide.calibrate_groups(rng.random(4000), groups, names, 0.1, 1.0, score="lac")
-    >>> limit = released.limits(1, groups={"sex": ["f"], "site": ["b"]})[0]
+    >>> limit = float(released.limits(1, groups={"sex": ["f"], "site": ["b"]})[0])
     >>> limit == max(released["sex", "f"].threshold, released["site", "b"].threshold), released.privacy.epsilon
     (True, 1.0)
     """
@@ -221,9 +225,7 @@ class OverlappingCalibration(GroupCalibration):
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds: parallel composition in each column, and the sum over columns."""
         parts = list(self.parts.values())
-        sized = any(part.size is not None for part in parts)
-        each = [[part.privacy for part in parts[piece]] for piece in self.columns.slices]
-        return sequential_composition([parallel_composition(one, self.neighbors, sized=sized) for one in each])
+        return sequential_composition([self._side_by_side(parts[piece]) for piece in self.columns.slices])
 
     def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """The positions of each record's groups among the parts, int64, shape (n, columns)."""
