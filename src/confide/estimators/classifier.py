@@ -51,6 +51,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     group_names, partition
         Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate_groups`;
         `fit` and `predict_set` then require the group of each record.
+    probe
+        PUBLIC records, rows like those of X, never records that calibrate: the release then states the fingerprint of
+        the model by its outputs for them. Every prediction compares, and raises an error after the model was retrained.
     random_state
         Seed of the split, which is random by default. The noise that protects privacy cannot be seeded.
 
@@ -100,6 +103,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         dataset: str | Dataset | None = None,
         again: bool = False,
         about: Mapping[str, str] | None = None,
+        probe: Any = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -119,6 +123,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.dataset = dataset
         self.again = again
         self.about = about
+        self.probe = probe
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -136,8 +141,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self._check_new(X)
         p = self._probabilities(X) if rows_of(X) else np.zeros((0, len(self.classes_)))
         refuse_other_rows(X=X, groups=groups, u=u)
-        level = self.calibration_.at(alpha)
-        sets = predict_set(p, level, classes=self.classes_.tolist(), u=u, groups=groups)
+        sets = predict_set(p, self._compared(alpha), classes=self.classes_.tolist(), u=u, groups=groups)
         return replace(sets, index=row_index(X))
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -196,6 +200,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         full = np.zeros((len(p), len(self.classes_)), dtype=p.dtype)
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = p
         return full
+
+    _outputs = _probabilities
 
     def _codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
         """The position of each label in `classes_`, -1 for a label that is not among them."""

@@ -42,7 +42,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         As for `PrivateConformalClassifier`.
     unit
         A public typical size of the target or of an error, as in `confide.calibrate`.
-    ledger, dataset, again, about
+    ledger, dataset, again, about, probe
         As for `PrivateConformalClassifier`.
 
     Attributes
@@ -84,6 +84,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         dataset: str | Dataset | None = None,
         again: bool = False,
         about: Mapping[str, str] | None = None,
+        probe: Any = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -103,6 +104,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         self.dataset = dataset
         self.again = again
         self.about = about
+        self.probe = probe
         self.random_state = random_state
 
     def predict_interval(
@@ -114,9 +116,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         """
         self._check_new(X)
         refuse_other_rows(X=X, groups=groups)
-        ends = predict_interval(
-            self._centers(X), self.calibration_.at(alpha), difficulty=self._difficulty(X), groups=groups
-        )
+        ends = predict_interval(self._centers(X), self._compared(alpha), difficulty=self._difficulty(X), groups=groups)
         return PredictionIntervals(*ends, ends.promised, ends.calibration, row_index(X))
 
     @available_if(lambda self: self.difficulty_estimator is not None)  # type: ignore[untyped-decorator, unused-ignore]
@@ -166,6 +166,10 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.difficulty_estimator is None:
             raise InputError("difficulty_estimator", "must be given for the score 'normalised_residual'")
         return np.asarray(self.difficulty_estimator_.predict(X) if rows_of(X) else [], dtype=np.float64)
+
+    def _outputs(self, X: Any) -> NDArray[np.float64]:
+        centers, difficulty = self._centers(X), self._difficulty(X)
+        return centers if difficulty is None else np.column_stack([centers, difficulty])
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         return interval_score(self._centers(X), y, self.conformity_score, difficulty=self._difficulty(X))

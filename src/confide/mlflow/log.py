@@ -88,7 +88,8 @@ def log_model(
     Notes
     -----
     Coverage is guaranteed for records like the calibration records, and for the model whose scores calibrated: log the
-    release together with that model.
+    release together with that model. If the release states a fingerprint, pass `release.for_model(...)` of the model
+    that is logged.
     """
     arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
     with _prepare_files(release, model, arguments) as parts:

@@ -27,8 +27,9 @@ from confide.mechanisms import (
     published_candidates,
 )
 from confide.planning import POPULATION
-from confide.releases.calibration import FORMS, Calibration, Form, Release
+from confide.releases.calibration import FORMS, Calibration, Form, Release, mark_uncompared
 from confide.releases.documents import Kind, common_form, register
+from confide.releases.fingerprint import FINGERPRINT
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
 from confide.releases.words import PREDECESSORS, WORDS
@@ -141,6 +142,7 @@ CALIBRATION: shapes.Shape = {
     **WORDS,
     "predecessors": PREDECESSORS,
     "size": SIZE,
+    "fingerprint": FINGERPRINT,
 }
 """The fields of a calibration."""
 
@@ -158,6 +160,7 @@ def read_calibration(fields: Fields) -> Calibration:
         guarantee = replace(calibration.guarantee, population=str(population))
         calibration = replace(calibration, guarantee=guarantee)
     _check_claims(calibration)
+    mark_uncompared(calibration)
     return calibration
 
 
@@ -325,6 +328,7 @@ def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
         raise FormatError("calibration.score", "must be that of a classification", remedy=_UNUSABLE)
     if c.classes is not None and stated.classes != (c.classes if isinstance(c.classes, int) else len(c.classes)):
         raise FormatError("calibration.classes", "must be as many as its labels had", remedy=_UNUSABLE)
+    mark_uncompared(c)
     return c
 
 
@@ -415,7 +419,7 @@ _SINCE_2 = frozenset(
     }
 )
 """Fields that are missing in calibrations of schema 1."""
-_SINCE_3 = frozenset({"size"})
+_SINCE_3 = frozenset({"size", "fingerprint"})
 """Fields that are missing in calibrations of schema 2."""
 
 register(
@@ -428,5 +432,9 @@ register(
 )
 register(
     NoisyLabelCalibration,
-    Kind(common_form("confide.noisy-labels", "calibration", integer_bits=63), label_fields, read_label_calibration),
+    Kind(
+        common_form("confide.noisy-labels", "calibration", integer_bits=63, since_2=frozenset({"fingerprint"})),
+        label_fields,
+        read_label_calibration,
+    ),
 )
