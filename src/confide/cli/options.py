@@ -297,9 +297,8 @@ OPTIONS: Mapping[str, Row] = dict([
         partition_by=Row("COLUMN,...", "For a folder: columns whose values become subfolders."),
         keep=Row("COLUMN,...", "Input columns to keep; repeatable (default: all except the probabilities)."),
         about=Row("KEY=TEXT", f"Public metadata, repeatable; KEY: {', '.join(ABOUT)}."),
-        fingerprint=Row("FILE", "The model's outputs on PUBLIC probe records, a table of numbers, or the model's file. "
-                        "The release states a fingerprint of it, and another model is rejected. Never private "
-                        "records.", PLACE),
+        fingerprint=Row("FILE", "A table of the model's outputs on PUBLIC probe records, or the model's file: other "
+                        "models are then rejected.", PLACE),
         examples=Row("K", "Include the sets and true labels of the first K records, unchanged.",
                      click.IntRange(0, MOST_EXAMPLES)),
         fail_below_promise=Row(None, "Exit with code 5 if coverage is below the promise by more than chance in the "
@@ -328,8 +327,7 @@ _ONE_LEVEL = Change(
 )
 _OF_PILOT = dict.fromkeys(("probabilities", "prediction", "label", "target"), Change(everyday=False))
 _COMPARED = Change(
-    help="Compare the model with the fingerprint in the release: its outputs on the same public probe "
-    "records, or its file.",
+    help="Reject another model than the release states: its outputs on the same public probe records, or its file.",
     panel=COLUMNS,
 )
 _DATASET = _argument("DATASET", "The name of a data set.")
