@@ -50,6 +50,7 @@ OPTIONS = {
     "score": "my score",
     "classes": ["no", "yes"],
     "about": {"model": "a model"},
+    "fingerprint": confide.ModelFingerprint.of(P),
     "candidates": 55,
     "unit": 3.0,
     "rho": 0.3,
