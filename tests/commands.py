@@ -76,6 +76,7 @@ ROWS = {  # what takes longest comes first
         "python -m benchmarks.engines --scores 1000 --lists 100 --postgres 0 --rounds 1"
     ),
     "python -m benchmarks.federated": BENCH,
+    "python -m benchmarks.fingerprint": Row(),
     "python -m benchmarks.first_call": BENCH,
     "python -m benchmarks.known_shift": Row(),
     "python -m benchmarks.ledger_stores": Row(),

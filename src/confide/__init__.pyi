@@ -69,6 +69,7 @@ from confide.plots import plot_watch as plot_watch
 from confide.releases import Calibration as Calibration
 from confide.releases import GroupCalibration as GroupCalibration
 from confide.releases import LevelCalibration as LevelCalibration
+from confide.releases import ModelFingerprint as ModelFingerprint
 from confide.releases import NoisyLabelCalibration as NoisyLabelCalibration
 from confide.releases import OverlappingCalibration as OverlappingCalibration
 from confide.releases import RiskCalibration as RiskCalibration

@@ -52,6 +52,7 @@ OPTIONS = {
     "score": "my score",
     "classes": ["no", "yes"],
     "about": {"model": "a model"},
+    "fingerprint": confide.ModelFingerprint.of(P),
     "candidates": 55,
     "unit": 3.0,
     "chosen": Chosen("a", ("a", "b"), Fraction(1, 5), 0.1),

@@ -156,6 +156,24 @@ def intervals(folder):
     }
 
 
+def fingerprint(folder):
+    """A model is compared when it is logged with public rows, and after that only its checksum is."""
+    probe = X[20:60]
+    stated = confide.ModelFingerprint.of(ESTIMATOR.predict_proba(probe))
+    released = type(calibrated()).from_json(calibrated(classes=CLASSES, fingerprint=stated).to_json())
+    retrained = LogisticRegression().fit(X[:200], np.array(CLASSES)[X[:200].to_numpy().argmax(axis=1)])
+    said = {}
+    for name, model in (("no model", None), ("retrained", retrained), ("same", ESTIMATOR)):
+        try:
+            confide.mlflow.save_model(released, folder / f"probe {name}", model, input_example=X[:2], probe=probe)
+        except confide.InputError as error:
+            said[name] = [error.argument, error.got]
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", confide.CoverageWarning)
+        answer = asked(folder / "probe same", split(X[:20]))
+    return {"said": said, "answer": answer, "reminders": [str(one.message) for one in heard]}
+
+
 def changed(folder):
     """Errors after a file of a logged model was changed."""
     said = {}
@@ -218,7 +236,7 @@ def refused(folder):
 def main(folder):
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # the skinny package has no database
     mlflow.set_tracking_uri((folder / "runs").as_uri())
-    cases = (named, unnamed, levels, wards, address, intervals, changed, refused)
+    cases = (named, unnamed, levels, wards, address, intervals, fingerprint, changed, refused)
     found = {case.__name__: case(folder) for case in cases}
     (folder / "found.json").write_text(json.dumps(found))
 

@@ -116,6 +116,18 @@ def test_intervals_of_a_function_and_of_quantiles(found):
 
 
 @pytest.mark.slow
+def test_a_model_is_compared_when_it_is_logged(found):
+    case = found["fingerprint"]
+    assert {name: argument for name, (argument, _) in case["said"].items()} == {
+        "no model": "probe",
+        "retrained": "fingerprint",
+    }
+    assert "of their spread" in case["said"]["retrained"][1]
+    assert len(rows(case["answer"])) == 20
+    assert case["reminders"] == []
+
+
+@pytest.mark.slow
 def test_changed_files_raise_in_both_entry_points(found):
     said = found["changed"]
     assert len(said) == 4

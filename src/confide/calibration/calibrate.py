@@ -16,7 +16,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen
 from confide.planning import COMBINATIONS, Choices, ClassShift, Population, check_together, shifted_population
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, SidesCalibration
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, ModelFingerprint, SidesCalibration
 from confide.scores import interval_score, name_of_scores, score_kind
 from confide.support import Level, check_unknown_arguments, exact_level, one_of
 
@@ -51,6 +51,9 @@ class Options(Choices, LedgerOptions, total=False):
     about
         Public metadata for the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
         and `date`, each of up to 500 printable characters.
+    fingerprint
+        The model's `confide.ModelFingerprint`, of its outputs on PUBLIC probe records or of its file. It is stored in
+        the release, so that another model is rejected (`Release.for_model`).
     unit
         For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
         are spread around it. If it is right within a factor of 100, thresholds are sharper and rarely exceed the data.
@@ -63,6 +66,7 @@ class Options(Choices, LedgerOptions, total=False):
     """
 
     about: Mapping[str, str] | None
+    fingerprint: ModelFingerprint | None
     unit: float | None
     chosen: Chosen | None
     partition: str | None

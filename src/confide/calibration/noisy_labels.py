@@ -22,6 +22,7 @@ from confide.releases import (
     MOST_CLASSES,
     LabelStatement,
     Metadata,
+    ModelFingerprint,
     NoisyLabelCalibration,
     read_label_epsilon,
     remark,
@@ -216,7 +217,7 @@ class LabelRequest:
         As in `calibrate_noisy_labels`; epsilon is the privacy loss with which each label was randomised.
     classes
         The class names, or their number; None until a statement or columns determine them.
-    about
+    about, fingerprint
         As in `calibrate`.
     """
 
@@ -227,6 +228,7 @@ class LabelRequest:
     candidates: Candidates
     classes: Any = None
     about: Mapping[str, str] | None = None
+    fingerprint: ModelFingerprint | None = None
 
     public_n: ClassVar[bool] = True
 
@@ -262,7 +264,8 @@ class PreparedLabels:
         self, look: Callable[[], Mapping[None, NoisyLabelCounts]], *, charge_first: bool = False
     ) -> NoisyLabelCalibration:
         """Read, correct the counts for what randomised labels cover by chance, and state the result."""
-        request, words = self.request, Metadata.stated(self.request.classes, self.request.about)
+        request = self.request
+        words = Metadata.stated(request.classes, request.about, fingerprint=request.fingerprint)
         guarantee = self.mechanism.guarantee(1 - request.alpha, self.n, request.delta)
         assert guarantee is not None  # the rank was chosen so that it holds
         released = NoisyLabelCalibration(
@@ -277,6 +280,7 @@ class PreparedLabels:
             versions=library_versions(),
             classes=words.classes,
             about=words.about or {},
+            fingerprint=words.fingerprint,
         )
         log_event("calibration", "released from noisy labels", score=request.score, alpha=request.alpha, n=self.n)
         warn_of_choices(released)
@@ -414,6 +418,7 @@ def calibrate_noisy_labels(
     classes: Sequence[object] | None = None,
     u: Uniforms = None,
     about: Mapping[str, str] | None = None,
+    fingerprint: ModelFingerprint | None = None,
 ) -> NoisyLabelCalibration:
     """Release a threshold that covers the true labels, from labels of `randomise_labels`, at no further privacy cost.
 
@@ -442,7 +447,7 @@ def calibrate_noisy_labels(
         The K class names, in the order of the columns; by default those of a data frame, or of the labels' statement.
     u
         For randomised scores: numbers in [0, 1], shape (n,); drawn by default.
-    about
+    about, fingerprint
         As in `calibrate`.
 
     Returns
@@ -479,7 +484,7 @@ def calibrate_noisy_labels(
         raise InputError("label_epsilon", "must be given: the privacy loss with which the labels were randomised")
     request = label_request(alpha, loss, score, delta, candidates)
     p, column_names = class_columns(probabilities, classes, check=True)
-    request = request.of_columns(column_names, p.shape[1], about)
+    request = replace(request.of_columns(column_names, p.shape[1], about), fingerprint=fingerprint)
     labels = noisy_labels.labels if isinstance(noisy_labels, RandomisedLabels) else noisy_labels
     refuse_other_rows(probabilities=probabilities, noisy_labels=labels, u=u)
     names = None if isinstance(request.classes, int) else request.classes

@@ -27,6 +27,7 @@ from confide.releases import (
     GroupCalibration,
     LevelCalibration,
     Metadata,
+    ModelFingerprint,
     NoisyLabelCalibration,
     OverlappingCalibration,
     Predecessor,
@@ -132,6 +133,7 @@ class Request:
     score: str | None = None
     classes: Any = None
     about: Mapping[str, str] | None = None
+    fingerprint: ModelFingerprint | None = None
     candidates: AnyCandidates = None
     unit: float | None = None
     neighbors: Neighbors = "add_remove"
@@ -252,9 +254,8 @@ class Request:
             choices["delta"] = part_of_failure(self.delta, k)
         name = self.score if self.loss is None else critical_score(self.loss)
         law = self._law(SIDES[0] if self.by == "side" else name)
-        words = Metadata.stated(
-            None if self.by == "class" else self.classes, self.about, chosen=self.chosen
-        )  # keys are the names of classes
+        classes = None if self.by == "class" else self.classes  # keys are the names of classes
+        words = Metadata.stated(classes, self.about, chosen=self.chosen, fingerprint=self.fingerprint)
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
@@ -460,7 +461,8 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
-        words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor))
+        model = part.fingerprint if request.fingerprint is None else request.fingerprint
+        words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor), fingerprint=model)
         choices = _choices(part) | budget | new_choices | {"population": part.population}
         choices["n_typical"] = _typical(request, part)
         check_combinations(choices)

@@ -20,7 +20,6 @@ from confide.cli.choices import (
     levels_of,
     one_level,
     optional_candidates,
-    parse_metadata,
     split,
 )
 from confide.cli.columns import Columns, check_score
@@ -35,6 +34,7 @@ from confide.cli.values import (
     PrivacyOptions,
     Source,
     SourceOfRelease,
+    Words,
     check_partition,
 )
 from confide.errors import InputError
@@ -103,7 +103,9 @@ class RequestOptions:
             raise click.UsageError(f"name the columns to count: {self.columns.ALTERNATIVES}")
         return CountingPlan.of(what, **arguments)
 
-    def of_table(self, source: Source, shifted: ShiftOptions, budget: LedgerOptions, words: Any) -> TableRequest:
+    def of_table(
+        self, source: Source, shifted: ShiftOptions, budget: LedgerOptions, words: Mapping[str, Any]
+    ) -> TableRequest:
         """The request to a table; its public choices are checked before anything is opened."""
         what = self.columns.columns_to_read()
         arguments, shift = self.arguments(what), shifted.arguments()
@@ -119,7 +121,7 @@ class RequestOptions:
             raise click.UsageError(
                 "weights need a single threshold: give one level in --alpha, or leave the weights out"
             )
-        return TableRequest.of(source.what(what, self.columns.ALTERNATIVES), **arguments, **shift, about=words)
+        return TableRequest.of(source.what(what, self.columns.ALTERNATIVES), **arguments, **shift, **words)
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def calibrate(
     choosing: ChoiceOptions,
     shifted: ShiftOptions,
     budget: LedgerOptions,
-    about: tuple[str, ...] = (),
+    words: Words,
     output: PrintedOutput,
 ) -> None:
     r"""Calibrate privately on records with true labels.
@@ -183,19 +185,19 @@ def calibrate(
       confide calibrate records.parquet --probabilities 'p_*' --label label \
         --alpha 0.1 --epsilon 1 --out cal.json
     """
-    words = parse_metadata(about)
+    metadata = words.arguments(*source.files, *counted.counts)
     if counted.counts:
-        _from_counts(counted, request, budget, words, output)
+        _from_counts(counted, request, budget, metadata, output)
         return
     if not source.file:
         raise click.UsageError("Missing argument 'TABLE'.")
     if label_epsilon is not None:
-        _from_noisy_labels(source, label_epsilon, request, words, output)
+        _from_noisy_labels(source, label_epsilon, request, metadata, output)
         return
     if choosing.choose:
-        _from_choice(source, choosing, request, budget, words, output)
+        _from_choice(source, choosing, request, budget, metadata, output)
         return
-    table_request = request.of_table(source, shifted, budget, words)
+    table_request = request.of_table(source, shifted, budget, metadata)
     output.check(FileKind.RELEASE, *source.files, *budget.files, request.schedule)
     cost_known = request.n is not None or not table_request.request.public_n
     early = cost_known and not request.groups.has_groups
@@ -232,14 +234,14 @@ def _from_choice(
     choosing: ChoiceOptions,
     request: RequestOptions,
     budget: LedgerOptions,
-    words: Mapping[str, str] | None,
+    metadata: Mapping[str, Any],
     output: PrintedOutput,
 ) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
     named, alpha, privacy = choosing.columns(request.columns), one_level(str(request.levels)), request.privacy
     if len(named) < 2 or privacy.epsilon is None:
         raise click.UsageError("--choose needs --epsilon, and two or more different scores or models")
-    rest: dict[str, Any] = {"alpha": alpha, "mechanism": request.mechanism, "about": words, **vars(privacy)}
+    rest: dict[str, Any] = {"alpha": alpha, "mechanism": request.mechanism, **metadata, **vars(privacy)}
     check_combinations({"chosen": choosing.choose, **rest})
     specs = [source.what(columns, request.columns.ALTERNATIVES) for columns in named.values()]
     of_labels = all(isinstance(what, ClassColumns) for what in specs)
@@ -266,7 +268,7 @@ def _from_choice(
 
 
 def _from_noisy_labels(
-    source: Source, label_epsilon: str, request: RequestOptions, words: Mapping[str, str] | None, output: PrintedOutput
+    source: Source, label_epsilon: str, request: RequestOptions, words: Mapping[str, Any], output: PrintedOutput
 ) -> None:
     """Release a calibration from randomised labels."""
     what = request.columns.columns_to_read()
@@ -279,6 +281,7 @@ def _from_noisy_labels(
     _ = request.levels
     candidates = candidates_of_options(request.candidates, request.unit, what)
     private_labels = label_request(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
+    private_labels = replace(private_labels, **words)
     output.check(FileKind.RELEASE, *source.files, *read)
     with (
         LedgerOptions().charging() as receipt,
@@ -286,7 +289,12 @@ def _from_noisy_labels(
         source.opened(source.file, "counting") as (opened, progress),
     ):
         released = calibrate_noisy_label_table(
-            opened, what, private_labels, about=words, skip_incomplete=source.skip_incomplete, progress=progress
+            opened,
+            what,
+            private_labels,
+            about=private_labels.about,
+            skip_incomplete=source.skip_incomplete,
+            progress=progress,
         )
         left_out = source.left_out(opened)
         part.write_text(released.to_json(), encoding="utf-8")
@@ -297,7 +305,7 @@ def _from_counts(
     counted: CountsOptions,
     request: RequestOptions,
     budget: LedgerOptions,
-    words: Mapping[str, str] | None,
+    words: Mapping[str, Any],
     output: PrintedOutput,
 ) -> None:
     """Release a calibration from the counts of a warehouse."""
@@ -314,7 +322,7 @@ def _from_counts(
             if plan.column is None:
                 raise click.UsageError("--partition must be left out: the plan has no groups")
             account["partition"] = partition
-        released = plan.calibrate(counts, **account, about=words)
+        released = plan.calibrate(counts, **account, **words)
         part.write_text(released.to_json(), encoding="utf-8")
     report_release(released, plan.request, receipt, {}, output)
 
@@ -349,7 +357,7 @@ def recalibrate(
     people: PeopleOptions,
     budget: LedgerOptions,
     schedule: Path | None = None,
-    about: tuple[str, ...] = (),
+    words: Words,
     output: PrintedOutput,
 ) -> None:
     r"""Renew a release on new records with true labels.
@@ -367,7 +375,7 @@ def recalibrate(
         --probabilities 'p_*' --label label --out february.json
     """
     previous, records = source.separate()
-    release, words, n = load_release(previous), parse_metadata(about), renewing.n
+    release, metadata, n = load_release(previous), words.arguments(*records.files), renewing.n
     columns_read = _what(columns, release, previous)
     again = TableRequest.again(
         release,
@@ -376,7 +384,7 @@ def recalibrate(
         weights=weight_column,
         people=people.people,
         skip_incomplete=records.skip_incomplete,
-        about=words,
+        **metadata,
         **renewing.arguments(schedule),
     )
     request = again.request

@@ -307,6 +307,8 @@ OPTIONS: Mapping[str, Row] = dict([
         partition_by=Row("COLUMN,...", "For a folder: columns whose values become subfolders."),
         keep=Row("COLUMN,...", "Input columns to keep; repeatable (default: all except the probabilities)."),
         about=Row("KEY=TEXT", f"Public metadata, repeatable; KEY: {', '.join(ABOUT)}."),
+        fingerprint=Row("FILE", "A table of the model's outputs on PUBLIC probe records, or the model's file: other "
+                        "models are then rejected.", PLACE),
         examples=Row("K", "Include the sets and true labels of the first K records, unchanged.",
                      click.IntRange(0, MOST_EXAMPLES)),
         fail_below_promise=Row(None, "Exit with code 5 if coverage is below the promise by more than chance in the "
@@ -334,6 +336,10 @@ _ONE_LEVEL = Change(
     help="Of several levels, only this one (default: all).", metavar="LEVEL", panel=COLUMNS, everyday=False
 )
 _OF_PILOT = dict.fromkeys(("probabilities", "prediction", "label", "target"), Change(everyday=False))
+_COMPARED = Change(
+    help="Reject another model than the release states: its outputs on the same public probe records, or its file.",
+    panel=COLUMNS,
+)
 _DATASET = _argument("DATASET", "The name of a data set.")
 _SIZES_OF_SILOS = "Public lower bound on the secret number of records (default: 1; of each group 0)."
 _SILO_LEDGER = "This silo's budget ledger: a file, created if new, or postgresql://ROLE@HOST/DB. Keep it."
@@ -359,12 +365,14 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     },
     "predict": {
         "alpha": _ONE_LEVEL,
+        "fingerprint": _COMPARED,
         "out": Change(help="Output file. A name without an ending, or with / at its end, is a new folder of "
                            "Parquet files; from Spark the executors write it, also to an address such as "
                            "s3a://BUCKET/NAME.", metavar="FILE|FOLDER", kind=TABLE),
     },
     "evaluate": {
         "alpha": _ONE_LEVEL,
+        "fingerprint": _COMPARED,
         "epsilon": "Evaluate privately with this budget: noisy counts, which may be published.",
         "neighbors": "add_remove (default): the number of records is secret. replace_one: it is public.",
         "groups": "With --epsilon and --by: all groups, a public list, not taken from the records.",
@@ -372,6 +380,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     },
     "watch": {
         "alpha": {**_ONE_LEVEL, "help": "Of several levels, the one to monitor."},
+        "fingerprint": _COMPARED,
         "epsilon": "First look: privacy budget of every look.",
         "neighbors": "First look: add_remove (default) or replace_one.",
         "records_per_person": Change(help="First look: the largest number of records of one person in a look (public).",

@@ -311,6 +311,8 @@ def _words(released: Release) -> list[tuple[str, str]]:
         some = "classes" if released.by == "class" else "groups"
         rows.append(("shares", f"the promise holds for any shares of the {some} among new records"))
     rows += [(ABOUT[key].lower(), text) for key, text in about.items()]
+    if (model := released.first.fingerprint) is not None:
+        rows.append(("fingerprint", str(model)))
     if isinstance(released, Calibration):
         return rows  # its other rows contain the versions
     return [*rows, *(("made with", text) for text in dict.fromkeys(map(_versions, released.parts.values())))]

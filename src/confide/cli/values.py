@@ -3,7 +3,7 @@
 Options that exclude or need each other are listed in `confide.cli.command`, and checked before a value is created.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -11,14 +11,23 @@ from typing import Any
 
 import click
 
-from confide.cli.choices import split
+from confide.cli.choices import parse_metadata, split
 from confide.cli.columns import Columns
-from confide.cli.output import check_output, print_text, progress_bar
+from confide.cli.output import check_output, print_text, print_warning, progress_bar
 from confide.errors import InputError
 from confide.planning import Pilot
-from confide.releases import Release, load_release
-from confide.support import FileKind, FileLocation, as_place, new_file, write_text
-from confide.tables import ColumnSpec, ContributionBound, Progress, files_of, open_table, read_pilot
+from confide.releases import ModelFingerprint, Release, load_release, reminder_due, uncompared
+from confide.support import FileKind, FileLocation, as_place, new_file, same_place, write_text
+from confide.tables import (
+    ColumnSpec,
+    ContributionBound,
+    Progress,
+    files_of,
+    format_of,
+    open_table,
+    read_numbers,
+    read_pilot,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,10 +148,15 @@ class Released:
     calibration: Path
     alpha: str | None = None
     by: str | None = None
+    fingerprint: Path | None = None
 
     def load(self) -> Release:
-        """Load the release, or its calibration of one level."""
+        """Load the release, or its calibration of one level; compare its fingerprint with that of the model."""
         release = load_release(self.calibration)
+        if self.fingerprint is not None:
+            release.for_model(read_fingerprint(self.fingerprint))
+        elif reminder_due(release):
+            print_warning(uncompared(release))
         if self.alpha is None:
             return release
         if release.by != "level":
@@ -166,6 +180,36 @@ class Released:
             )
         if self.by is not None and not (needed or any_groups):
             raise click.UsageError("--by must be left out: the calibration has no thresholds per group of records")
+
+
+def read_fingerprint(path: FileLocation, records: Iterable[FileLocation] = ()) -> ModelFingerprint:
+    """The fingerprint in a table of outputs on public probe records, by all its columns, or else of a model's file.
+
+    Raises
+    ------
+    InputError
+        If it is one of the files with the private records, or cannot be read as numbers.
+    """
+    if any(same_place(path, place) for place in records):
+        must = "must be outputs on other, PUBLIC probe records, or the model's file"
+        raise InputError("fingerprint", must, got="the table of the records")
+    if format_of(path) is None:
+        return ModelFingerprint.of_file(path)
+    with open_table(str(path)) as table:
+        return ModelFingerprint.of(read_numbers(table))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The options of public metadata for a new release."""
+
+    about: tuple[str, ...] = ()
+    fingerprint: Path | None = None
+
+    def arguments(self, *records: FileLocation) -> dict[str, Any]:
+        """The metadata as arguments of a request; `records` are the files with private records."""
+        model = None if self.fingerprint is None else read_fingerprint(self.fingerprint, records)
+        return {"about": parse_metadata(self.about), "fingerprint": model}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from confide.cli.values import Findings, Released, SourceOfRelease
 from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
-from confide.releases import load_release, remarks
+from confide.releases import remarks
 from confide.support import FileKind, check_not_input
 from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for, watch_power
 from confide.watching import watch as take_look
@@ -55,6 +55,7 @@ def watch(
     n_typical: int | None = None,
     alpha: str | None = None,
     by: str | None = None,
+    fingerprint: Path | None = None,
     columns: Columns,
     budget: LedgerOptions,
     schedule: Path | None = None,
@@ -79,8 +80,7 @@ def watch(
     release, records = source.separate()
     name = _look_name(look, budget)
     state = local_state(state)
-    whole = load_release(release)
-    one = level_of(whole, alpha)
+    one = level_of(Released(release, fingerprint=fingerprint).load(), alpha)
     what = columns.to_predict(one, release) if settings.unlabelled else columns.to_evaluate(one, release)
     Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
     output.check(FileKind.PAGE, *records.files, release, state, schedule)

@@ -18,8 +18,9 @@ from confide.calibration import Choice, Payer, Request, Scores, choose_score, re
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.mechanisms import Chosen
+from confide.releases import ModelFingerprint
 from confide.scores import NamedScores, score_kind
-from confide.support import caller_stacklevel, exact_level
+from confide.support import Level, caller_stacklevel, exact_level
 
 Self = TypeVar("Self", bound="PrivateConformal")
 
@@ -109,7 +110,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         self._check_groups(X, groups)
-        request = Request(renews=self.calibration_, cold=cold, about=self.about)
+        request = Request(renews=self.calibration_, cold=cold, about=self.about, fingerprint=self._fingerprint())
         return self._release(X, self._check(X, y, reset=False), groups, request)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -260,7 +261,18 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             delta=self.delta,
             about=self.about,
             chosen=chosen,
+            fingerprint=self._fingerprint(),
         )
+
+    def _fingerprint(self) -> ModelFingerprint | None:
+        """The fingerprint of the model as it is now, by its outputs for the public probe records."""
+        return None if self.probe is None else ModelFingerprint.of(self._outputs(self.probe))
+
+    def _compared(self, alpha: Level | None) -> Any:
+        """The release of a level; raises an error if the model is no longer the calibrated one."""
+        if (model := self._fingerprint()) is not None:
+            self.calibration_.for_model(model)
+        return self.calibration_.at(alpha)
 
     def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:
         refuse_other_rows(X=X, groups=groups)
@@ -294,6 +306,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
         validate_data(self, X, reset=reset, skip_check_array=True)
+        if self.probe is not None and self.probe is X:
+            raise InputError("probe", "must be other, public records", got="the records that calibrate")
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
         if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:

@@ -55,6 +55,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     choice_share, largest_size
         As in `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
         as well; no record is in both.
+    probe
+        PUBLIC records, rows like those of X, never records that calibrate: the release then states the fingerprint of
+        the model by its outputs for them. Every prediction compares, and raises an error after the model was retrained.
     random_state
         Seed of the split, which is random by default. The noise that protects privacy cannot be seeded.
 
@@ -108,6 +111,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         about: Mapping[str, str] | None = None,
         choice_share: Level = "1/5",
         largest_size: float | None = None,
+        probe: Any = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -129,6 +133,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.about = about
         self.choice_share = choice_share
         self.largest_size = largest_size
+        self.probe = probe
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -146,8 +151,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self._check_new(X)
         p = self._probabilities(X) if rows_of(X) else np.zeros((0, len(self.classes_)))
         refuse_other_rows(X=X, groups=groups, u=u)
-        level = self.calibration_.at(alpha)
-        sets = predict_set(p, level, classes=self.classes_.tolist(), u=u, groups=groups)
+        sets = predict_set(p, self._compared(alpha), classes=self.classes_.tolist(), u=u, groups=groups)
         return replace(sets, index=row_index(X))
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -212,6 +216,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         full = np.zeros((len(p), len(self.classes_)), dtype=p.dtype)
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = p
         return full
+
+    _outputs = _probabilities
 
     def _codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
         """The position of each label in `classes_`, -1 for a label that is not among them."""

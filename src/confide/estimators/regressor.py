@@ -44,7 +44,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         As for `PrivateConformalClassifier`.
     unit
         A public typical size of the target or of an error, as in `confide.calibrate`.
-    ledger, dataset, again, about, choice_share, largest_size
+    ledger, dataset, again, about, choice_share, largest_size, probe
         As for `PrivateConformalClassifier`.
 
     Attributes
@@ -88,6 +88,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         about: Mapping[str, str] | None = None,
         choice_share: Level = "1/5",
         largest_size: float | None = None,
+        probe: Any = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -109,6 +110,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         self.about = about
         self.choice_share = choice_share
         self.largest_size = largest_size
+        self.probe = probe
         self.random_state = random_state
 
     def predict_interval(
@@ -120,9 +122,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         """
         self._check_new(X)
         refuse_other_rows(X=X, groups=groups)
-        ends = predict_interval(
-            self._centers(X), self.calibration_.at(alpha), difficulty=self._difficulty(X), groups=groups
-        )
+        ends = predict_interval(self._centers(X), self._compared(alpha), difficulty=self._difficulty(X), groups=groups)
         return PredictionIntervals(*ends, ends.promised, ends.calibration, row_index(X))
 
     @available_if(lambda self: self.difficulty_estimator is not None)  # type: ignore[untyped-decorator, unused-ignore]
@@ -176,6 +176,10 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.difficulty_estimator is None:
             raise InputError("difficulty_estimator", "must be given for the score 'normalised_residual'")
         return np.asarray(self.difficulty_estimator_.predict(X) if rows_of(X) else [], dtype=np.float64)
+
+    def _outputs(self, X: Any) -> NDArray[np.float64]:
+        centers, difficulty = self._centers(X), self._difficulty(X)
+        return centers if difficulty is None else np.column_stack([centers, difficulty])
 
     def _sizes(self, X: Any, n: int) -> NDArray[np.float64]:
         """Base and slope of the widths."""

@@ -29,7 +29,7 @@ from confide.mlflow.model import (
     store_model,
     task_of,
 )
-from confide.releases import Release, classes_of, facts_of, names_for, warn_about
+from confide.releases import ModelFingerprint, Release, classes_of, facts_of, names_for, warn_about
 
 
 def log_model(
@@ -42,6 +42,7 @@ def log_model(
     classes: Sequence[str | int] | None = None,
     groups: str = "group",
     difficulty: str = "difficulty",
+    probe: Any = None,
     tags: Mapping[str, str] | None = None,
     pip_requirements: Sequence[str] | None = None,
     **options: Any,
@@ -66,6 +67,8 @@ def log_model(
         The names of the model's columns in their order: by default the estimator's `classes_`, else the release's.
     groups, difficulty
         For thresholds per group, and for `normalised_residual`: the columns with each row's group and difficulty.
+    probe
+        PUBLIC rows for the inner model: its outputs for them must have the fingerprint that the release states.
     tags
         Added to those of the release: `confide.alpha`, `epsilon`, `promise`, `privacy`, `score`, `checksum`, `version`.
     pip_requirements
@@ -82,15 +85,15 @@ def log_model(
     Raises
     ------
     InputError, InputTypeError
-        If the release makes neither sets nor intervals, the inner model has another type, or no signature can be
-        inferred.
+        If the release makes neither sets nor intervals, the inner model has another type or another fingerprint, or no
+        signature can be inferred.
 
     Notes
     -----
     Coverage is guaranteed for records like the calibration records, and for the model whose scores calibrated: log the
     release together with that model.
     """
-    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
+    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, probe, pip_requirements)
     with _prepare_files(release, model, arguments) as parts:
         all_tags = {**parts["metadata"], **(tags or {})}
         info = mlflow.pyfunc.log_model(name=name, tags=all_tags, **parts, **options)
@@ -108,6 +111,7 @@ def save_model(
     classes: Sequence[str | int] | None = None,
     groups: str = "group",
     difficulty: str = "difficulty",
+    probe: Any = None,
     pip_requirements: Sequence[str] | None = None,
     **options: Any,
 ) -> None:
@@ -115,7 +119,7 @@ def save_model(
 
     Parameters, errors and notes as in `log_model`; `**options` are those of `mlflow.pyfunc.save_model`.
     """
-    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
+    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, probe, pip_requirements)
     with _prepare_files(release, model, arguments) as parts:
         mlflow.pyfunc.save_model(str(path), **parts, **options)
     warn_about(release)
@@ -130,6 +134,7 @@ class _LogArguments:
     classes: Sequence[str | int] | None
     groups: str
     difficulty: str
+    probe: Any
     requirements: Sequence[str] | None
 
 
@@ -152,14 +157,19 @@ def _parts(release: Release, model: Any, folder: Path, arguments: _LogArguments)
     release.save(folder / "calibration.json")
     artifacts = {CALIBRATION: str(folder / "calibration.json")}
     required = _requirements()
+    if model is None and arguments.probe is not None:
+        raise InputError("probe", "must be left out without a model")
     if model is not None:
         kept = store_model(model, folder)
         copied = shutil.copytree(kept, folder / MODEL, dirs_exist_ok=True) if kept != folder / MODEL else kept
         artifacts[MODEL] = str(copied)
         config["digest"] = digest(copied)
         required += requirements_of(copied)
-        if task_of(release) == "classification":
-            _, trained = outputs_of(copied, probabilities=True)
+        probabilities = task_of(release) == "classification"
+        outputs, trained = outputs_of(copied, probabilities=probabilities)
+        if arguments.probe is not None:
+            release.for_model(ModelFingerprint.of(outputs(arguments.probe)))
+        if probabilities:
             names = trained if arguments.classes is None and trained is not None else names
             if names is not None:
                 names_for(release, tuple(names), len(names))  # raises an error for a model with other classes

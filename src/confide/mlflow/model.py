@@ -18,7 +18,7 @@ import pandas as pd
 from mlflow.exceptions import MlflowException
 
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError
-from confide.releases import Release, classes_of, facts_of, load_release, refuse_overlapping
+from confide.releases import Release, classes_of, facts_of, load_release, refuse_overlapping, reminder_due
 from confide.sets import predict_interval, predict_labels, predict_set
 from confide.support import escape_line
 
@@ -62,6 +62,7 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         if MODEL in context.artifacts:
             path = Path(context.artifacts[MODEL])
             check_logged_checksum("model", digest(path), self.options["digest"])
+            reminder_due(self.release)  # no longer: the model is the one that was logged with the release
             self.outputs, _ = outputs_of(path, probabilities=task_of(self.release) == "classification")
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> pd.DataFrame:

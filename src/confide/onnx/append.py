@@ -16,6 +16,7 @@ from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, o
 from confide.releases import (
     FALSE_NEGATIVES,
     UNNAMED,
+    ModelFingerprint,
     Release,
     classes_of,
     facts_of,
@@ -74,8 +75,9 @@ def append(
     Raises
     ------
     InputError, InputTypeError
-        If the model has no such tensor, is too old or already has sets, if the release does not fit the tensor, or if
-        `logits` is not given for a tensor that may contain logits.
+        If the model has no such tensor, is too old or already has sets, if the release does not fit the tensor, if
+        `logits` is not given for a tensor that may contain logits, or if the file of the model is not the one whose
+        fingerprint the release states. For a fingerprint of outputs pass `calibration.for_model(...)`.
 
     Notes
     -----
@@ -105,6 +107,9 @@ def append(
     copy = _copy(model)
     if isinstance(calibration, Release):
         _refuse_other_labels(copy, classes_of(calibration) if classes is None else tuple(classes))
+        stated = calibration.first.fingerprint
+        if stated is not None and stated.kind == "file" and isinstance(model, str | Path):
+            calibration.for_model(ModelFingerprint.of_file(model))
     appended = _appended(copy, calibration, options)
     warn_about(calibration)
     return appended

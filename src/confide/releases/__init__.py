@@ -1,6 +1,7 @@
 """Releases: thresholds with a coverage guarantee, a privacy statement and the mechanism that made them.
 
 documents.py     documents of every kind: JSON, files, pickles; the form of a file, its checksum; one reader for all
+fingerprint.py   the fingerprint of a model, by outputs on public probe records or by its file
 words.py         public metadata of a release, and the earlier releases of its chain
 needed.py        the required number of records, as a plan states it
 calibration.py   `Release`, thresholds under one privacy statement; `Calibration`, one threshold, its guarantee and cost
@@ -26,9 +27,11 @@ from confide.releases.calibration import (
     meaning_of_infinity,
     names_for,
     parts_of,
+    reminder_due,
     threshold_text,
 )
 from confide.releases.documents import Document, load, register_kind
+from confide.releases.fingerprint import ModelFingerprint
 from confide.releases.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.remarks import (
@@ -39,6 +42,7 @@ from confide.releases.remarks import (
     predecessors_of,
     remark,
     remarks,
+    uncompared,
     verify_lineage,
     warn_about,
     warn_of_choices,
@@ -71,7 +75,8 @@ from confide.releases.words import (
 
 __all__ = [
     "Calibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "LineageCheck",
-    "NoisyLabelCalibration", "OverlappingCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration",
+    "ModelFingerprint", "NoisyLabelCalibration", "OverlappingCalibration", "Predecessor", "Release", "RiskCalibration",
+    "SidesCalibration",
     "load", "load_release", "records_needed", "remarks", "verify_lineage",
 ]  # fmt: skip
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, with_choice
 from confide.planning import Population
 from confide.releases.documents import Document, load
+from confide.releases.fingerprint import ModelFingerprint, check_fingerprint
 from confide.releases.needed import needed_facts
 from confide.releases.words import Predecessor, check_about, check_predecessors, names_among
 from confide.scores import score_kind
@@ -86,6 +87,13 @@ FORMS: Mapping[Division | None, Form] = {
 
 OVERLAPPING = FORMS["group"]._replace(kind="confide.overlapping-groups", outer=("by", "neighbors", "columns"))
 """The form of releases with groups of several columns."""
+
+
+_UNCOMPARED = "_uncompared"
+_OTHER_MODEL = (
+    "Recalibrate for this model, or use the calibrated one; if it is the same, compare the probe records, or leave the "
+    "fingerprint out"
+)
 
 
 class Release(Document):
@@ -200,6 +208,43 @@ class Release(Document):
             raise InputError("alpha", f"must be one of the calibrated levels {levels}", got=f"{float(level):g}")
         return self.parts[level]
 
+    def for_model(self, fingerprint: ModelFingerprint) -> Self:
+        """The release itself, if its fingerprint is that of the model that is used; all functions that apply it follow.
+
+        Parameters
+        ----------
+        fingerprint
+            That of the model that is used, from the same public probe records or from its file.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If the model is another one, the release states no fingerprint, or the argument is of another type.
+
+        Examples
+        --------
+        >>> import confide
+        >>> probe = np.random.default_rng(0).dirichlet([1, 1], 50)  # the model's outputs for public records
+        >>> model = confide.ModelFingerprint.of(probe)
+        >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac", fingerprint=model)
+        >>> confide.predict_set([[0.99, 0.01]], released.for_model(model)).labels()
+        [[0]]
+        >>> released.for_model(confide.ModelFingerprint.of(probe**2))
+        Traceback (most recent call last):
+            ...
+        confide.errors.InputError: fingerprint: must be that of the calibrated model; got outputs that differ by ...
+        """
+        stated, used = self.first.fingerprint, check_fingerprint(fingerprint)
+        if used is None:
+            raise InputTypeError("fingerprint", "must be a ModelFingerprint", got="None")
+        if stated is None:
+            remedy = "Calibrate with fingerprint=, or leave it out"
+            raise InputError("fingerprint", "must be left out: the release states none to compare", remedy=remedy)
+        if (difference := stated.difference(used)) is not None:
+            raise InputError("fingerprint", "must be that of the calibrated model", got=difference, remedy=_OTHER_MODEL)
+        reminder_due(self)  # no longer
+        return self
+
     @property
     def task(self) -> str:
         """The use of the thresholds: sets ("classification"), intervals ("regression"), or "any" other."""
@@ -311,6 +356,8 @@ class Calibration(Release):
     chosen
         The private choice of its score or model on a share of the records (`confide.choose_score`); None without one.
         `privacy` is then the loss of the choice and the threshold together.
+    fingerprint
+        The fingerprint of the model whose scores calibrated, made from public data; None if it was not stated.
 
     Examples
     --------
@@ -340,11 +387,13 @@ class Calibration(Release):
     predecessors: tuple[Predecessor, ...] = field(default=(), kw_only=True)
     size: NoisySize | None = field(default=None, kw_only=True)
     chosen: Chosen | None = field(default=None, kw_only=True)
+    fingerprint: ModelFingerprint | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.classes is not None:
             object.__setattr__(self, "classes", public_classes("classes", self.classes))
         object.__setattr__(self, "about", check_about(self.about))
+        check_fingerprint(self.fingerprint)
         object.__setattr__(self, "predecessors", check_predecessors(self.predecessors))
         around = self.recipe.get("around")
         if self.predecessors and around is not None and around != self.predecessors[-1].threshold:
@@ -462,6 +511,8 @@ class Calibration(Release):
             facts.append(("score", str(self.chosen)))
         if self.mechanism is not None and self.mechanism.name != "slopes":
             facts.append(("method", self.mechanism.name))
+        if self.fingerprint is not None:
+            facts.append(("model", str(self.fingerprint)))
         lead = f"threshold {threshold_text(self)} for the {name}"
         return Section(type(self).__name__, lead, (*facts, *self._needed))
 
@@ -489,6 +540,18 @@ def meaning_of_infinity(score: str | None) -> str:
     task = score_kind(score).task
     words = {"classification": "every label is in every set", "regression": "every interval is the whole line"}
     return words.get(task, "nothing is excluded")
+
+
+def mark_uncompared(calibration: "Calibration") -> None:
+    """Mark a calibration that was read and states a fingerprint: the model has not been compared with it yet."""
+    if calibration.fingerprint is not None:
+        vars(calibration)[_UNCOMPARED] = True  # like a cached property, no part of the value
+
+
+def reminder_due(release: Release) -> bool:
+    """Whether a reminder to compare the model is due: for a release that was read, at the first call alone."""
+    due = [vars(part).pop(_UNCOMPARED, False) for part in release.parts.values()]
+    return any(due)
 
 
 def parts_of(release: Any) -> dict[str, Calibration]:
@@ -543,6 +606,7 @@ class Metadata:
     about: Mapping[str, str] | None = None
     predecessors: tuple[Predecessor, ...] | None = None
     chosen: Chosen | None = None
+    fingerprint: ModelFingerprint | None = None
 
     @classmethod
     def stated(
@@ -551,20 +615,21 @@ class Metadata:
         about: Mapping[str, str] | None,
         predecessors: Iterable[Predecessor] = (),
         chosen: Chosen | None = None,
+        fingerprint: ModelFingerprint | None = None,
     ) -> "Metadata":
         """Validate metadata, and return them in the form that a release contains."""
         kept = None if classes is None else public_classes("classes", classes)
         if chosen is not None and not isinstance(chosen, Chosen):
             raise InputTypeError("chosen", "must be the statement of choose_score", got=type(chosen).__name__)
-        stated = None if about is None else check_about(about)
-        return cls(kept, stated, check_predecessors(predecessors) or None, chosen)
+        described = None if about is None else check_about(about)
+        earlier = check_predecessors(predecessors) or None
+        return cls(kept, described, earlier, chosen, check_fingerprint(fingerprint))
 
     def of(self, release: Calibration) -> Calibration:
         """The same release with these metadata."""
-        fields = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
-        words: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        words: dict[str, Any] = {name: value for name, value in vars(self).items() if value is not None}
         if self.chosen is not None:
-            words |= {"chosen": self.chosen, "privacy": with_choice(release.privacy, self.chosen.epsilon)}
+            words["privacy"] = with_choice(release.privacy, self.chosen.epsilon)
         return replace(release, **words) if words else release
 
 

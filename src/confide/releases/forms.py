@@ -30,8 +30,9 @@ from confide.mechanisms import (
     with_choice,
 )
 from confide.planning import POPULATION
-from confide.releases.calibration import FORMS, OVERLAPPING, Calibration, Form, Release
+from confide.releases.calibration import FORMS, OVERLAPPING, Calibration, Form, Release, mark_uncompared
 from confide.releases.documents import Kind, common_form, register
+from confide.releases.fingerprint import FINGERPRINT
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.several import (
     GroupCalibration,
@@ -151,6 +152,7 @@ CALIBRATION: shapes.Shape = {
     "predecessors": PREDECESSORS,
     "size": SIZE,
     "chosen": CHOSEN,
+    "fingerprint": FINGERPRINT,
 }
 """The fields of a calibration."""
 
@@ -168,6 +170,7 @@ def read_calibration(fields: Fields) -> Calibration:
         guarantee = replace(calibration.guarantee, population=str(population))
         calibration = replace(calibration, guarantee=guarantee)
     _check_claims(calibration)
+    mark_uncompared(calibration)
     return calibration
 
 
@@ -341,6 +344,7 @@ def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
         raise FormatError("calibration.score", "must be that of a classification", remedy=_UNUSABLE)
     if c.classes is not None and stated.classes != (c.classes if isinstance(c.classes, int) else len(c.classes)):
         raise FormatError("calibration.classes", "must be as many as its labels had", remedy=_UNUSABLE)
+    mark_uncompared(c)
     return c
 
 
@@ -455,7 +459,7 @@ _SINCE_2 = frozenset(
     }
 )
 """Fields that are missing in calibrations of schema 1."""
-_SINCE_3 = frozenset({"size", "chosen"})
+_SINCE_3 = frozenset({"size", "chosen", "fingerprint"})
 """Fields that are missing in calibrations of schema 2."""
 
 register(
@@ -468,5 +472,9 @@ register(
 )
 register(
     NoisyLabelCalibration,
-    Kind(common_form("confide.noisy-labels", "calibration", integer_bits=63), label_fields, read_label_calibration),
+    Kind(
+        common_form("confide.noisy-labels", "calibration", integer_bits=63, since_2=frozenset({"fingerprint"})),
+        label_fields,
+        read_label_calibration,
+    ),
 )

@@ -16,7 +16,7 @@ from confide.candidates import Candidates, plausible_thresholds
 from confide.errors import CoverageWarning
 from confide.guarantee import LongRun
 from confide.planning import unusual
-from confide.releases.calibration import Calibration, Release, as_release, meaning_of_infinity
+from confide.releases.calibration import Calibration, Release, as_release, meaning_of_infinity, reminder_due
 from confide.releases.documents import Document
 from confide.releases.needed import records_needed, records_needed_if_public
 from confide.releases.words import Predecessor, check_about
@@ -58,7 +58,7 @@ def remarks(release: Release) -> tuple[str, ...]:
 
 
 def warn_about(release: Release) -> None:
-    """Warn of the same when a release is applied, at every call; a release is examined once.
+    """Warn of the same when a release is applied, at every call; and once of a model that was not compared.
 
     Examples
     --------
@@ -72,8 +72,17 @@ def warn_about(release: Release) -> None:
     kept = vars(release)  # like a cached property: a frozen value stores what follows from it
     if _KEPT not in kept:
         kept[_KEPT] = remarks(release)
-    for note in kept[_KEPT]:
+    due = (uncompared(release),) if reminder_due(release) else ()
+    for note in (*kept[_KEPT], *due):
         warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
+
+
+def uncompared(release: Release) -> str:
+    """The reminder that the model of a release was not compared."""
+    return (
+        f"the model was not compared with the release's fingerprint ({release.first.fingerprint}), and the promise is "
+        "for that model: compare once, with released.for_model(fingerprint) or --fingerprint FILE"
+    )
 
 
 def warn_of_choices(release: Release) -> None:

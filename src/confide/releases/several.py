@@ -321,6 +321,8 @@ def _thresholds(parts: Iterable[Calibration]) -> str:
 
 
 def _refuse_other_lines(parts: list[Calibration]) -> None:
+    if len({part.fingerprint for part in parts}) > 1:
+        raise InputError("parts", "must state the same fingerprint of a model")
     if not same_lineage(part.predecessors for part in parts):
         raise InputError("parts", "must renew the same releases")
 

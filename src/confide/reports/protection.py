@@ -513,8 +513,11 @@ def metadata(release: Release) -> dict[str, Any]:
     """
     about = about_of(release)
     left = [key for key in EXAMPLES if key not in about]
+    rows = [(name, about.get(key)) for key, name in ABOUT.items() if key in {*about, *EXAMPLES}]
+    if (model := release.first.fingerprint) is not None:
+        rows.append(("Fingerprint of the model", str(model)))
     return {
-        "rows": [(name, about.get(key)) for key, name in ABOUT.items() if key in {*about, *EXAMPLES}],
+        "rows": rows,
         "missing": [ABOUT[key] for key in left],
         "options": " ".join(f"--about {shlex.quote(f'{key}={EXAMPLES[key]}')}" for key in left),
     }

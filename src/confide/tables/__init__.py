@@ -28,7 +28,7 @@ from confide.tables.calibrate import (
     recalibrate_table,
 )
 from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
-from confide.tables.counting import group_histograms, read_pilot, read_scores, score_histogram
+from confide.tables.counting import group_histograms, read_numbers, read_pilot, read_scores, score_histogram
 from confide.tables.evaluate import (
     evaluate,
     evaluate_table,
@@ -37,7 +37,7 @@ from confide.tables.evaluate import (
     size_counts,
 )
 from confide.tables.failures import EngineError
-from confide.tables.file_formats import file_format
+from confide.tables.file_formats import file_format, format_of
 from confide.tables.groupings import grouping_of, register_grouping
 from confide.tables.noisy_labels import calibrate_noisy_label_table, randomise_table
 from confide.tables.open_table import files_of, open_table

@@ -16,6 +16,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.planning import Pilot
 from confide.scores import ScoreKind, all_scores
+from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
 from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
@@ -189,6 +190,32 @@ def group_histograms(
         column = group_column(table, group, tuple(names))
         counting = Counting.of(table, what, column, people, skip_incomplete)
         return dict(counting.run(candidates, progress)[0])
+
+
+def read_numbers(table: Table) -> NDArray[np.float64]:
+    """All columns of an open table of numbers, such as outputs of a model: float64, shape (rows, columns).
+
+    Raises
+    ------
+    InputError
+        If a column holds something else, or lacks values.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> with as_open_table(pyarrow.table({"p_no": [0.9, 0.5], "p_yes": [0.1, 0.5]})) as table:
+    ...     read_numbers(table).tolist()
+    [[0.9, 0.1], [0.5, 0.5]]
+    """
+    for name in table.columns:
+        table.check_number(name)
+    with closing(table.batches([ColumnRef(name) for name in table.columns], 2**14)) as batches:
+        rows = [np.column_stack([number_column(batch, name) for name in table.columns]) for batch in batches]
+    numbers = np.concatenate(rows).astype(np.float64)
+    for name, others in zip(table.columns, np.isnan(numbers).sum(axis=0), strict=True):
+        if others:
+            raise InputError("column", f"{name!r} must hold numbers", got=f"{others:,} missing or other values")
+    return numbers
 
 
 def read_pilot(

@@ -29,7 +29,7 @@ from confide.evaluation import (
     too_many_groups,
 )
 from confide.mechanisms import Neighbors
-from confide.releases import Release
+from confide.releases import Release, warn_about
 from confide.support import Level
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
 from confide.tables.named_columns import (
@@ -428,6 +428,7 @@ def size_counts(
         predictors = predictors_of(table, what, release, by)
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
             raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")
+        warn_about(release)
         (predictor,) = predictors
         rows = table.drop_missing(predictor.reads) if skip_incomplete else table
         counts = np.zeros(len(bins), np.int64)

@@ -1,0 +1,311 @@
+"""The fingerprint of a model: kept in every release, and compared with the model that is used."""
+
+import json
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+import confide
+from confide import ModelFingerprint, tables
+from confide.calibration import calibrate_losses
+from confide.releases import Document, fingerprint
+from confide.releases.fingerprint import SUMS, TOLERANCE
+from tests.files import signed
+from tests.refused import Refused, refused
+
+RNG = np.random.default_rng(0)
+PROBE = RNG.dirichlet([1, 1, 1], 60)
+MODEL, OTHER = ModelFingerprint.of(PROBE), ModelFingerprint.of(RNG.permuted(PROBE, axis=1))
+SCORES, P = RNG.beta(2, 5, 3000), RNG.dirichlet([2, 1], 3000)
+Y = (P[:, 1] > RNG.random(3000)).astype(int)
+OPTIONS = {"fingerprint": MODEL, "n_typical": 3000}
+REMINDED = "was not compared"
+
+
+# --- sums
+
+
+def test_the_difference_of_two_models_is_estimated_from_the_sums():
+    """Within a factor of 2, for random and for single differences, and whatever the shape."""
+    for shape in ((8,), (500,), (200, 10), (20, 5, 5)):
+        x = RNG.normal(size=shape)
+        for change in (RNG.normal(size=shape), np.eye(1, x.size).reshape(shape)):
+            change *= 0.05 * x.std() / np.sqrt(np.mean(change**2))
+            a, b = ModelFingerprint.of(x, tolerance=0.1), ModelFingerprint.of(x + change)
+            estimate = np.sqrt(np.mean(np.subtract(a.sums, b.sums) ** 2)) / a.spread
+            assert 0.025 < estimate < 0.1
+    assert chi2.cdf(SUMS / 4, SUMS) + chi2.sf(SUMS * 4, SUMS) < 1e-5
+
+
+def test_signs_are_the_same_on_every_machine():
+    x = np.arange(1.0, 9.0)
+    assert ModelFingerprint.of(x).sums[:4] == pytest.approx(np.array([10, 2, 6, 10]) / np.sqrt(8), rel=1e-15)
+    signs = np.array([fingerprint._signs(j, 4096) for j in range(SUMS)])
+    assert set(np.unique(signs)) == {-1, 1}
+    # Every inner product of two of 32 rows has standard deviation 64: 496 pairs exceed 7 of them with chance 1e-9.
+    assert abs(signs @ signs.T - 4096 * np.eye(SUMS)).max() < 7 * 64
+    assert abs(signs.sum(axis=1)).max() < 7 * 64
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(30,), (40, 3)]), st.sampled_from([1e-3, 1e-2]), st.floats(-3, 5))
+@settings(deadline=None, max_examples=200)
+def test_a_difference_within_the_tolerance_is_accepted_and_a_larger_one_is_not(seed, shape, tolerance, decades):
+    """Root mean square differences of up to half of the tolerance, or at least twice of it (chance below 1e-5 each)."""
+    rng = np.random.default_rng(seed)
+    x, change = 10**decades * (rng.random(shape) + 5), rng.normal(size=shape)
+    change *= tolerance * x.std() / np.sqrt(np.mean(change**2))
+    stated = ModelFingerprint.of(x, tolerance)
+    assert stated.difference(ModelFingerprint.of(x + change / 2.01)) is None
+    assert stated.difference(ModelFingerprint.of(x + 2.01 * change)) is not None
+    assert stated.difference(ModelFingerprint.of(x)) is None
+
+
+def test_single_precision_is_the_same_model_and_half_precision_needs_a_tolerance():
+    assert MODEL.difference(ModelFingerprint.of(PROBE.astype(np.float32))) is None
+    coarse = PROBE.astype(np.float16)
+    assert ModelFingerprint.of(PROBE, 0.01).difference(ModelFingerprint.of(coarse)) is None
+    assert MODEL.difference(OTHER) is not None
+    assert "of shape 59 x 3" in str(MODEL.difference(ModelFingerprint.of(PROBE[:-1])))
+
+
+# --- errors
+
+VALID = {"outputs": PROBE, "tolerance": TOLERANCE}
+NUMBERS = [0.1] * 8
+INPUT, TYPE = confide.InputError, confide.InputTypeError
+BAD = [
+    ("outputs", INPUT, []), ("outputs", INPUT, [np.nan, *NUMBERS]), ("outputs", INPUT, [np.inf, *NUMBERS]),
+    ("outputs", INPUT, [1e200, *NUMBERS]), ("outputs", INPUT, NUMBERS), ("outputs", INPUT, np.zeros(100)),
+    ("outputs", TYPE, ["cat"] * 10), ("outputs", TYPE, None),
+    ("tolerance", INPUT, 0), ("tolerance", INPUT, 0.2), ("tolerance", INPUT, np.nan), ("tolerance", TYPE, "small"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [Refused(ModelFingerprint.of, VALID, {name: value}, name, kind=kind)
+                                 for name, kind, value in BAD], ids=str)  # fmt: skip
+def test_unusable_outputs(row):
+    row.check()
+
+
+def test_fields_are_validated():
+    for change in ({"sums": ()}, {"sums": (np.nan,) * SUMS}, {"shape": (2,)}, {"spread": 0.0}, {"sha256": "0" * 64}):
+        with refused(confide.InputError, next(iter(change))):
+            replace(MODEL, **change)
+    with refused(confide.InputError, "sha256"):
+        ModelFingerprint(sha256="0x")
+
+
+def test_arrays_of_outputs_are_no_fingerprint():
+    """So that outputs of calibration records are not passed by mistake."""
+    for one in (PROBE, "model.onnx", 3):
+        with refused(confide.InputTypeError, "fingerprint"):
+            confide.calibrate(SCORES, 0.1, 1.0, fingerprint=one)
+        with refused(confide.InputTypeError, "fingerprint"):
+            RELEASES["threshold"]().for_model(one)
+    with refused(confide.InputTypeError, "fingerprint"):
+        RELEASES["threshold"]().for_model(None)
+
+
+def test_files(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"model")
+    stated = ModelFingerprint.of_file(path)
+    assert (stated.kind, stated.difference(ModelFingerprint.of_file(str(path)))) == ("file", None)
+    path.write_bytes(b"retrained")
+    for other in (ModelFingerprint.of_file(path), MODEL):
+        assert stated.difference(other) is not None
+        assert other.difference(stated) is not None
+    with refused(confide.InputError, "fingerprint"):
+        ModelFingerprint.of_file(tmp_path / "missing.onnx")
+
+
+# --- releases
+
+TRUE, LOSSES, NOISY = RNG.random(P.shape) < P, SCORES.reshape(-1, 1), confide.randomise_labels(Y, 2, 3.0)
+RELEASES = {
+    "threshold": lambda: confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS),
+    "interval": lambda: confide.calibrate(SCORES, 0.1, 1.0, score="absolute_residual", unit=1.0, **OPTIONS),
+    "levels": lambda: confide.calibrate_levels(SCORES, [0.1, 0.2], 1.0, score="lac", **OPTIONS),
+    "groups": lambda: confide.calibrate_groups(SCORES, Y, [0, 1], 0.1, 1.0, score="lac", **OPTIONS),
+    "sides": lambda: confide.calibrate_sides(np.tile([0.2, 0.4], (3000, 1)), SCORES, 0.1, 1.0, unit=1.0, **OPTIONS),
+    "labels": lambda: confide.calibrate_false_negatives(P, TRUE, 0.1, 1.0, **OPTIONS),
+    "masks": lambda: confide.calibrate_masks(((p.reshape(2, 1), t.reshape(2, 1)) for p, t in zip(P, TRUE, strict=True)),
+                                             0.2, 1.0, **OPTIONS),
+    "losses": lambda: calibrate_losses(LOSSES, confide.Candidates.of([0.5]), 0.9, 1.0, loss="own", **OPTIONS),
+    "histogram": lambda: confide.calibrate_histogram(
+        confide.ScoreHistogram.from_scores(SCORES, confide.Candidates.unit(100)), 0.1, 1.0, **OPTIONS
+    ),
+    "noisy labels": lambda: confide.calibrate_noisy_labels(P, NOISY, 0.1, fingerprint=MODEL),
+    "table": lambda: tables.calibrate_table({"s": SCORES}, tables.ScoreColumn("s", "lac"), 0.1, 1.0, **OPTIONS),
+}  # fmt: skip
+
+
+def read(release):
+    return Document.from_json(release.to_json())
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_release_keeps_it(name):
+    release = RELEASES[name]()
+    assert {part.fingerprint for part in release.parts.values()} == {MODEL}
+    assert read(release) == pickle.loads(pickle.dumps(release)) == release  # noqa: S301
+    assert "60 x 3" in str(release) or release.by is not None
+    for one in (release, read(release)):
+        assert one.for_model(MODEL) is one
+        with refused(confide.InputError, "fingerprint") as caught:
+            one.for_model(OTHER)
+        assert "Recalibrate" in caught.value.remedy
+
+
+def test_a_release_without_one_is_written_as_before_and_cannot_be_compared():
+    release = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical=3000)
+    assert json.loads(release.to_json())["schema"] == 2
+    assert "fingerprint" not in release.to_json()
+    for one in (release, read(release)):
+        with refused(confide.InputError, "fingerprint"):
+            one.for_model(MODEL)
+
+
+@pytest.mark.parametrize("name", ["threshold", "levels", "groups", "sides", "labels"])
+def test_renewals_keep_it_or_state_another(name):
+    records = {
+        "groups": {"groups": Y}, "sides": {"targets": SCORES}, "labels": {"truth": TRUE},
+    }.get(name, {})  # fmt: skip
+    first = {"sides": np.tile([0.2, 0.4], (3000, 1)), "labels": P}.get(name, SCORES)
+    previous = read(RELEASES[name]())
+    assert confide.recalibrate(previous, first, **records).first.fingerprint == MODEL
+    assert confide.recalibrate(previous, first, fingerprint=OTHER, **records).for_model(OTHER)
+
+
+def test_a_ledger_returns_it_and_it_is_no_part_of_the_request(tmp_path):
+    account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "clinic"}
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS, **account)
+    with pytest.warns(confide.EarlierReleaseWarning):
+        again = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS, **account)
+    assert again == first
+    with pytest.warns(confide.EarlierReleaseWarning):
+        other = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS | {"fingerprint": OTHER}, **account)
+    assert (other.threshold, other.fingerprint) == (first.threshold, OTHER)
+
+
+FIELDS = {
+    "kind": "hash", "sums": [0.0], "shape": [0], "spread": 0, "tolerance": 1, "sha256": "0" * 64, "more": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_files_with_an_unusable_fingerprint(name):
+    content = json.loads(RELEASES["threshold"]().to_json())
+    changed = content["fingerprint"] | {name: FIELDS[name]}
+    with pytest.raises(confide.FormatError, match=r"calibration\.fingerprint"):
+        Document.from_json(signed(content | {"fingerprint": changed}))
+
+
+def test_parts_state_the_same_model():
+    for name in ("levels", "groups"):
+        release = RELEASES[name]()
+        key = next(iter(release.parts))
+        for one in (OTHER, None):
+            with refused(confide.InputError, "parts"):
+                replace(release, parts={**release.parts, key: replace(release.parts[key], fingerprint=one)})
+
+
+# --- fronts
+
+
+def _table():
+    return {"s": SCORES[:50], "p_0": P[:50, 0], "p_1": P[:50, 1], "label": Y[:50]}
+
+
+def _watched(release, folder, unlabelled=None):
+    what = tables.ClassColumns("p_*", classes=(0, 1)) if unlabelled else tables.ClassColumns("p_*", "label")
+    batch = {name: np.repeat(values, 20) for name, values in _table().items()}
+    choices = {"epsilon": 1.0, "batch": 1000, "unlabelled": unlabelled}
+    return confide.watch(batch, what, release, state=folder / "state", look="1", **choices)
+
+
+def _onnx(release, folder):
+    onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
+    from onnx import TensorProto, helper
+
+    from confide.onnx import append
+
+    shape = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 2]) for name in ("logits", "p")]
+    graph = helper.make_graph([helper.make_node("Softmax", ["logits"], ["p"])], "model", shape[:1], shape[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "model.onnx")
+    return append(folder / "model.onnx", release)
+
+
+def _torch(release, folder):
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    from confide import torch as front
+
+    return front.predict_set(torch.from_numpy(P), release, logits=False)
+
+
+def _array_api(release, folder):
+    pytest.importorskip("array_api_compat", reason="needs the extra torch")
+    from confide import array_api
+
+    return array_api.predict_mask(P, release)
+
+
+CLASSES = tables.ClassColumns("p_*", "label")
+FRONTS = {
+    "predict_set": ("threshold", lambda one, _: confide.predict_set(P, one)),
+    "predict_set of a level": ("levels", lambda one, _: confide.predict_set(P, one[0.1])),
+    "predict_set of groups": ("groups", lambda one, _: confide.predict_set(P, one, groups=Y)),
+    "predict_set of noisy labels": ("noisy labels", lambda one, _: confide.predict_set(P, one)),
+    "predict_interval": ("interval", lambda one, _: confide.predict_interval([1.0, 2.0], one)),
+    "predict_interval of sides": ("sides", lambda one, _: confide.predict_interval([[0.0, 1.0], [2.0, 3.0]], one)),
+    "predict_labels": ("labels", lambda one, _: confide.predict_labels(P, one)),
+    "predict_masks": ("masks", lambda one, _: confide.predict_masks(P[:1].reshape(2, 1, 1), one)),
+    "predict_table": ("threshold", lambda one, to: tables.predict_table(_table(), CLASSES, one, to / "sets.csv")),
+    "evaluate sets": ("threshold", lambda one, _: confide.evaluate(one, probabilities=P, labels=Y)),
+    "evaluate intervals": ("interval", lambda one, _: confide.evaluate(one, predictions=P[:, 0], targets=P[:, 0])),
+    "evaluate scores": ("threshold", lambda one, _: confide.evaluate(one, scores=SCORES)),
+    "evaluate privately": ("threshold", lambda one, _: confide.evaluate(one, probabilities=P, labels=Y, epsilon=1.0)),
+    "evaluate a table": ("threshold", lambda one, _: tables.evaluate_table(_table(), CLASSES, one)),
+    "evaluate a table privately": ("threshold",
+                                   lambda one, _: confide.evaluate(one, table=_table(), what=CLASSES, epsilon=1.0)),
+    "watch": ("threshold", _watched),
+    "watch sizes": ("threshold", lambda one, to: _watched(one, to, unlabelled=True)),
+    "ONNX": ("threshold", _onnx),
+    "torch": ("threshold", _torch),
+    "array API": ("threshold", _array_api),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRONTS)
+def test_every_front_reminds_once_of_a_model_that_was_not_compared(name, tmp_path):
+    kind, use = FRONTS[name]
+    release = RELEASES[kind]()
+    for place, (one, reminders) in enumerate(((release, 0), (read(release).for_model(MODEL), 0), (read(release), 1))):
+        (folder := tmp_path / str(place)).mkdir()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            use(one, folder)
+        found = [warning for warning in said if REMINDED in str(warning.message)]
+        assert [warning.category for warning in found] == [confide.CoverageWarning] * reminders
+    (folder := tmp_path / "again").mkdir()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        use(one, folder)
+    assert not any(REMINDED in str(warning.message) for warning in said)
+
+
+def test_an_onnx_file_is_compared_with_a_fingerprint_of_files(tmp_path):
+    _onnx(RELEASES["threshold"](), tmp_path)
+    path = tmp_path / "model.onnx"
+    stated = replace(RELEASES["threshold"](), fingerprint=ModelFingerprint.of_file(path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _onnx(read(stated), tmp_path)
+    with refused(confide.InputError, "fingerprint"):
+        _onnx(replace(stated, fingerprint=ModelFingerprint(sha256="0" * 64)), tmp_path)
