@@ -1,8 +1,9 @@
-"""The law of the maximum of a noise walk, by repeated convolution with a bounded truncation error.
+"""The laws of the maximum and of the end of a noise walk, by convolution with a bounded truncation error.
 
 In a noisy histogram the noise in the count of scores beyond candidate k is the sum of the noises of the bins beyond it.
-As a function of k this is a random walk from the right. Its maximum is the number of ranks by which the selected
-candidate can fall short.
+As a function of k this is a random walk from the right. The selected candidate can fall short by as many ranks as the
+walk's maximum if the first candidate that reaches the target is taken, and by as many as the walk's end if the target
+must also be reached at every candidate beyond (docs/theory-last-rule.md, Theorem W1).
 """
 
 import math
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 
 _NEGLIGIBLE = 1e-15
 _DIRECT = 64
+_UNEVEN = 1e-12
+_BEYOND = 1e-16
+_LARGEST_EXPONENT = 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +124,82 @@ def walk_maximum(noise: Law, steps: int) -> Law:
     return lindley(step, steps, np.ones(1))[0]
 
 
+def walk_end(noise: Law, steps: int) -> Law:
+    """The law of max(0, S), S the end of the walk: the rank deficit of the last rule (Theorem W1).
+
+    Parameters
+    ----------
+    noise
+        P(X = -half), ..., P(X = half) of one step, float64 of odd length: symmetric, and not increasing with abs(X).
+        For noise of several makers it is the convolution of their laws. Missing mass counts as X = +inf.
+    steps
+        Number of steps, at least 0: one less than the number of bins.
+
+    Returns
+    -------
+    numpy.ndarray
+        P(N = 0), P(N = 1), ..., float64. The mass missing to 1 counts as N = +inf: that of a walk with a missing step.
+        Every P(N >= k) is exact but for rounding, about 1e-15 for every step.
+
+    Raises
+    ------
+    ValueError
+        If the law of a step is not symmetric, or increases with abs(X): the walk's end would not be enough.
+
+    Examples
+    --------
+    >>> walk_end(np.array([0.25, 0.5, 0.25]), 2)
+    array([0.6875, 0.25  , 0.0625])
+    """
+    half = len(noise) // 2
+    rising = np.diff(noise[half:]).max(initial=0.0)
+    if len(noise) % 2 == 0 or max(np.abs(noise - noise[::-1]).max(), rising) > _UNEVEN:
+        raise ValueError("noise must be a symmetric law that does not increase away from 0")
+    reach = _reach(noise, steps)
+    ring = np.zeros(2 * reach + 2)
+    np.add.at(ring, np.arange(-half, half + 1) % len(ring), noise)
+    transform = np.fft.rfft(ring) ** steps
+    positive = np.maximum(np.fft.irfft(transform, len(ring))[1 : reach + 1], 0.0)
+    return np.append(transform[0].real - positive.sum(), positive)
+
+
+def last_rule(reached: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The first candidate at which, and at all candidates beyond which, the target is reached (Theorem W1).
+
+    Parameters
+    ----------
+    reached
+        Whether the noisy count at or below each candidate reaches the target, bool of shape (..., m). The last
+        candidate always counts as reached.
+
+    Returns
+    -------
+    numpy.ndarray
+        Indices below m, int64 of shape (...).
+
+    Examples
+    --------
+    >>> int(last_rule(np.array([False, True, False, True, True])))
+    3
+    """
+    kept = np.logical_and.accumulate(reached[..., -2::-1], axis=-1).sum(axis=-1)
+    return np.asarray(reached.shape[-1] - 1 - kept, dtype=np.int64)
+
+
+def _reach(noise: Law, steps: int) -> int:
+    """A number that abs(S) exceeds with probability 1e-16 at most, by Chernoff's bound."""
+    x = np.arange(len(noise)) - len(noise) // 2
+    sd, most = math.sqrt(float(noise @ x**2)), steps * (len(noise) // 2)
+    if sd == 0:
+        return 0
+    bounds: list[int] = [
+        math.ceil((steps * math.log(float(noise @ np.exp(r * x))) - math.log(_BEYOND / 2)) / r)
+        for r in (np.geomspace(0.01, 10, 61) / sd).tolist()
+        if r * (len(noise) // 2) < _LARGEST_EXPONENT
+    ]
+    return min([most, *bounds])
+
+
 def _tail_mean(a: float, scale: float, steps: int, top: float) -> float:
     """An upper bound on the integral of P(M > t) over t >= top, by Levy's inequality and Chernoff's bound.
 
@@ -131,6 +211,31 @@ def _tail_mean(a: float, scale: float, steps: int, top: float) -> float:
         growth = -math.log1p(-a * math.exp(r)) - math.log1p(-a * math.exp(-r)) + 2 * math.log1p(-a)
         best = min(best, math.log(2) + steps * growth - r * top - math.log(r))
     return math.exp(best)
+
+
+def missed_by_last_rule(x: float, scale: float, bins: int, rate: float) -> float:
+    """An upper bound on the mean number of missed points for a secret n and the last rule (Theorem W2).
+
+    `x` is the target rank T(n) less n + 1, `rate` its growth with n + 1, in (0, 1). With S the noise of all bins and Y
+    = S + U + U', U and U' uniform on (-1/2, 1/2), it is E[(D - x)_+] and, where x < 0, at most half a rank more. D is
+    Y times the larger of rate and 1 - rate if Y > 0, and Y times the smaller one if Y < 0. The bound plus x never
+    decreases with x.
+
+    Examples
+    --------
+    >>> round(missed_by_last_rule(-10.0, 1.0, 128, 0.9) - 10, 2)
+    4.93
+    """
+    large, small, total = max(rate, 1 - rate), min(rate, 1 - rate), total_above(scale, bins, 1.0)
+
+    def above(y: float) -> float:
+        """E[(Y - y)_+] or a little more: U + U' is -1, 0 or 1 where a function is linear between integers."""
+        return (total(y - 1) + 4 * total(y) + total(y + 1)) / 6
+
+    most = min(0.5, float(total.law[0]) / (8 * small))
+    if x >= 0:
+        return max(large * above(x / large), large * above(0.0) + most - x)
+    return (large - small) * above(0.0) - x + small * above(-x / small) + most
 
 
 class TotalAbove:

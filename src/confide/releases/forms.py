@@ -459,7 +459,7 @@ _SINCE_2 = frozenset(
     }
 )
 """Fields that are missing in calibrations of schema 1."""
-_SINCE_3 = frozenset({"size", "chosen", "fingerprint"})
+_SINCE_3 = frozenset({"size", "chosen", "fingerprint", "mechanism.rule"})
 """Fields that are missing in calibrations of schema 2."""
 
 register(
