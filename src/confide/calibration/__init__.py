@@ -5,6 +5,7 @@ release.py       `Source`, and `release()`, the only function that makes a relea
 calibrate.py     functions for scores and counts; risk.py: functions for losses, masks and claims
 recalibrate.py   the function that renews an earlier release
 noisy_labels.py  randomised labels, and the function that calibrates with them
+published_counts.py  the function that calibrates with noisy counts that another engine made
 """
 
 from confide.calibration.calibrate import (
@@ -26,6 +27,7 @@ from confide.calibration.noisy_labels import (
     label_request,
     randomise_labels,
 )
+from confide.calibration.published_counts import calibrate_counts
 from confide.calibration.recalibrate import recalibrate
 from confide.calibration.release import (
     NO_PAYER,

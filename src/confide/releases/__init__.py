@@ -6,6 +6,7 @@ needed.py        the required number of records, as a plan states it
 calibration.py   `Release`, thresholds under one privacy statement; `Calibration`, one threshold, its guarantee and cost
 several.py       thresholds for several levels, for groups or classes, for two sides; a threshold that bounds a loss
 noisy_labels.py  randomised labels: their statement, and thresholds from them
+published_counts.py  noisy counts that another engine made: their file, and thresholds from them
 forms.py         releases as JSON, and the verification of their claims
 remarks.py       texts about a release: facts, warnings about infinite or uninformative thresholds, and its chain
 
@@ -29,6 +30,7 @@ from confide.releases.calibration import (
 from confide.releases.documents import Document, load, register_kind
 from confide.releases.needed import candidates_of, designed_for, most_needed, records_needed, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
+from confide.releases.published_counts import CountsCalibration, PublishedCounts
 from confide.releases.remarks import (
     LineageCheck,
     facts_of,
@@ -65,9 +67,9 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "Calibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "LineageCheck",
-    "NoisyLabelCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "load", "load_release",
-    "records_needed", "remarks", "verify_lineage",
+    "Calibration", "CountsCalibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration",
+    "LineageCheck", "NoisyLabelCalibration", "Predecessor", "PublishedCounts", "Release", "RiskCalibration",
+    "SidesCalibration", "load", "load_release", "records_needed", "remarks", "verify_lineage",
 ]  # fmt: skip
 
 

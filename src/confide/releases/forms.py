@@ -13,6 +13,7 @@ from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
     MECHANISM,
     NEIGHBORS,
+    PUBLISHED,
     SIZE,
     LabelPrivacy,
     Neighbors,
@@ -20,6 +21,7 @@ from confide.mechanisms import (
     NoisySearch,
     PrivacyStatement,
     Slopes,
+    StatedPrivacy,
     certify,
     design_for,
     noisy_labels_for,
@@ -30,6 +32,7 @@ from confide.planning import POPULATION
 from confide.releases.calibration import FORMS, Calibration, Form, Release
 from confide.releases.documents import Kind, common_form, register
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
+from confide.releases.published_counts import CountsCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
 from confide.releases.words import PREDECESSORS, WORDS
 from confide.scores import score_kind
@@ -328,6 +331,40 @@ def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
     return c
 
 
+_COUNTS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
+    "privacy": shapes.Field(
+        "a privacy loss as it is stated",
+        (dict,),
+        lambda values: values["epsilon"],
+        lambda privacy: {"stated_by": "maker", "epsilon": None if privacy.concentrated_only else privacy.epsilon},
+        shape=lambda _: {"stated_by": shapes.choice("maker"), "epsilon": shapes.nullable(shapes.number())},
+    ),
+    "mechanism": PUBLISHED,
+}
+"""The fields of a calibration from counts that another engine made; their loss follows from their noise."""
+
+
+def counts_fields(c: CountsCalibration) -> dict[str, Any]:
+    """The fields of such a calibration, as JSON values."""
+    return shapes.write_shape(c, _COUNTS)
+
+
+def read_counts_calibration(fields: Fields) -> CountsCalibration:
+    """Read such a calibration; raises an error if a claim does not follow from its public choices."""
+    values = shapes.read_shape(fields, _COUNTS)
+    stated, mechanism = values["guarantee"], values["mechanism"]
+    if (stated.n is None) == (stated.n_min is None):
+        raise FormatError("calibration.guarantee", "must state either n or n_min", remedy=_UNUSABLE)
+    c = CountsCalibration(
+        **_arguments(values | {"privacy": StatedPrivacy.of(mechanism.noise, stated.n, values["privacy"])})
+    )
+    if stated != mechanism.guarantee(1 - c.alpha, c.candidates, stated.n, stated.n_min, stated.delta):
+        raise _other_coverage()
+    if c.recipe.get("kind") == "scores":
+        raise _other_recipe()
+    return c
+
+
 _PART = {
     "name": shapes.Field("a text or an integer", (str, int)),
     "calibration": shapes.Field("a calibration", (dict,), lambda content: Calibration.from_json(json.dumps(content))),
@@ -429,4 +466,12 @@ register(
 register(
     NoisyLabelCalibration,
     Kind(common_form("confide.noisy-labels", "calibration", integer_bits=63), label_fields, read_label_calibration),
+)
+register(
+    CountsCalibration,
+    Kind(
+        common_form("confide.counts-calibration", "calibration", integer_bits=63),
+        counts_fields,
+        read_counts_calibration,
+    ),
 )
