@@ -103,6 +103,8 @@ def test_ledgers_of_every_schema_are_read(tmp_path):
 READERS = {
     "releases/samples/other/spread.json": Document.from_json,
     "releases/samples/other/noisy-size.json": Document.from_json,
+    "releases/samples/other/published-counts.json": Document.from_json,
+    "releases/samples/other/counts-calibration.json": Document.from_json,
     "releases/samples/other/labelling.json": LabelStatement.from_json,
     "evaluation/samples/other/subgroups.json": read_evaluation,
     "evaluation/samples/other/private-versions.json": Document.from_json,
@@ -122,6 +124,8 @@ READERS = {
 CHANGES = {
     "spread": ('"threshold": 0', '"threshold": 1'),
     "noisy-size": ('"counted": ', '"counted": 1'),
+    "published-counts": ('"n": 3000', '"n": 3001'),
+    "counts-calibration": ('"offset": "', '"offset": "1'),
     "labelling": ('"n": 500', '"n": 501'),
     "subgroups": ('"covered": ', '"covered": 9'),
     "scores": ('"s"', '"t"'),
