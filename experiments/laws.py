@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.guarantee import last_rule
 from confide.mechanisms.interface import SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
@@ -81,7 +82,7 @@ def _certain(m: int, index: int) -> NDArray[np.float64]:
 def _noisy_choices(
     mechanism: NoisyHistogram | LaplaceHistogram, counts: NDArray[np.int64], rng: np.random.Generator, draws: int
 ) -> NDArray[np.int64]:
-    """The first candidate that reaches the target, for each of `draws` noisy copies of the counts."""
+    """The index by the mechanism's rule for each of `draws` noisy copies of the counts."""
     n, size = int(counts.sum()), (draws, len(counts))
     if isinstance(mechanism, LaplaceHistogram):
         noisy, total, target = counts + rng.laplace(scale=mechanism.scale, size=size), n, float(mechanism.level) * n
@@ -93,4 +94,5 @@ def _noisy_choices(
     beyond = noisy.sum(axis=1, keepdims=True) - np.cumsum(noisy, axis=1)
     reached = total - beyond >= target - 1e-9
     reached[:, -1] = True
-    return np.argmax(reached, axis=1)
+    last = isinstance(mechanism, NoisyHistogram) and mechanism.rule == "last"
+    return last_rule(reached) if last else np.argmax(reached, axis=1)

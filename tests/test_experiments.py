@@ -128,8 +128,9 @@ def test_cifar10_archive_is_checked_by_hash_and_read(tmp_path):
 
 
 @pytest.mark.slow
-def test_secret_noisy_histogram_is_simulated_too():
-    check_law(NoisyHistogram(Fraction(7, 10), Fraction(2), 1.0))
+@pytest.mark.parametrize("rule", [None, "last"])
+def test_secret_noisy_histogram_is_simulated_too(rule):
+    check_law(NoisyHistogram(Fraction(7, 10), Fraction(2), 1.0, rule))
 
 
 @pytest.mark.slow

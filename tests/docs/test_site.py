@@ -16,7 +16,7 @@ pytest.importorskip("sphinx", reason="needs the documentation's tools: make docs
 STATEMENT = re.compile(r"^\*\*((?:Theorem|Lemma|Proposition|Corollary)\b.*?)\.\*\*", re.MULTILINE)
 TEST = re.compile(r"`((?:tests/)?[\w/]*test_\w+(?:\.py)?(?:::\w+)?)`")
 THEORY = (
-    "docs/theory.md", "docs/theory-two-sided.md", "docs/theory-noisy-size.md",
+    "docs/theory.md", "docs/theory-two-sided.md", "docs/theory-noisy-size.md", "docs/theory-last-rule.md",
     "docs/theory-labels.md", "docs/theory-federated.md", "docs/theory-composition.md",
 )  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""The noisy histogram under the random-rank lemma: noise, the law of the walk, privacy, coverage, both relations."""
+"""The noisy histogram under the random-rank lemma: noise, the law of the walk, privacy, coverage, both rules."""
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.guarantee.noise_walk import maximum, total_above
+from confide.guarantee.noise_walk import maximum, missed_by_last_rule, total_above
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, optimal_bins
 from confide.selection.noise import laplace_map, noisy_counts
 from tests.builders import slow
@@ -34,7 +35,12 @@ def exact_law(mechanism, h, reach):
     target = (mechanism.rate.numerator * unit // mechanism.rate.denominator) * (n + 1) + int(mechanism.offset * unit)
     reached = unit * (n[:, None] - (total[:, None] - np.cumsum(noisy, axis=1))) >= target[:, None]
     reached[:, -1] = True
-    return np.bincount(np.argmax(reached, axis=1), weights=weight, minlength=m)
+    chosen = np.argmax(reached, axis=1)
+    if mechanism.rule == "last":
+        chosen = np.full(len(noisy), m - 1)
+        for k in range(m - 2, -1, -1):
+            chosen[reached[:, k] & (chosen == k + 1)] = k
+    return np.bincount(chosen, weights=weight, minlength=m)
 
 
 @pytest.mark.parametrize("scale", [0.4, *slow([1.0, 7.3])])
@@ -101,14 +107,15 @@ def test_truncation_bounds_are_used_when_the_grid_is_too_short():
         assert short.above(x) >= full.above(x) - 1e-12
 
 
+@pytest.mark.parametrize("rule", ["last", None])
 @pytest.mark.parametrize("scale", [0.5, *slow([1.0])])
-def test_privacy_by_enumeration(scale):
+def test_privacy_by_enumeration(scale, rule):
     """The privacy loss of the release is at most that of the noisy counts, under both adjacencies."""
-    public = NoisyHistogram(Fraction(0), Fraction(3), scale)
+    public = NoisyHistogram(Fraction(0), Fraction(3), scale, rule)
     reach = math.ceil(34 * scale)
     worst = worst_log_ratio(lambda h: exact_law(public, h, reach), histograms(4, 3), replaced)
     assert worst <= public.replace_one + 1e-6
-    secret = NoisyHistogram(Fraction(2, 3), Fraction(1), scale)
+    secret = NoisyHistogram(Fraction(2, 3), Fraction(1), scale, rule)
     starts = [h for n in range(4) for h in histograms(n, 3)]
     assert worst_log_ratio(lambda h: exact_law(secret, h, reach), starts, added) <= secret.add_remove + 1e-6
     assert worst_log_ratio(lambda h: exact_law(secret, h, reach), histograms(3, 3), replaced) <= (
@@ -116,12 +123,12 @@ def test_privacy_by_enumeration(scale):
     )
 
 
-@pytest.mark.slow
-def test_mechanism_matches_its_law():
+@pytest.mark.parametrize("rule", ["last", *slow([None])])
+def test_mechanism_matches_its_law(rule):
     """From counts to the chosen index, n public and n secret."""
     for mechanism in (
-        NoisyHistogram(Fraction(0), Fraction(5), 1.0),
-        NoisyHistogram(Fraction(2, 3), Fraction(1, 3), 1.0),
+        NoisyHistogram(Fraction(0), Fraction(5), 1.0, rule),
+        NoisyHistogram(Fraction(2, 3), Fraction(1, 3), 1.0, rule),
     ):
         assert_drawn_from(mechanism, [2, 3, 2], exact_law(mechanism, (2, 3, 2), 30), 4000)
 
@@ -134,8 +141,13 @@ def test_public_coverage_for_every_multiset(alpha, epsilon):
     worst = min(leave_one_out(lambda h: exact_law(mechanism, h, 16), h) for h in histograms(n + 1, m))
     assert claimed >= level
     assert worst >= float(claimed) - 1e-6
-    smaller = NoisyHistogram(Fraction(0), mechanism.offset - 1, mechanism.scale)
+    smaller = replace(mechanism, offset=mechanism.offset - 1)
     assert smaller.certified(level, m, n, None) < level
+    of_first_rule = replace(mechanism, rule=None)
+    claimed = of_first_rule.certified(level, m, n, None)
+    worst = min(leave_one_out(lambda h: exact_law(of_first_rule, h, 16), h) for h in histograms(n + 1, m))
+    assert worst >= float(claimed) - 1e-6
+    assert claimed < mechanism.certified(level, m, n, None)
 
 
 @pytest.mark.parametrize(("alpha", "epsilon", "n_min"), [("0.3", 2.0, 1), ("0.4", 3.0, 3), *slow([("0.5", 1.0, 1)])])
@@ -147,7 +159,7 @@ def test_secret_coverage_for_every_multiset_and_every_n(alpha, epsilon, n_min):
         worst = min(leave_one_out(lambda h: exact_law(mechanism, h, reach), h) for h in histograms(n + 1, m))
         assert worst >= float(level) - 1e-6
     assert mechanism.certified(level, m, None, n_min) == level
-    lower = NoisyHistogram(level, mechanism.offset - Fraction(1, 2), mechanism.scale)
+    lower = replace(mechanism, offset=mechanism.offset - Fraction(1, 2))
     claimed = lower.certified(level, m, None, n_min)
     assert claimed < level
     for n in range(n_min, 6):
@@ -184,6 +196,76 @@ def test_efficiency_and_coverage_on_uniform_scores(neighbors):
         covered.append(min(released.threshold, 1.0))
     assert stats.binomtest(hits, 600, 0.9, alternative="less").pvalue > 1e-6
     assert np.mean(covered) + stats.norm.isf(1e-6) * np.std(covered) / math.sqrt(600) < 0.95
+
+
+def secret_offset(rule, scale, m, n_min, level=Fraction(9, 10)):
+    """The least offset, to a hundredth of a rank, that is certified."""
+    low, high = 0, 100_000
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = NoisyHistogram(level, Fraction(middle, 100), scale, rule).certified(level, m, None, n_min) >= level
+        low, high = (low, middle) if enough else (middle, high)
+    return high / 100
+
+
+def test_the_last_rule_costs_about_half_as_many_ranks():
+    """128 bins, epsilon = 1: ranks above 0.9 (n+1) for a public n; offsets for a secret one."""
+    public = noisy_histogram_for(Fraction(9, 10), 1.0, 128, 10_000, 1)
+    lost = {
+        rule: float(np.arange(len(law)) @ law)
+        for rule in (None, "last")
+        for law in [replace(public, rule=rule).deficit(128)]
+    }
+    assert lost[None] == pytest.approx(23.2, abs=0.05)
+    assert lost["last"] == pytest.approx(12.6, abs=0.05)
+    assert 12 <= float(public.offset) - 0.9 * 10_001 <= 14
+    assert secret_offset(None, 1.0, 128, 100) == pytest.approx(11.8, abs=0.1)
+    assert secret_offset("last", 1.0, 128, 100) == pytest.approx(4.93, abs=0.02)  # 4.7 is the exact bound
+    assert secret_offset("last", 1.0, 128, 1) < 0.8 * secret_offset(None, 1.0, 128, 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("level", ["1/2", "9/10", "99/100"])
+def test_a_secret_size_from_one_record_on_has_a_small_offset(epsilon, level):
+    made = noisy_histogram_for(Fraction(level), epsilon, 40, None, 1)
+    assert 0 < made.offset <= secret_offset(None, made.scale, 40, 1, Fraction(level)) + 1
+    assert made.certified(Fraction(level), 40, None, 1) == Fraction(level)
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(1, 2), (7, 10), (3, 10), *slow([(9, 10), (19, 20)])])
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_missed_points_of_a_secret_size_are_bounded(numerator, denominator, m):
+    """Theorem W2 at every x: sums over ranks of the largest P((1-q) X_1..i - q X_(i+1)..m >= T - r + 1) over i.
+
+    The laws of the sums are exact on the lattice 1/denominator, for noise of scale 0.7. The control: the bound for a
+    target that is two ranks larger is too small.
+    """
+    _, p = unit_pmf(0.7, 25)
+    a, b = denominator - numerator, numerator
+
+    def stretched(factor):
+        law = np.zeros(2 * 25 * factor + 1)
+        law[::factor] = p
+        return law
+
+    reach = m * 25 * max(a, b)
+    tail = np.zeros(2 * reach + 1)
+    for i in range(1, m):
+        law = np.ones(1)
+        for factor in [a] * i + [b] * (m - i):
+            law = np.convolve(law, stretched(factor))
+        padded = np.pad(law, reach - len(law) // 2)
+        tail = np.maximum(tail, np.cumsum(padded[::-1])[::-1])
+    excess, control, before = -1.0, -1.0, -math.inf
+    for x in range(-6 * denominator, 6 * denominator + 1):  # x = T - (n+1) in steps of 1/denominator
+        at = np.arange(x + denominator, reach + 1, denominator)  # T - r + 1 for r = n + 1, n, ...
+        exact = float(tail[at[at >= -reach] + reach].sum())
+        bound = missed_by_last_rule(x / denominator, 0.7, m, numerator / denominator)
+        excess = max(excess, exact - bound)
+        assert before <= bound + x / denominator + 1e-12
+        before = bound + x / denominator
+        control = max(control, exact - missed_by_last_rule(x / denominator + 2, 0.7, m, numerator / denominator))
+    assert excess <= 1e-9 < 0.01 < control
 
 
 @pytest.mark.slow

@@ -192,7 +192,7 @@ def _reach(noise: Law, steps: int) -> int:
     if sd == 0:
         return 0
     with np.errstate(over="ignore"):
-        bounds = [
+        bounds: list[int] = [
             math.ceil((steps * math.log(moment) - math.log(_BEYOND / 2)) / r)
             for r in (np.geomspace(0.01, 10, 61) / sd).tolist()
             if (moment := float(noise @ np.exp(r * x))) < math.inf
@@ -211,6 +211,31 @@ def _tail_mean(a: float, scale: float, steps: int, top: float) -> float:
         growth = -math.log1p(-a * math.exp(r)) - math.log1p(-a * math.exp(-r)) + 2 * math.log1p(-a)
         best = min(best, math.log(2) + steps * growth - r * top - math.log(r))
     return math.exp(best)
+
+
+def missed_by_last_rule(x: float, scale: float, bins: int, rate: float) -> float:
+    """An upper bound on the mean number of missed points for a secret n and the last rule (Theorem W2).
+
+    `x` is the target rank T(n) less n + 1, `rate` its growth with n + 1, in (0, 1). With S the noise of all bins and Y
+    = S + U + U', U and U' uniform on (-1/2, 1/2), it is E[(D - x)_+] and, where x < 0, at most half a rank more. D is
+    Y times the larger of rate and 1 - rate if Y > 0, and Y times the smaller one if Y < 0. The bound plus x never
+    decreases with x.
+
+    Examples
+    --------
+    >>> round(missed_by_last_rule(-10.0, 1.0, 128, 0.9) - 10, 2)
+    4.93
+    """
+    large, small, total = max(rate, 1 - rate), min(rate, 1 - rate), total_above(scale, bins, 1.0)
+
+    def above(y: float) -> float:
+        """E[(Y - y)_+] or a little more: U + U' is -1, 0 or 1 where a function is linear between integers."""
+        return (total(y - 1) + 4 * total(y) + total(y + 1)) / 6
+
+    most = min(0.5, float(total.law[0]) / (8 * small))
+    if x >= 0:
+        return max(large * above(x / large), large * above(0.0) + most - x)
+    return (large - small) * above(0.0) - x + small * above(-x / small) + most
 
 
 class TotalAbove:

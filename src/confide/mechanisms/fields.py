@@ -18,7 +18,7 @@ from confide.support import MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, shapes
 _SINCE_02 = frozenset({"fade", "flat", "rise"})
 """Fields that version 0.1 did not write. All are written, or none if all are 0."""
 
-_WHERE_THERE = frozenset({"weight"})
+_WHERE_THERE = frozenset({"weight", "rule"})
 """Fields that are written only if they are not None."""
 
 _STATEMENTS: dict[MechanismName, type[Any]] = {
@@ -41,8 +41,8 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 
     Examples
     --------
-    >>> mechanism_fields(NoisyHistogram(Fraction(9, 10), Fraction(14), 1.0))
-    {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0}
+    >>> mechanism_fields(NoisyHistogram(Fraction(9, 10), Fraction(14), 1.0, "last"))
+    {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0, 'rule': 'last'}
     """
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
     rises = any(values.get(name) for name in _SINCE_02)
@@ -89,6 +89,7 @@ _FIELDS: shapes.Shape = {
     ),
     "rise": _STEPS,
     "weight": shapes.integer(MOST_WEIGHT),
+    "rule": shapes.choice("last"),
     "level": shapes.fraction("in (0, 1]", lambda level: 0 < level <= 1),
     "gamma": shapes.Field("a number above 0 and below 1", (float,), shapes.reads_if(lambda gamma: 0 < gamma < 1)),
     "size": shapes.nullable(shapes.integer()),

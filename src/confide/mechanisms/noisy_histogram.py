@@ -1,26 +1,35 @@
 """`noisy-histogram`: a histogram with discrete Laplace noise, calibrated by the random-rank lemma.
 
 The release of Private Prediction Sets version 1 (arXiv 2102.06202v1) with the calibration of this project: no gamma and
-no union bound. With noisy counts c_j + Z_j, the selected candidate is the first k with
+no union bound. With noisy counts c_j + Z_j, candidate k reaches the target if
 
     n - sum_(j>k) (c_j + Z_j) >= T        n public, T a number;
     the same with n replaced by the noisy total, in T(n) = rate (n+1) + offset too        n secret.
 
-Hence B_J >= T - N with N = max_k sum_(j>k) (-Z_j), or N = (1-rate) sum_j Z_j + max_k sum_(j>k) (-Z_j) if n is secret:
-the noise is a random rank R = ceil(T - N), independent of the data, whose law is known (docs/theory.md, Theorem C1;
-docs/methods.md has the argument for a secret n). Everything released is a function of the noisy counts, whose loss is
-2/scale (replace-one) and 1/scale (add/remove).
+The last rule selects the first candidate at which, and beyond which everywhere, the target is reached. The first rule,
+that of version 0.2 and before, selects the first candidate that reaches it. In both cases B_J >= T - N for a random N
+that is independent of the data: for a public n the end of the noise walk by the last rule and its maximum by the first
+one (docs/theory-last-rule.md, Theorems W1 and W2; docs/methods.md). Everything released is a function of the noisy
+counts, whose loss is 2/scale (replace-one) and 1/scale (add/remove).
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from functools import lru_cache
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import RankLaw, maximum, total_above
+from confide.guarantee import (
+    RankLaw,
+    last_rule,
+    maximum,
+    missed_by_last_rule,
+    total_above,
+    walk_end,
+)
 from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts
 from confide.support import float_above, scale_for
@@ -28,10 +37,13 @@ from confide.support import float_above, scale_for
 _ROUNDING = 1e-7
 """Ranks reserved for the rounding of the convolutions."""
 
+Rule: TypeAlias = Literal["last"] | None
+"""How the index follows from the noisy counts: by the last rule, or (None, as in version 0.2) by the first one."""
+
 
 @dataclass(frozen=True)
 class NoisyHistogram(Mechanism):
-    """Discrete Laplace noise on the counts, and the first candidate that reaches a target rank.
+    """Discrete Laplace noise on the counts, and a candidate that reaches a target rank.
 
     Parameters
     ----------
@@ -41,10 +53,13 @@ class NoisyHistogram(Mechanism):
         Constant part of the target rank T(n) = rate (n+1) + offset.
     scale
         Scale of the noise in each bin, in records.
+    rule
+        `"last"`: the target is reached at the selected candidate and at all beyond it. None in releases of version 0.2
+        and before: the selected candidate is the first one that reaches the target.
 
     Examples
     --------
-    >>> mechanism = NoisyHistogram(Fraction(0), Fraction(930), scale=2.0)
+    >>> mechanism = NoisyHistogram(Fraction(0), Fraction(930), scale=2.0, rule="last")
     >>> mechanism.replace_one, float(mechanism.certified(Fraction(9, 10), 100, 1000, None)) > 0.9
     (1.0, True)
     """
@@ -54,6 +69,7 @@ class NoisyHistogram(Mechanism):
     rate: Fraction
     offset: Fraction
     scale: float
+    rule: Rule = None
 
     @property
     def replace_one(self) -> float:
@@ -70,36 +86,43 @@ class NoisyHistogram(Mechanism):
         return self.rate * (n + 1) + self.offset
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Add noise to all counts, and return the first candidate that reaches the target."""
+        """Add noise to all counts, and return the index that the rule selects."""
         noisy = noisy_counts(counts, self.scale)
-        return self.first(noisy, int(noisy.sum()) if self.rate else int(counts.sum()))
+        return self.selected(noisy, int(noisy.sum()) if self.rate else int(counts.sum()))
 
-    def first(self, noisy: NDArray[np.int64], n: int) -> int:
-        """The first candidate k with n - (noisy counts beyond k) >= T(n); the last one if there is none."""
+    def selected(self, noisy: NDArray[np.int64], n: int) -> int:
+        """The index from noisy counts; a candidate k with n - (noisy counts beyond k) >= T(n) reaches the target."""
         beyond = int(noisy.sum()) - np.cumsum(noisy)
         reached = n - beyond >= math.ceil(self.target(n))
         reached[-1] = True
-        return int(np.argmax(reached))
+        return int(last_rule(reached) if self.rule == "last" else np.argmax(reached))
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """Guaranteed marginal coverage: E[min(R, n+1)]/(n+1) for a public n, else the smallest for n >= n_min."""
         if n is not None:
-            return max(Fraction(0), Fraction(_public_coverage(n, self.offset, self.scale, m) - _ROUNDING))
+            return max(Fraction(0), Fraction(_public_coverage(self, n, m) - _ROUNDING))
         assert n_min is not None
-        short = _shortfall(self.rate, self.offset, self.scale, m, n_min)
+        short = _shortfall(self, m, n_min)
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
-        """The law of R = T - M for a public n; for a secret n it is not tabulated."""
+        """The law of R = T - N for a public n; for a secret n it is not tabulated."""
         if self.rate:
             return None
-        walk, top = maximum(self.scale, m - 1), math.ceil(self.offset)
-        ranks = top - np.arange(len(walk.law), dtype=np.int64)
+        law = self.deficit(m)
+        ranks = math.ceil(self.offset) - np.arange(len(law), dtype=np.int64)
         keep = ranks >= 1
-        return ranks[keep][::-1], walk.law[keep][::-1], 1.0 - float(walk.law[keep].sum())
+        return ranks[keep][::-1], law[keep][::-1], 1.0 - float(law[keep].sum())
+
+    def deficit(self, m: int) -> NDArray[np.float64]:
+        """P(N = 0), P(N = 1), ... of the rank deficit for a public n; missing mass counts as N = +inf."""
+        return _end(self.scale, m - 1) if self.rule == "last" else maximum(self.scale, m - 1).law
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound for continuous scores, up to the mass of one bin: A_J exceeds T by at most a maximum of noise."""
+        """Upper bound for continuous scores, up to the mass of one bin.
+
+        By either rule candidate J - 1, or one beyond it, misses T. So A_J exceeds T by the walk's maximum at most.
+        """
         return min(1.0, (float(self.target(n)) + maximum(self.scale, m - 1).mean + 1) / (n + 1))
 
 
@@ -111,56 +134,67 @@ def noisy_histogram_for(level: Fraction, epsilon: float, m: int, n: int | None, 
     Examples
     --------
     >>> float(noisy_histogram_for(Fraction(9, 10), 1.0, 100, 1000, 1).offset)
-    922.0
+    912.0
     >>> noisy_histogram_for(Fraction(9, 10), 1.0, 100, 50, 1) is None
     True
     """
     if n is None:
-        scale = scale_for(1, epsilon)
-        return NoisyHistogram(level, _private_offset(level, scale, m, n_min), scale)
+        return _of_secret_size(level, scale_for(1, epsilon), m, n_min)
     scale = scale_for(2, epsilon)
+
+    def serves(target: int) -> bool:
+        made = NoisyHistogram(Fraction(0), Fraction(target), scale, "last")
+        return _public_coverage(made, n, m) - _ROUNDING >= level
+
     low, high = math.floor(level * n), n
-    if not _serves(n, high, scale, m, level):
+    if not serves(high):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _serves(n, middle, scale, m, level) else (middle, high)
-    return NoisyHistogram(Fraction(0), Fraction(high), scale)
+        low, high = (low, middle) if serves(middle) else (middle, high)
+    return NoisyHistogram(Fraction(0), Fraction(high), scale, "last")
 
 
 def optimal_bins(n: int, epsilon: float) -> int:
-    """The number of bins that minimises half a bin plus the mean of the largest noise, for a public n.
+    """The number of bins that minimises half a bin plus the mean price of the noise, for a public n.
 
-    1/(2m) + 2/(n epsilon) sqrt(4m/pi), the mean maximum of a walk of m steps being about sqrt(4m/pi) scales.
+    1/(2m) + 2/(n epsilon) sqrt(m/pi), because the end of a walk of m steps is sqrt(m/pi) scales above 0 in the mean.
 
     Examples
     --------
     >>> optimal_bins(5000, 1.0)
-    170
+    270
     """
-    best = float((n * epsilon * math.sqrt(math.pi) / 4) ** (2 / 3))
+    best = float((n * epsilon * math.sqrt(math.pi) / 2) ** (2 / 3))
     return max(2, round(best))
 
 
-def _serves(n: int, target: int, scale: float, m: int, level: Fraction) -> bool:
-    return _public_coverage(n, Fraction(target), scale, m) - _ROUNDING >= level
+@lru_cache(maxsize=64)
+def _end(scale: float, steps: int) -> NDArray[np.float64]:
+    """The law of the walk's end for discrete Laplace steps; the array must not be changed."""
+    a = math.exp(-1 / scale)
+    z = np.arange(-math.ceil(40 * scale), math.ceil(40 * scale) + 1)
+    return walk_end((1 - a) / (1 + a) * np.exp(-np.abs(z) / scale), steps)
 
 
-def _public_coverage(n: int, target: Fraction, scale: float, m: int) -> float:
-    """E[min(R, n+1)]/(n+1) for R = (ceil(T) - M)_+, leaked mass counted as R = 0."""
-    walk = maximum(scale, m - 1)
-    ranks = np.clip(math.ceil(target) - np.arange(len(walk.law)), 0, n + 1)
-    return float(walk.law @ ranks) / (n + 1)
+def _public_coverage(mechanism: NoisyHistogram, n: int, m: int) -> float:
+    """E[min(R, n+1)]/(n+1) for R = (ceil(T) - N)_+, missing mass counted as R = 0."""
+    law = mechanism.deficit(m)
+    ranks = np.clip(math.ceil(mechanism.offset) - np.arange(len(law)), 0, n + 1)
+    return float(law @ ranks) / (n + 1)
 
 
-def _shortfall(rate: Fraction, offset: Fraction, scale: float, m: int, n_min: int) -> float:
-    """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min; at most 0 if enough.
+def _shortfall(mechanism: NoisyHistogram, m: int, n_min: int) -> float:
+    """Number of ranks that the offset lacks for coverage >= rate at every n >= n_min; at most 0 if enough.
 
-    Missed mass times (n+1) is at most h(x) = E[(N - x)_+], x = offset - (1-rate)(n+1), and h(x) + x grows with x, so
-    the smallest n decides.
+    Missed mass times (n+1) is at most h(x), x = offset - (1-rate)(n+1), and h(x) + x grows with x, so the smallest n
+    decides.
     """
+    rate, offset, scale = mechanism.rate, mechanism.offset, mechanism.scale
     x = float(offset - (1 - rate) * (n_min + 1))
-    return _missed(x, 1 - rate, scale, m) + x + _ROUNDING - float(offset)
+    last = mechanism.rule == "last"
+    missed = missed_by_last_rule(x, scale, m, float(rate)) if last else _missed(x, 1 - rate, scale, m)
+    return missed + x + _ROUNDING - float(offset)
 
 
 def _missed(x: float, weight: Fraction, scale: float, m: int) -> float:
@@ -171,13 +205,16 @@ def _missed(x: float, weight: Fraction, scale: float, m: int) -> float:
     return min(walk.above(x - share) + total(share) for share in shares.tolist())
 
 
-def _private_offset(level: Fraction, scale: float, m: int, n_min: int) -> Fraction:
+def _of_secret_size(level: Fraction, scale: float, m: int, n_min: int) -> NoisyHistogram:
     unit = level.denominator * -(-16 // level.denominator)
+
+    def made(offset: int) -> NoisyHistogram:
+        return NoisyHistogram(level, Fraction(offset, unit), scale, "last")
+
     low, high = 0, unit
-    while _shortfall(level, Fraction(high, unit), scale, m, n_min) > 0:
+    while _shortfall(made(high), m, n_min) > 0:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        enough = _shortfall(level, Fraction(middle, unit), scale, m, n_min) <= 0
-        low, high = (low, middle) if enough else (middle, high)
-    return Fraction(high, unit)
+        low, high = (low, middle) if _shortfall(made(middle), m, n_min) <= 0 else (middle, high)
+    return made(high)

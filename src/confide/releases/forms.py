@@ -452,7 +452,7 @@ _SINCE_2 = frozenset(
     }
 )
 """Fields that are missing in calibrations of schema 1."""
-_SINCE_3 = frozenset({"size"})
+_SINCE_3 = frozenset({"size", "mechanism.rule"})
 """Fields that are missing in calibrations of schema 2."""
 
 register(

@@ -65,7 +65,7 @@ def said(value: Any) -> str:
 def statement(value: Any) -> dict[str, Any]:
     """The fields of a statement by their names; without those that came later and say nothing."""
     stated = {field.name: getattr(value, field.name) for field in fields(value)}
-    later = ("fade", "flat", "rise", "weight", "certificate", "silos", "population")
+    later = ("fade", "flat", "rise", "weight", "rule", "certificate", "silos", "population")
     return {name: as_json(one) for name, one in stated.items() if one or name not in later}
 
 
