@@ -72,7 +72,7 @@ def test_coverage_of_new_records(public):
 
 
 def test_clipped_counts_of_a_secret_number_cover_too_little():
-    """The control of Theorem E3: many empty bins left of the scores; the rule itself, which the checks refuse."""
+    """The control of Proposition E2: many empty bins left of the scores; the rule itself, which the checks refuse."""
     rng, m, noise = np.random.default_rng(2), 2048, Noise.discrete_laplace(2.0)
     mechanism = published_histogram_for(Fraction(9, 10), noise, m, None, 1000)
     rates = {"as drawn": [], "clipped": []}

@@ -12,7 +12,7 @@ from opendp.metrics import l2_distance
 from scipy import stats
 
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Noise, PublishedHistogram, StatedPrivacy, published_histogram_for
+from confide.mechanisms import Noise, PublishedHistogram, StatedPrivacy, noisy_histogram_for, published_histogram_for
 from confide.selection import noisy_counts, with_contrib
 from tests.exact import histograms, leave_one_out
 
@@ -84,7 +84,7 @@ def index_law(mechanism, m, n, change):
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize(("m", "n"), [(2, 4), (3, 3)])
 def test_coverage_over_all_histograms_and_noise(name, m, n):
-    """Theorem E1 for every target, and Theorem E3 for counts that were clipped at 0."""
+    """Theorem E1 for every target, and Proposition E2 for counts that were clipped at 0."""
     for target in range(1, n + 3):
         mechanism = PublishedHistogram(SMALL[name], Fraction(0), Fraction(target))
         ranks, probabilities, _ = mechanism.rank_law(n, m)
@@ -92,6 +92,41 @@ def test_coverage_over_all_histograms_and_noise(name, m, n):
         for change in (unchanged, clipped):
             law = index_law(mechanism, m, n, change)
             assert min(leave_one_out(law, h) for h in histograms(n + 1, m)) >= promised - 1e-12
+
+
+def least_offset(noise, level, m):
+    """The least offset in steps of 1/20 that is enough for a secret number of records; tables are for enumeration."""
+    steps = (Fraction(k, 20) for k in itertools.count())
+    return next(s for s in steps if PublishedHistogram(noise, level, s).lacks(level, m, None, 1, None) <= 0)
+
+
+def least_coverage(mechanism, m):
+    """The least leave-one-out coverage over all histograms of two to six records, of a secret number."""
+    law = index_law(mechanism, m, None, unchanged)
+    return min(leave_one_out(law, h) for n in range(1, 6) for h in histograms(n + 1, m))
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(4, 5), LEVEL])
+def test_coverage_for_a_secret_number(name, level):
+    """Theorem E1 with the noisy total: one offset for every number of records."""
+    offset = least_offset(SMALL[name], level, 3)
+    assert least_coverage(PublishedHistogram(SMALL[name], level, offset), 3) >= float(level) - 1e-12
+
+
+def test_without_an_offset_too_little_is_covered():
+    """The control: the same rule for a secret number with an offset of 0."""
+    assert least_coverage(PublishedHistogram(SMALL["flat top"], LEVEL, Fraction(0)), 3) < 0.88
+
+
+@pytest.mark.parametrize(("m", "ranks"), [(32, (10.5, 2.2, 2.2)), (128, (25.0, 4.7, 4.7)), (512, (57.1, 12.0, 9.7))])
+def test_a_secret_number_costs_as_many_ranks_as_in_the_own_mechanism(m, ranks):
+    """One copy of scale 1, at least 1, 100, 1000 records: the exact worst case, and at most 0.4 ranks more."""
+    for n_min, exact in zip((1, 100, 1000), ranks, strict=True):
+        own = noisy_histogram_for(LEVEL, 1.0, m, None, n_min).offset
+        made = published_histogram_for(LEVEL, Noise.discrete_laplace(1.0), m, None, n_min)
+        assert made.offset == own
+        assert exact - 0.05 <= made.offset <= exact + 0.4
 
 
 def test_suppressed_counts_break_the_promise():

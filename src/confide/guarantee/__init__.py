@@ -12,7 +12,6 @@ weighted.py     the sharp certificate for weighted records: a known shift
 marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum and the end of a noise walk, for noisy histograms
-noisy_total.py  the rank deficit of the last rule if a noisy total takes the place of a secret number of records
 noisy_labels.py the law of the random rank for randomised labels
 statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
@@ -21,9 +20,16 @@ from confide.guarantee.certificate import public_coverage, secret_shortfall, sha
 from confide.guarantee.competitors import competitor_ratio, competitor_ratio_right
 from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
 from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
-from confide.guarantee.noise_walk import last_rule, maximum, missed_by_last_rule, total_above, walk_end, walk_maximum
+from confide.guarantee.noise_walk import (
+    last_rule,
+    maximum,
+    missed_by_last_rule,
+    missed_of_total,
+    total_above,
+    walk_end,
+    walk_maximum,
+)
 from confide.guarantee.noisy_labels import mean_coverage, noise_tail, noisy_rank, noisy_rank_law
-from confide.guarantee.noisy_total import TotalDeficit, total_deficit, total_offset, total_shortfall
 from confide.guarantee.random_rank import (
     RankLaw,
     binomial_at_least,

@@ -1,7 +1,7 @@
 """`published-counts`: a threshold from noisy counts that another engine made, with the noise law that it states.
 
 The threshold is the least candidate at which, and at all candidates beyond which, the noisy count reaches the target
-rank (docs/theory-published-counts.md, Theorems E1 and E2). This step draws no noise and spends no budget.
+rank (docs/theory-published-counts.md, Theorem E1). This step draws no noise and spends no budget.
 """
 
 import math
@@ -14,16 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import (
-    Guarantee,
-    RankLaw,
-    TotalDeficit,
-    last_rule,
-    law_failure,
-    total_deficit,
-    total_offset,
-    total_shortfall,
-)
+from confide.guarantee import Guarantee, RankLaw, last_rule, law_failure, missed_of_total
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.mechanisms.stated_noise import NOISE, Noise
@@ -32,18 +23,10 @@ from confide.support import float_above, shapes
 _SLACK = 1e-9
 """Tolerance for another machine's rounding of the sums of a certificate."""
 _ROUNDING = 1e-9
-"""Coverage reserved for the rounding of the transforms."""
+"""Coverage, or ranks, reserved for the rounding of the transforms."""
 
 
 _end = lru_cache(maxsize=64)(Noise.end)
-
-
-@lru_cache(maxsize=64)
-def _total(noise: Noise, m: int, level: Fraction) -> TotalDeficit:
-    """The law of the rank deficit of m bins for a secret number of records."""
-    if noise.kind == "table":
-        raise InputError("noise", "must be discrete Laplace or Gaussian noise if the number of records is secret")
-    return total_deficit(noise.law, noise.copies, m, level)
 
 
 @dataclass(frozen=True)
@@ -93,9 +76,18 @@ class PublishedHistogram(Mechanism):
         return ranks[keep][::-1], law[keep][::-1], max(0.0, 1.0 - float(law[keep].sum()))
 
     def lacks(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None) -> float:
-        """How much coverage, or probability of it, this target lacks for the level; at most 0 if it is guaranteed."""
+        """How much coverage, or probability of it, or how many ranks this target lacks; at most 0 if it is enough."""
         if n is None:
-            return total_shortfall(_total(self.noise, m, level), level, self.offset, n_min or 1)
+            law = _end(self.noise, m)
+            values = np.arange(len(law))
+
+            def above(y: float) -> float:
+                """E[(S - y)_+] for the noise S of all bins, which is symmetric."""
+                return max(0.0, -y) + float(law @ np.maximum(values - abs(y), 0))
+
+            x = float(self.offset - (1 - level) * ((n_min or 1) + 1))
+            missed = missed_of_total(x, float(level), above, float(2 * law[0] - law.sum()))
+            return missed + x + _ROUNDING - float(self.offset)
         ranks, probabilities, bottom = self._ranks(m)
         if delta is not None:
             return law_failure((ranks, probabilities, bottom), n, float(level)) + _ROUNDING - delta
@@ -123,18 +115,25 @@ def published_histogram_for(
     Examples
     --------
     >>> float(published_histogram_for(Fraction(9, 10), Noise.discrete_laplace(1.0), 128, None, 100).offset)
-    4.75
+    4.95
     """
-    if n is None:
-        if delta is not None:
-            raise InputError("delta", "must be left out if the number of records is secret", remedy="State n")
-        return PublishedHistogram(noise, level, total_offset(_total(noise, m, level), level, n_min or 1))
-    low, high = math.floor(level * n), n + len(_end(noise, m - 1))
+    if n is None and (delta is not None or noise.kind == "table"):
+        name, what = ("delta", "left out") if delta is not None else ("noise", "discrete Laplace or Gaussian noise")
+        raise InputError(name, f"must be {what} if the number of records is secret", remedy="State n")
+    rate = level if n is None else Fraction(0)
+    unit = 1 if n is not None else level.denominator * -(-16 // level.denominator)
+
+    def made(steps: int) -> PublishedHistogram:
+        return PublishedHistogram(noise, rate, Fraction(steps, unit))
+
+    low, step = 0 if n is None else math.floor(level * n), 1
+    while made(low + step).lacks(level, m, n, n_min, delta) > 0:
+        low, step = low + step, 2 * step
+    high = low + step
     while high - low > 1:
         middle = (low + high) // 2
-        enough = PublishedHistogram(noise, Fraction(0), Fraction(middle)).lacks(level, m, n, None, delta) <= 0
-        low, high = (low, middle) if enough else (middle, high)
-    return PublishedHistogram(noise, Fraction(0), Fraction(high))
+        low, high = (low, middle) if made(middle).lacks(level, m, n, n_min, delta) <= 0 else (middle, high)
+    return made(high)
 
 
 _STATED = "as the maker of the counts states"

@@ -352,7 +352,7 @@ def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, NoisyLabelCalibration):
         return "docs/theory-labels.md, Theorem L4; privacy by Theorem L1"
     if isinstance(calibration, CountsCalibration):
-        return f"docs/theory-published-counts.md, Theorem E{1 if calibration.n is not None else 2}"
+        return "docs/theory-published-counts.md, Theorem E1"
     if not isinstance(calibration.mechanism, Slopes):
         return "docs/methods.md"
     if calibration.guarantee.delta is not None:
