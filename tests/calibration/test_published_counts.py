@@ -20,6 +20,7 @@ from confide.mechanisms import published_histogram_for
 from confide.releases import CountsCalibration, Metadata
 from confide.selection import noisy_counts
 from confide.warehouse import read_published_counts
+from tests.exact import histograms
 from tests.exact_tests import assert_covers
 from tests.files import signed
 
@@ -83,6 +84,20 @@ def test_clipped_counts_of_a_secret_number_cover_too_little():
             rates[name].append((mechanism.choose(noisy) + 101 - m) / 100)
     assert np.mean(rates["as drawn"]) > 0.9
     assert np.mean(rates["clipped"]) < 0.8
+
+
+def test_bins_closed_on_the_left_are_safe():
+    """Lemma E3: of every histogram of five scores on candidates, the engine counts each one bin further right."""
+    candidates, values = Candidates.of([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3])
+    mechanism = published_histogram_for(Fraction(1, 2), Noise.discrete_laplace(0.001), 4, 4, None)
+    for h in histograms(5, 3):
+        scores = np.repeat(values, h)
+        covered = 0
+        for k in range(5):
+            bins = np.searchsorted(candidates.edges, np.delete(scores, k), side="right")  # [e_(j-1), e_j)
+            place = mechanism.choose(np.bincount(bins, minlength=4), 4)
+            covered += bool(scores[k] <= candidates.values[place])
+        assert covered >= 5 / 2
 
 
 def test_a_number_that_is_public_costs_fewer_ranks(counts):
@@ -209,7 +224,7 @@ HALF = np.append(np.zeros(64), np.random.default_rng(0).multinomial(10_000, np.f
         (lambda: PublishedCounts([1, 2], 2, NOISE), "candidates: must be of type Candidates; got int"),
         (lambda: PublishedCounts({"bin": [0, 0], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "have each bin once"),
         (lambda: PublishedCounts({"bin": [0, 2], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "have each bin once"),
-        (lambda: PublishedCounts({"aggregate_result": ["-1", "1"]}, Candidates.of([1.0]), NOISE), "of Field128"),
+        (lambda: PublishedCounts({"aggregate_result": ["1.5", "1"]}, Candidates.of([1.0]), NOISE), "of Field128"),
         (lambda: PublishedCounts({"aggregate_result": [str(FIELD), "1"]}, Candidates.of([1.0]), NOISE), "of Field128"),
     ],
 )  # fmt: skip

@@ -194,8 +194,8 @@ def in_order(given: Any) -> Any:
     """
     if isinstance(given, Mapping) and "aggregate_result" in given:
         texts = [str(value) for value in given["aggregate_result"]]
-        if not all(text.isdecimal() and len(text) < 40 and int(text) < _FIELD for text in texts):
-            raise InputError("counts", "must be integers from 0 to the modulus of Field128")
+        if not all(text.removeprefix("-").isdecimal() and len(text) < 41 and int(text) < _FIELD for text in texts):
+            raise InputError("counts", "must be integers below the modulus of Field128")
         return [value - _FIELD if 2 * value > _FIELD else value for value in map(int, texts)]
     names = tuple(given) if isinstance(given, Mapping) else column_names(given, "counts")
     if names is None or not {"bin", "count"} <= {*names}:
