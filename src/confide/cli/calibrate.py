@@ -38,7 +38,7 @@ from confide.cli.values import (
     SourceOfRelease,
     check_partition,
 )
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Noise, Slopes
 from confide.planning import Plan, make_plan
 from confide.releases import (
@@ -288,7 +288,13 @@ def _from_published(
     output.check(FileKind.RELEASE, counted.noisy_counts)
     with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
         n_min = None if privacy.n_min == 1 else privacy.n_min
-        released = calibrate_counts(counted.published(request), alpha, delta=privacy.delta, n_min=n_min, about=words)
+        try:
+            counts = counted.published(request)
+            released = calibrate_counts(counts, alpha, delta=privacy.delta, n_min=n_min, about=words)
+        except (InputError, InputTypeError) as error:
+            if not error.argument.startswith("counts"):
+                raise
+            raise type(error)(f"noisy_{error.argument}", error.requirement, error.got, error.remedy) from None
         part.write_text(released.to_json(), encoding="utf-8")
     report_release(released, None, receipt, {}, output)
 
