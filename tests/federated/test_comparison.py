@@ -120,7 +120,7 @@ def simulated(made, below, rounds=100):
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
             covered.append(
-                below[choose_summed(total, made.size, made.protocol.target_of(made, range(len(made.silos))))]
+                below[choose_summed(total, made.size, made.protocol.target_of(made, range(len(made.silos))), "last")]
             )
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 

@@ -1,4 +1,4 @@
-"""Theorems F5 and F6: noise shares, masks, and the certificate of the noisy histogram."""
+"""Theorems F5, F6 and W1: noise shares, masks, and the certificate of the noisy histogram by both rules."""
 
 import dataclasses
 import itertools
@@ -24,7 +24,7 @@ from confide.federated.protocols.secure_sum import (
 )
 from confide.federated.reply_laws import RandomRankReply, SummedReply
 from confide.federated.sharing import mask, noise_law, noise_share, open_sum
-from confide.guarantee.noise_walk import maximum, walk_maximum
+from confide.guarantee.noise_walk import maximum, walk_end, walk_maximum
 from confide.support import scale_for
 from tests.builders import slow
 from tests.exact import histograms, replaced
@@ -155,19 +155,35 @@ def test_walk_maximum_agrees_with_the_one_for_discrete_laplace_steps():
     np.testing.assert_allclose(ours[:200], other[:200], atol=1e-12)
 
 
-def test_certificate_against_every_data_set():
+LAWS = {None: walk_maximum, "last": walk_end}
+"""The law of the rank deficit by rule."""
+RULES = pytest.mark.parametrize("rule", LAWS)
+
+
+def test_shares_are_peaked():
+    """Theorem W1 needs noise that is symmetric and does not increase away from 0: so are all shares of m' and more."""
+    for scale in (0.3, 2.0, 12.0):
+        for parameter in (1.0, 1.01, 1.5, 4.0, 30.0):
+            law = noise_law(scale, parameter)
+            np.testing.assert_allclose(law, law[::-1], atol=1e-15)
+            assert np.diff(law[len(law) // 2 :]).max() < 1e-15
+            assert walk_end(law, 50).sum() == pytest.approx(1, abs=1e-11)
+
+
+@RULES
+def test_certificate_against_every_data_set(rule):
     """Coverage of every multiset of 6 points in 3 bins, over all noise vectors, is at least the certificate (exact)."""
     n, m, target, scale = 5, 3, 4, 0.5
     law = noise_law(scale, 1.5)
     half = len(law) // 2
     law = law[half - 6 : half + 7]
-    deficit = walk_maximum(law, m - 1)
+    deficit = LAWS[rule](law, m - 1)
     promised = float(SummedReply(n, target, deficit).coverage)
     chosen = {}
     for h in histograms(n, m):
         p = np.zeros(m)
         for noise in itertools.product(range(-6, 7), repeat=m - 1):  # the first bin's noise has no effect
-            j = choose_summed(np.array(h) + np.array([0, *noise]), n, target)
+            j = choose_summed(np.array(h) + np.array([0, *noise]), n, target, rule)
             p[j] += np.prod([law[6 + x] for x in noise])
         chosen[h] = p
     worst = 1.0
@@ -178,13 +194,13 @@ def test_certificate_against_every_data_set():
     assert promised > 0.4
 
 
-def choice_laws(n, m, target, law, reach):
+def choice_laws(n, m, target, law, reach, rule):
     """Return the distribution of the threshold's index for every histogram, over every noise vector."""
     chosen = {}
     for h in histograms(n, m):
         p = np.zeros(m)
         for noise in itertools.product(range(-reach, reach + 1), repeat=m - 1):  # the first bin's noise has no effect
-            j = choose_summed(np.array(h) + np.array([0, *noise]), n, target)
+            j = choose_summed(np.array(h) + np.array([0, *noise]), n, target, rule)
             p[j] += np.prod([law[reach + x] for x in noise])
         chosen[h] = p
     return chosen
@@ -222,8 +238,9 @@ def test_every_small_federation_of_unlike_silos_is_covered(sizes):
     assert all(worst[r] < Fraction(r, n) for r in range(1, n + 1))  # a larger guarantee is impossible
 
 
+@RULES
 @pytest.mark.parametrize(("weights", "target"), [(None, 4), ("sizes", 6), *slow([(None, 5), (None, 6), ("sizes", 4)])])
-def test_mixture_of_unlike_silos_by_enumeration(weights, target):
+def test_mixture_of_unlike_silos_by_enumeration(weights, target, rule):
     """Enumerate the records and one new record of every silo, for any similarity between silos.
 
     The new record comes from silo j with probability n_j/n, or in plans of version 0.1 (n_j+1)/(n+m). Within a silo
@@ -235,9 +252,9 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target):
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
     silos = len(sizes)
     reply = (n - 1, target - 1) if weights else (n + silos - 1, target)
-    promised = float(SummedReply(*reply, walk_maximum(law, m - 1)).coverage)
+    promised = float(SummedReply(*reply, LAWS[rule](law, m - 1)).coverage)
     odds = [size / n if weights else (size + 1) / (n + silos) for size in sizes]
-    chosen = choice_laws(n, m, target, law, reach)
+    chosen = choice_laws(n, m, target, law, reach, rule)
     worst = 1.0
     for all_of in itertools.product(*(histograms(size + 1, m) for size in sizes)):
         covered = 0.0
@@ -294,11 +311,12 @@ def test_the_failure_of_a_sum_of_millions_of_records_keeps_its_digits():
     assert failure == pytest.approx(0.4833227064881928, rel=1e-11)  # summed term by term, to 40 digits
 
 
-def test_training_conditional_failure_by_enumeration():
+@RULES
+def test_training_conditional_failure_by_enumeration(rule):
     n, m, target, scale, reach = 6, 3, 5, 0.4, 6
     law = noise_law(scale, 1.5)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
-    chosen, deficit = choice_laws(n, m, target, law, reach), walk_maximum(law, m - 1)
+    chosen, deficit = choice_laws(n, m, target, law, reach, rule), LAWS[rule](law, m - 1)
     rng = np.random.default_rng(1)
     for level in (0.4, 0.55):
         bound = conditional_coverage_failure([SummedReply(n, target, deficit)], 1, level)
@@ -321,7 +339,7 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
     rng = np.random.default_rng(3)
     sizes, bins, scale = np.array([80, 120, 200]), 60, 0.5
     n, silos = int(sizes.sum()), len(sizes)
-    deficit = total_deficit(scale, silos, 2, bins)
+    deficit = total_deficit(scale, silos, 2, bins, "last")
     target = smallest(lambda rank: certifies([SummedReply(n - 1, rank - 1, deficit)], 1, Fraction(9, 10), None), n)
     edges = np.linspace(0.1, 2.95, bins - 1)
     keys = [SiloKeys.generate(f"silo {i}") for i in range(silos)]
@@ -334,12 +352,13 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
             counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0, append=size)
             values = counts + noise_share(bins, scale, 2)
             masked.append(mask(values, keys[j].agreement, roster[j], roster, str(number).encode(), 32))
-        threshold = np.append(edges, np.inf)[choose_summed(open_sum(masked, 32), n, target)]
+        threshold = np.append(edges, np.inf)[choose_summed(open_sum(masked, 32), n, target, "last")]
         j = rng.choice(silos, p=sizes / n)
         hits += j + rng.random() <= threshold
     assert stats.binomtest(hits, rounds, 0.9, "less").pvalue > 1e-6
-    # B_(J-1) < T + (a maximum with the same distribution); one more bin is included, with at most 1/40 of the records.
-    at_most = (target + float(np.arange(len(deficit)) @ deficit) + 1) / n + 0.025
+    # B_(J-1) < T + (the walk's maximum); one more bin is included, with at most 1/40 of the records.
+    above = total_deficit(scale, silos, 2, bins)
+    at_most = (target + float(np.arange(len(above)) @ above) + 1) / n + 0.025
     assert at_most < 0.97
     assert stats.binomtest(hits, rounds, at_most, "greater").pvalue > 1e-6
 
@@ -385,7 +404,7 @@ def test_certificate_of_a_mixture_costs_a_rank():
         federated.plan(silos, 0.1, 4.0, method="secure-sum", population=population, candidates=Candidates.unit(40))
         for population in ("common", "mixture")
     ]
-    deficit = total_deficit(plans[0].protocol.scale, 5, 3, 40)
+    deficit = total_deficit(plans[0].protocol.scale, 5, 3, 40, "last")
     for plan, lost in zip(plans, (0, 1), strict=True):
         replies = [SummedReply(300 - lost, plan.protocol.target - lost - less, deficit) for less in (0, 1)]
         assert plan.certify()[1].coverage == 0.9
@@ -404,7 +423,7 @@ def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
     coordinator = SiloKeys.generate("coordinator")
     silos = [SiloKeys.generate(f"s{i}").public(60) for i in range(5)]
     made = federated.plan(silos, 0.1, 4.0, method="secure-sum", candidates=Candidates.unit(40))
-    deficit = total_deficit(made.protocol.scale, 5, 3, 40)
+    deficit = total_deficit(made.protocol.scale, 5, 3, 40, "last")
     content = verify_message("plan", made.sign(coordinator)).content
     assert content["weights"] == "sizes"
     old = dict(content)
@@ -412,6 +431,40 @@ def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
     before = federated.FederatedPlan.from_fields(old)
     assert before.certify()[1].coverage == float(SummedReply(304, made.protocol.target, deficit).coverage) < 0.9
     for change in ({"weights": "equal"}, {"weights": None}, {"population": "common"}, {"method": "private-qq"}):
+        with refused(Refusal, "malformed"):
+            federated.FederatedPlan.read(sign_message("plan", content | change, coordinator.signing))
+
+
+@pytest.mark.parametrize("options", [{}, {"dropouts": 1}, {"population": "common", "delta": 0.1}])
+def test_a_plan_without_a_rule_is_of_the_first_rule(options):
+    """Plans up to 0.2 state no rule: they keep their target's certificate, and their threshold is the first reached."""
+    from confide import federated
+    from confide.candidates import Candidates
+    from confide.federated.envelope import sign_message, verify_message
+
+    coordinator = SiloKeys.generate("coordinator")
+    silos = [SiloKeys.generate(f"s{i}").public(100) for i in range(5)]
+    made = federated.plan(silos, 0.1, 4.0, method="secure-sum", candidates=Candidates.unit(40), **options)
+    content = verify_message("plan", made.sign(coordinator)).content
+    assert content["rule"] == made.protocol.rule == "last"
+    old = {name: value for name, value in content.items() if name != "rule"}
+    before, who = federated.FederatedPlan.from_fields(old), range(5)
+    assert before.protocol.rule is None
+    assert before.fields() == old
+    targets = [plan.protocol.target_of(plan, who) for plan in (before, made)]
+    first, last = (total_deficit(made.protocol.scale, 5, made.protocol.honest, 40, rule) for rule in (None, "last"))
+    assert first @ np.arange(len(first)) > 1.6 * (last @ np.arange(len(last)))
+    if options.get("dropouts"):  # the target follows from the list
+        assert targets[0] > targets[1]
+    elif not options:
+        assert before.certify()[1].coverage == float(SummedReply(499, targets[1] - 1, first).coverage) < 0.9
+    total = np.zeros(40, dtype=np.int64)
+    total[[10, 20, 30]] = 500, -400, 400  # reached from 10 to 19 and from 30 on
+    places = [
+        plan.candidates.values.searchsorted(plan.protocol.read_off(plan, who, total, 0)) for plan in (before, made)
+    ]
+    assert places == [10, 30]
+    for change in ({"rule": "first"}, {"rule": None}, {"method": "private-qq"}):
         with refused(Refusal, "malformed"):
             federated.FederatedPlan.read(sign_message("plan", content | change, coordinator.signing))
 

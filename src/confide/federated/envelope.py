@@ -16,7 +16,7 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, kind_named, needs_extra, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers", "sent", "ledger"})
+_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "rule", "coordinator", "openers", "sent", "ledger"})
 """Fields that version 0.1 does not have. A message has schema 2 if it has one of them, a recipe of candidates with
 `of`, silos that are signed by their own keys, or the versions of the libraries that drew an answer."""
 

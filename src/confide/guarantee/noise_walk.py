@@ -19,6 +19,7 @@ _NEGLIGIBLE = 1e-15
 _DIRECT = 64
 _UNEVEN = 1e-12
 _BEYOND = 1e-16
+_LARGEST_EXPONENT = 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +192,11 @@ def _reach(noise: Law, steps: int) -> int:
     sd, most = math.sqrt(float(noise @ x**2)), steps * (len(noise) // 2)
     if sd == 0:
         return 0
-    with np.errstate(over="ignore"):
-        bounds: list[int] = [
-            math.ceil((steps * math.log(moment) - math.log(_BEYOND / 2)) / r)
-            for r in (np.geomspace(0.01, 10, 61) / sd).tolist()
-            if (moment := float(noise @ np.exp(r * x))) < math.inf
-        ]
+    bounds: list[int] = [
+        math.ceil((steps * math.log(float(noise @ np.exp(r * x))) - math.log(_BEYOND / 2)) / r)
+        for r in (np.geomspace(0.01, 10, 61) / sd).tolist()
+        if r * (len(noise) // 2) < _LARGEST_EXPONENT
+    ]
     return min([most, *bounds])
 
 

@@ -2,8 +2,8 @@
 
 A field that neither method nor channel has is written with its value in `UNUSED_DEFAULTS`. It has no effect, but it is
 signed with the rest. These fields belong to schema 2 and occur only where they have an effect: `flat` and `rise` in
-plans with a rise, `weights` in plans for non-IID silos, `openers` and `needed` in sums with dropouts, and
-`opened_epsilon` and `dp_delta` in sums of replies with a requested loss of the sum.
+plans with a rise, `weights` in plans for non-IID silos, `rule` in sums of counts since version 0.3, `openers` and
+`needed` in sums with dropouts, and `opened_epsilon` and `dp_delta` in sums of replies with a requested loss of the sum.
 """
 
 from collections.abc import Mapping
@@ -62,6 +62,7 @@ def table(silos: int) -> shapes.Shape:
         "opened_epsilon": shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "opened_epsilon")),
         "dp_delta": shapes.Field("a failure probability", (float,), check_dp_delta),
         "weights": shapes.choice("sizes"),
+        "rule": shapes.choice("last"),
     }
 
 

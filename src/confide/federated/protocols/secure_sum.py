@@ -1,8 +1,8 @@
 """`secure-sum`: noisy counts of all silos, of which only the sum opens.
 
 Every silo adds a share of noise to its counts. The privacy is that of the opened sum, and the certificate that of a
-noisy histogram of all records, also for non-IID silos (docs/theory-federated.md, Theorems F5, F9, F6 and F7). Sizes
-must be public.
+noisy histogram of all records by the last rule, also for non-IID silos (docs/theory-last-rule.md, Theorem W1;
+docs/theory-federated.md, Theorems F5, F9, F6 and F7). Sizes must be public.
 """
 
 import math
@@ -24,7 +24,8 @@ from confide.federated.protocols.plan_fields import Counts, Options, read_field,
 from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Terms
-from confide.guarantee import AboutSilos, Guarantee, walk_maximum
+from confide.guarantee import AboutSilos, Guarantee, last_rule, walk_end, walk_maximum
+from confide.mechanisms.noisy_histogram import Rule
 from confide.support import Fields, float_above, scale_for
 
 MOST_DEFICIT = 2**30
@@ -46,6 +47,9 @@ class NoisyCounts(Method):
         silos, and in plans of version 0.1, where the probability is (n_j + 1)/(n + m).
     honest
         Number of silos that are certainly in the sum and do not collude, from the channel.
+    rule
+        `"last"`: the target is reached at the threshold and at all candidates beyond it. None in plans of version 0.2
+        and before: the threshold is the first candidate that reaches the target.
 
     Examples
     --------
@@ -71,6 +75,7 @@ class NoisyCounts(Method):
     target: int | None
     weights: Literal["sizes"] | None
     honest: int
+    rule: Rule = None
 
     @classmethod
     def check(cls, terms: Terms, *, opened: bool) -> None:
@@ -90,15 +95,15 @@ class NoisyCounts(Method):
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The least noise for the loss, and the smallest certified target; the shortest list must have one, too."""
         scale, all_silos = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0), range(len(terms.silos))
-        made = cls(scale, None, "sizes" if terms.population == "mixture" else None, channel.honest(terms))
+        made = cls(scale, None, "sizes" if terms.population == "mixture" else None, channel.honest(terms), "last")
         target = made.target_of(terms, all_silos)
         if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
             raise too_few_records()
-        return made if channel.second_message else cls(scale, target, made.weights, made.honest)
+        return made if channel.second_message else replace(made, target=target)
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the fields `scale` and, if all silos must answer, `targets` (only one) and `weights`."""
+        """Read the fields `scale`, `rule` and, if all silos must answer, `targets` (only one) and `weights`."""
         n, target = terms.size or 0, None
         weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
         if not channel.second_message:
@@ -107,15 +112,17 @@ class NoisyCounts(Method):
             target, stated = int(targets[0]), "weights" in fields
             refuse_contradiction(stated and weights is None)
             weights = read_field(fields, "weights", terms) if stated else None
-        made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms))
+        rule = read_field(fields, "rule", terms) if "rule" in fields else None
+        made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms), rule)
         check_scale(made.scale, n)
         return made
 
     def fields(self) -> dict[str, Any]:
         """The fields: the target as the only one of `targets`, the others by their own names."""
+        stated: dict[str, Any] = {"scale": self.scale} | ({} if self.rule is None else {"rule": self.rule})
         if self.target is None:
-            return {"scale": self.scale}
-        stated: dict[str, Any] = {"targets": (self.target,), "scale": self.scale}
+            return stated
+        stated["targets"] = (self.target,)
         return stated if self.weights is None else {**stated, "weights": self.weights}
 
     def bits(self, terms: Terms) -> int:
@@ -138,11 +145,11 @@ class NoisyCounts(Method):
         check_plausible(total, _records(terms, who), self.scale, len(who) / self.honest)
 
     def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
-        """The first candidate that reaches the target rank among the records of these silos."""
+        """The candidate that the rule selects for the target rank among the records of these silos."""
         target = self.target_of(terms, who)
         if target is None:
             return math.inf
-        return float(terms.candidates.values[choose_summed(total, _records(terms, who), target)])
+        return float(terms.candidates.values[choose_summed(total, _records(terms, who), target, self.rule)])
 
     def target_of(self, terms: Terms, who: Sequence[int]) -> int | None:
         """The target rank among the records of these silos; None for +inf."""
@@ -203,7 +210,8 @@ class NoisyCounts(Method):
         noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
         above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] - counts
-        chosen = np.argmax(n - above >= target, axis=1)
+        reached = n - above >= target
+        chosen = last_rule(reached) if self.rule == "last" else np.argmax(reached, axis=1)
         law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
         return law
 
@@ -213,7 +221,7 @@ class NoisyCounts(Method):
 
     def _iid_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
         """The law of the sum for IID records."""
-        return SummedReply(n, target, total_deficit(self.scale, shares, self.honest, terms.candidates.size))
+        return SummedReply(n, target, total_deficit(self.scale, shares, self.honest, terms.candidates.size, self.rule))
 
     def _new_record_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
         """The certified law for the population of the terms.
@@ -234,24 +242,26 @@ def _records(terms: Terms, who: Sequence[int]) -> int:
 
 
 @lru_cache(maxsize=64)
-def total_deficit(scale: float, silos: int, honest: int, candidates: int) -> NDArray[np.float64]:
+def total_deficit(scale: float, silos: int, honest: int, candidates: int, rule: Rule = None) -> NDArray[np.float64]:
     """The law of the rank deficit when `silos` shares are added, `honest` of which make discrete Laplace noise.
 
     The shares of all silos add up to more than discrete Laplace noise. The array must not be changed.
     """
-    return walk_maximum(noise_law(scale, silos / honest), candidates - 1)
+    noise = noise_law(scale, silos / honest)
+    return walk_end(noise, candidates - 1) if rule == "last" else walk_maximum(noise, candidates - 1)
 
 
-def choose_summed(counts: NDArray[np.int64], n: int, target: int) -> int:
-    """The first candidate k with n - sum_(j>k) counts_j >= target, from noisy counts of shape (m,).
+def choose_summed(counts: NDArray[np.int64], n: int, target: int, rule: Rule = None) -> int:
+    """The index by a rule from noisy counts of shape (m,): k is reached if n - sum_(j>k) counts_j >= target.
 
     Examples
     --------
-    >>> choose_summed(np.array([5, -1, 3, 2]), n=9, target=6)
-    2
+    >>> counts = np.array([5, 4, -3, 3, 2])
+    >>> choose_summed(counts, n=11, target=7), choose_summed(counts, n=11, target=7, rule="last")
+    (1, 3)
     """
     reached = n - (np.cumsum(counts[::-1])[::-1] - counts) >= target
-    return int(np.argmax(reached))
+    return int(last_rule(reached) if rule == "last" else np.argmax(reached))
 
 
 def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
