@@ -193,18 +193,18 @@ def in_order(given: Any) -> Any:
     [30, -2]
     """
     if isinstance(given, Mapping) and "aggregate_result" in given:
-        texts = [str(value) for value in given["aggregate_result"]]
+        texts = list(map(str, np.atleast_1d(np.asarray(given["aggregate_result"], dtype=object)).tolist()))
         if not all(text.removeprefix("-").isdecimal() and len(text) < 41 and int(text) < _FIELD for text in texts):
             raise InputError("counts", "must be integers below the modulus of Field128")
         return [value - _FIELD if 2 * value > _FIELD else value for value in map(int, texts)]
     names = tuple(given) if isinstance(given, Mapping) else column_names(given, "counts")
     if names is None or not {"bin", "count"} <= {*names}:
         return given
-    bins, counts = (np.asarray(given[name]).tolist() for name in ("bin", "count"))
-    by_bin = dict(zip(bins, counts, strict=True))
-    if len(by_bin) != len(bins) or set(by_bin) != set(range(len(bins))):
+    bins, counts = (np.asarray(given[name]).ravel().tolist() for name in ("bin", "count"))
+    by_bin = dict(zip(map(str, bins), counts, strict=False))
+    if len(bins) != len(counts) or set(by_bin) != set(map(str, range(len(bins)))):
         raise InputError("counts", "must have each bin once, from 0", remedy="Empty bins have counts as well")
-    return [by_bin[place] for place in range(len(bins))]
+    return [by_bin[str(place)] for place in range(len(bins))]
 
 
 _AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"

@@ -66,11 +66,7 @@ def read_published_counts(
     if candidates is None or noise is None:
         name = "candidates" if candidates is None else "noise"
         raise InputError(name, f"must be given: {str(place)!r} does not state it")
-    if not isinstance(content, dict) and not (
-        isinstance(content, list) and not any(isinstance(x, dict) for x in content)
-    ):
-        rows = list(rows_of(place, _COLUMNS))
-        content = {
-            name: [whole(row[name], f"counts[{k}].{name}", "") for k, row in enumerate(rows)] for name in _COLUMNS
-        }
+    if content is None or (isinstance(content, list) and any(isinstance(entry, dict) for entry in content)):
+        rows = list(enumerate(rows_of(place, _COLUMNS)))
+        content = {name: [whole(row[name], f"counts[{k}].{name}", "") for k, row in rows] for name in _COLUMNS}
     return PublishedCounts(content, candidates, noise, n, score, classes)  # type: ignore[arg-type]
