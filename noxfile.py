@@ -148,7 +148,7 @@ def bench(session: nox.Session) -> None:
     """Measure speed compared with numpy in the same run."""
     extras(session)
     names = ("calibrate", "command_line", "first_call", "price fresh", "ranked_sets", "federated", "replied_sums")
-    modules(session, *(f"benchmarks.{name}" for name in names))
+    modules(session, *(f"benchmarks.{name}" for name in (*names, "published_counts")))
 
 
 @nox.session(name="bench-peers")

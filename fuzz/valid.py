@@ -113,7 +113,10 @@ def several() -> tuple[Any, ...]:
     levels = confide.calibrate_levels(p[:, 0], [0.3, 0.1], 4.0, score="lac", neighbors="replace_one")
     sure = p / p.sum(axis=1, keepdims=True)
     noisy = confide.calibrate_noisy_labels(sure, rng.integers(0, 4, 400), 0.3, 4.0)
+    law = confide.Noise.discrete_laplace(2.0, copies=2)
+    counted = confide.PublishedCounts(rng.integers(0, 90, 20), confide.Candidates.unit(20), law, score="lac")
     releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1]), noisy]
+    releases.append(confide.calibrate_counts(counted, 0.1))
     return tuple(json.loads(release.to_json()) for release in releases)
 
 

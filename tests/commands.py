@@ -94,6 +94,7 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.price noisy_number": Row(elsewhere="python -m benchmarks.price"),
     "python -m benchmarks.private_coverage": Row(),
     "python -m benchmarks.private_coverage --draws 60": Row(elsewhere="python -m benchmarks.private_coverage"),
+    "python -m benchmarks.published_counts": BENCH,
     "python -m benchmarks.ranked_sets": BENCH,
     "python -m benchmarks.ranked_sets --threads 1": Row(),
     "python -m benchmarks.real_data": Row(),

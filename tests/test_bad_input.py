@@ -88,6 +88,17 @@ HERE = {
     "choose_score: ids without a key": lambda s, d: confide.choose_score(
         {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1, ids=range(len(s))
     ),
+    "published counts: floats": lambda s, d: _published(np.full(64, 9.5)),
+    "published counts: a missing bin": lambda s, d: _published(np.full(63, 9)),
+    "published counts: another number of records": lambda s, d: _published(np.arange(64) % 5 + 7, 9000),
+    "published counts: clipped, secret number": lambda s, d: _published(
+        np.append(np.zeros(48, int), np.arange(16) + 1)
+    ),
+    "published counts: suppressed": lambda s, d: _published(np.append(np.zeros(48, int), np.arange(90, 106)), 1560),
+    "published counts: rounded": lambda s, d: _published(5 * np.arange(64), 10_080),
+    "published counts: a scale as an epsilon": lambda s, d: confide.Noise.parse("discrete_laplace(epsilon=1)"),
+    "published counts: half a copy": lambda s, d: confide.Noise.discrete_laplace(2.0, copies=0.5),
+    "published counts: a law with two peaks": lambda s, d: confide.Noise.table([0.2, 0.4]),
     "audit: nothing claimed": lambda s, d: foreign_subject(lambda scores: 1.0, "mine"),
     "audit: missing module": lambda s, d: load("no_such_module:f"),
     "audit: not a callable": lambda s, d: load("math:pi"),
@@ -107,6 +118,11 @@ COMMANDS = (
     ["audit", "--mechanism", "no_such_module:f", "--epsilon", "1"],
     ["nonsense"],
 )
+
+
+def _published(counts, n=None):
+    noise = confide.Noise.discrete_laplace(2.0)
+    return confide.calibrate_counts(confide.PublishedCounts(counts, confide.Candidates.unit(64), noise, n), 0.1)
 
 
 def _altered():

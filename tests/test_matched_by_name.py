@@ -61,8 +61,8 @@ FRONTS = {
 
 WITHOUT_COLUMNS = {
     "ClassShift", "Evaluation", "calibrate", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
-    "calibrate_losses", "calibrate_masks", "randomise_labels", "Calibration", "NoisyLabelCalibration",
-    "PredictionSets", "PrivateConformalClassifier", "calibrate_sides",
+    "calibrate_losses", "calibrate_masks", "randomise_labels", "Calibration", "CountsCalibration",
+    "NoisyLabelCalibration", "PredictionSets", "PrivateConformalClassifier", "PublishedCounts", "calibrate_sides",
 }  # fmt: skip
 """Those that take class names and no columns of a data frame next to them."""
 

@@ -3,6 +3,7 @@
 from confide.arrays import ExperimentalUniforms as ExperimentalUniforms
 from confide.calibration import Choice as Choice
 from confide.calibration import calibrate as calibrate
+from confide.calibration import calibrate_counts as calibrate_counts
 from confide.calibration import calibrate_false_negatives as calibrate_false_negatives
 from confide.calibration import calibrate_groups as calibrate_groups
 from confide.calibration import calibrate_histogram as calibrate_histogram
@@ -56,6 +57,7 @@ from confide.ledger import Dataset as Dataset
 from confide.ledger import Ledger as Ledger
 from confide.ledger import Schedule as Schedule
 from confide.ledger import budget_plan as budget_plan
+from confide.mechanisms import Noise as Noise
 from confide.mechanisms import PrivacyStatement as PrivacyStatement
 from confide.planning import ClassShift as ClassShift
 from confide.planning import Plan as Plan
@@ -67,11 +69,13 @@ from confide.plots import plot_sizes as plot_sizes
 from confide.plots import plot_thresholds as plot_thresholds
 from confide.plots import plot_watch as plot_watch
 from confide.releases import Calibration as Calibration
+from confide.releases import CountsCalibration as CountsCalibration
 from confide.releases import GroupCalibration as GroupCalibration
 from confide.releases import LevelCalibration as LevelCalibration
 from confide.releases import ModelFingerprint as ModelFingerprint
 from confide.releases import NoisyLabelCalibration as NoisyLabelCalibration
 from confide.releases import OverlappingCalibration as OverlappingCalibration
+from confide.releases import PublishedCounts as PublishedCounts
 from confide.releases import RiskCalibration as RiskCalibration
 from confide.releases import SidesCalibration as SidesCalibration
 from confide.releases import load as load

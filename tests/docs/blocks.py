@@ -53,7 +53,7 @@ class Block:
 def pages() -> list[Path]:
     """Every Markdown page for readers: at the top, under docs/ and under examples/."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-    return sorted(page for page in found if "_build" not in page.parts)
+    return sorted(page for page in found if not {"_build", "node_modules"} & {*page.parts})
 
 
 def blocks(page: Path) -> list[Block]:

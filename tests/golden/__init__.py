@@ -22,6 +22,8 @@ VALUES = {
     "calibration-infinite": "releases/samples/calibration-infinite.json",
     "calibration-weights": "releases/samples/0.2/class-shares.json",
     "noisy-labels": "releases/samples/0.2/noisy-labels.json",
+    "published-counts": "releases/samples/other/published-counts.json",
+    "counts-calibration": "releases/samples/other/counts-calibration.json",
     "published-method": "releases/samples/pps.json",
     "levels": "releases/samples/levels.json",
     "groups": "releases/samples/groups.json",

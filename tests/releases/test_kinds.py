@@ -78,10 +78,12 @@ SINCE_0_2 = {
     "confide.federated.signed-release",
     "confide.noisy-labels",
     "confide.overlapping-groups",
+    "confide.counts-calibration",
+    "confide.published-counts",
     "confide.private-evaluation",
     "confide.watch",
 }
-"""Kinds that version 0.1 could not write; `tests/federated` and `tests/test_samples_of_0_2.py` read their files."""
+"""Kinds that version 0.1 could not write; `tests/federated` and other tests of samples read their files."""
 
 
 def test_there_is_a_sample_of_every_kind():

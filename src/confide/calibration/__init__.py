@@ -6,6 +6,7 @@ calibrate.py     functions for scores and counts; risk.py: functions for losses,
 choose.py        the private choice of a model or score on a share of the records
 recalibrate.py   the function that renews an earlier release
 noisy_labels.py  randomised labels, and the function that calibrates with them
+published_counts.py  the function that calibrates with noisy counts that another engine made
 """
 
 from confide.calibration.calibrate import (
@@ -28,6 +29,7 @@ from confide.calibration.noisy_labels import (
     label_request,
     randomise_labels,
 )
+from confide.calibration.published_counts import calibrate_counts
 from confide.calibration.recalibrate import recalibrate
 from confide.calibration.release import (
     NO_PAYER,

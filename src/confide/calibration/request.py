@@ -24,6 +24,7 @@ from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, c
 from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
+    CountsCalibration,
     GroupCalibration,
     LevelCalibration,
     Metadata,
@@ -501,6 +502,9 @@ def _check_renewable(previous: Release) -> None:
                 "(calibrate_noisy_labels, --label-epsilon)"
             ),
         )
+    if isinstance(previous, CountsCalibration):
+        remedy = "Calibrate on new counts (calibrate_counts, --noisy-counts)"
+        raise InputTypeError("previous", "must be a release of records that were counted here", remedy=remedy)
     if isinstance(previous, _KINDS):
         raise InputTypeError(
             "previous",

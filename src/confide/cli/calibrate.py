@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from confide.calibration import Payer, Request, choose_score, label_request
+from confide.calibration import Payer, Request, calibrate_counts, choose_score, label_request
+from confide.candidates import Candidates
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
 from confide.cli.choices import (
     ShiftOptions,
@@ -37,12 +38,13 @@ from confide.cli.values import (
     Words,
     check_partition,
 )
-from confide.errors import InputError
-from confide.mechanisms import Slopes
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import Noise, Slopes
 from confide.planning import Plan, check_combinations, make_plan
 from confide.releases import (
     Calibration,
     LabelStatement,
+    PublishedCounts,
     Release,
     candidates_of,
     load_release,
@@ -53,7 +55,7 @@ from confide.releases import (
 from confide.scores import NamedScores
 from confide.support import FileKind
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_scores
-from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts
+from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts, read_published_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,10 +128,26 @@ class RequestOptions:
 
 @dataclass(frozen=True)
 class CountsOptions:
-    """The result of the query of `confide sql`, instead of a table."""
+    """The result of the query of `confide sql`, or noisy counts that another engine made, instead of a table."""
 
     counts: tuple[Path, ...] = ()
     plan: Path | None = None
+    noisy_counts: Path | None = None
+    noise: str | None = None
+
+    def published(self, request: RequestOptions) -> PublishedCounts:
+        """The counts that another engine made, and what the options state about them."""
+        candidates = optional_candidates(request.candidates)
+        if candidates is not None and not isinstance(candidates, Candidates):
+            raise InputError("candidates", "must be the list over which was counted, such as unit:128")
+        return read_published_counts(
+            self.noisy_counts or "",
+            candidates,
+            None if self.noise is None else Noise.parse(self.noise),
+            n=request.n,
+            score=request.columns.score,
+            classes=request.columns.class_names,
+        )
 
     def planned(self, request: RequestOptions) -> CountingPlan:
         """The plan of the counts: from a file, or from the options of a request."""
@@ -188,6 +206,9 @@ def calibrate(
     metadata = words.arguments(*source.files, *counted.counts)
     if counted.counts:
         _from_counts(counted, request, budget, metadata, output)
+        return
+    if counted.noisy_counts is not None:
+        _from_published(counted, request, metadata, output)
         return
     if not source.file:
         raise click.UsageError("Missing argument 'TABLE'.")
@@ -327,6 +348,26 @@ def _from_counts(
     report_release(released, plan.request, receipt, {}, output)
 
 
+def _from_published(
+    counted: CountsOptions, request: RequestOptions, metadata: Mapping[str, Any], output: PrintedOutput
+) -> None:
+    """Release a calibration from noisy counts that another engine made."""
+    _ = request.levels
+    alpha, privacy = one_level(str(request.alpha)), request.privacy
+    output.check(FileKind.RELEASE, counted.noisy_counts)
+    with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
+        n_min = None if privacy.n_min == 1 else privacy.n_min
+        try:
+            counts = counted.published(request)
+            released = calibrate_counts(counts, alpha, delta=privacy.delta, n_min=n_min, **metadata)
+        except (InputError, InputTypeError) as error:
+            if not error.argument.startswith("counts"):
+                raise
+            raise type(error)(f"noisy_{error.argument}", error.requirement, error.got, error.remedy) from None
+        part.write_text(released.to_json(), encoding="utf-8")
+    report_release(released, None, receipt, {}, output)
+
+
 @dataclass(frozen=True)
 class RenewalOptions:
     """The options of a renewal; the rest of the request comes from the release."""
@@ -437,7 +478,7 @@ def report_release(
 ) -> None:
     """Print a release, its expected cost, warnings, and the charge.
 
-    The request is None for noisy labels, whose cost was paid elsewhere.
+    The request is None for noisy labels and published counts, whose cost was paid elsewhere.
     """
     plan = None if request is None else expected_plan(released, request)
     heard = receipt.heard

@@ -26,6 +26,7 @@ _EVALUATE, _PLAN, _FEDERATED_PLAN = ("evaluate",), ("plan",), ("federated plan",
 _COLUMNS = "probabilities prediction logits score_column label label_positions target truth losses loss bound"
 _READING = "table skip_incomplete decimal"
 _BUDGET = "epsilon rho neighbors records_per_person n_min n_typical selector n mechanism schedule"
+_SPENT = "epsilon rho neighbors records_per_person n_typical selector schedule"
 _PEOPLE, _GROUPS = "person max_records_per_person order sample", "by groups by_class"
 _SHIFT = "class_weights source_shares target_shares weight_column weight_bound"
 _ACCOUNT = "again group one_cell charged_by ledger_key"
@@ -82,6 +83,9 @@ APART = (
     Exclusive("choose", "score truth score_column losses rho n candidates schedule counts plan label_epsilon partition "
               f"group {_PEOPLE} {_GROUPS} {_SHIFT}", "a choice is among scores of probabilities or predictions for one "
               "threshold, with the privacy budget of --epsilon", _CALIBRATE),
+    Exclusive("noisy_counts", f"file table decimal counts plan label_epsilon {_COLUMNS} unit mechanism {_SPENT} "
+              f"{_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
+              "their maker has chosen the records and spent the privacy loss", _CALIBRATE),
     Exclusive("label_epsilon", "counts plan prediction score_column losses truth", "only labels were randomised",
     _CALIBRATE), Exclusive("examples", "epsilon schedule", "unchanged records cannot be private", _EVALUATE),
     Exclusive("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
@@ -110,6 +114,7 @@ BELONGS = (
     Requires("target_shares", "source_shares"),
     Requires("weight_column", "weight_bound", commands=_CALIBRATE),
     Requires("weight_bound", "weight_column", commands=_CALIBRATE),
+    Requires("noise", "noisy_counts", "the counts that have it", _CALIBRATE),
     Requires("plan", "counts", "the result of the query of `confide sql`", _CALIBRATE),
     Requires("sample", "order", "it draws records by the columns of --order", error=InputError),
     Requires("person", "max_records_per_person order", every=True, error=InputError),

@@ -120,6 +120,9 @@ OPTIONS: Mapping[str, Row] = dict([
         bound=Row("NUMBER", "With --losses: the largest loss.", float),
         counts=Row("FILE", "Instead of TABLE: counts by `confide sql`.", PLACE),
         plan=Row("FILE", "With --counts: the plan of `confide sql`.", PLACE),
+        noisy_counts=Row("FILE", "Instead of TABLE: noisy counts that another engine made, over --candidates.", PLACE),
+        noise=Row("LAW", "With --noisy-counts: the law of their noise, 'discrete_laplace(scale=2,copies=2)' or "
+                  "'discrete_gaussian(sigma=4)'."),
     ),
     *_panel(PROMISE,
         alpha=Row("LEVEL[,LEVEL]", "Miscoverage level, the share of true labels that sets may miss: 0.1 means 90 % "

@@ -55,6 +55,7 @@ from confide.releases import (
     Calibration,
     Document,
     LabelStatement,
+    PublishedCounts,
     Release,
     about_of,
     as_release,
@@ -180,6 +181,11 @@ def _labelling(path: Path) -> FileDescription:
     return FileDescription(section, {"labelling": json.loads(statement.to_json())})
 
 
+def _published(path: Path) -> FileDescription:
+    counts = PublishedCounts.load(path)
+    return FileDescription(describe(counts), {"published_counts": json.loads(counts.to_json())})
+
+
 def _measured(path: Path) -> FileDescription:
     """An evaluation that is not private."""
     found = load_evaluation(path)
@@ -288,6 +294,7 @@ _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.COUNTING: _counting,
     FileKind.SCHEDULE: _schedule,
     FileKind.LABELLING: _labelling,
+    FileKind.COUNTS: _published,
     FileKind.EVALUATION: _measured,
     FileKind.SILO: _silo,
     FileKind.KEYS: _keys,

@@ -20,7 +20,15 @@ from confide.guarantee.certificate import public_coverage, secret_shortfall, sha
 from confide.guarantee.competitors import competitor_ratio, competitor_ratio_right
 from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
 from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
-from confide.guarantee.noise_walk import last_rule, maximum, missed_by_last_rule, total_above, walk_end, walk_maximum
+from confide.guarantee.noise_walk import (
+    last_rule,
+    maximum,
+    missed_by_last_rule,
+    missed_of_total,
+    total_above,
+    walk_end,
+    walk_maximum,
+)
 from confide.guarantee.noisy_labels import mean_coverage, noise_tail, noisy_rank, noisy_rank_law
 from confide.guarantee.random_rank import (
     RankLaw,

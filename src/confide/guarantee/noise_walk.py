@@ -226,16 +226,29 @@ def missed_by_last_rule(x: float, scale: float, bins: int, rate: float) -> float
     >>> round(missed_by_last_rule(-10.0, 1.0, 128, 0.9) - 10, 2)
     4.93
     """
-    large, small, total = max(rate, 1 - rate), min(rate, 1 - rate), total_above(scale, bins, 1.0)
+    total = total_above(scale, bins, 1.0)
+    return missed_of_total(x, rate, total, float(total.law[0]))
 
-    def above(y: float) -> float:
+
+def missed_of_total(x: float, rate: float, above: Callable[[float], float], zero: float) -> float:
+    """The same for noise of any peaked law: `above` is y -> E[(S - y)_+] for the sum S of all noise, `zero` P(S = 0).
+
+    Examples
+    --------
+    >>> total = total_above(1.0, 128, 1.0)
+    >>> missed_of_total(-10.0, 0.9, total, float(total.law[0])) == missed_by_last_rule(-10.0, 1.0, 128, 0.9)
+    True
+    """
+    large, small = max(rate, 1 - rate), min(rate, 1 - rate)
+
+    def smooth(y: float) -> float:
         """E[(Y - y)_+] or a little more: U + U' is -1, 0 or 1 where a function is linear between integers."""
-        return (total(y - 1) + 4 * total(y) + total(y + 1)) / 6
+        return (above(y - 1) + 4 * above(y) + above(y + 1)) / 6
 
-    most = min(0.5, float(total.law[0]) / (8 * small))
+    most = min(0.5, zero / (8 * small))
     if x >= 0:
-        return max(large * above(x / large), large * above(0.0) + most - x)
-    return (large - small) * above(0.0) - x + small * above(-x / small) + most
+        return max(large * smooth(x / large), large * smooth(0.0) + most - x)
+    return (large - small) * smooth(0.0) - x + small * smooth(-x / small) + most
 
 
 class TotalAbove:

@@ -8,6 +8,8 @@ noisy_histogram.py  a noisy histogram that is calibrated by the random-rank lemm
 opendp_quantile.py  OpenDP's private quantile
 pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
 noisy_labels.py     thresholds from labels that were randomised before collection, and their privacy
+stated_noise.py     the law of the noise in counts that another engine made
+published_counts.py thresholds from such counts, and their privacy as their maker states it
 noisy_size.py       a noisy number of records, released first, and the design for it
 score_choice.py     a private choice among models or scores, on a share of the records
 privacy.py          `PrivacyStatement`: the privacy loss of a release; composition of several releases
@@ -63,5 +65,7 @@ from confide.mechanisms.privacy import (
     weak_privacy_text,
     with_choice,
 )
+from confide.mechanisms.published_counts import PUBLISHED, PublishedHistogram, StatedPrivacy, published_histogram_for
 from confide.mechanisms.score_choice import CHOSEN, Chosen, ScoreChoice
 from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for
+from confide.mechanisms.stated_noise import NOISE, Noise

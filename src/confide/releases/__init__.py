@@ -7,6 +7,7 @@ needed.py        the required number of records, as a plan states it
 calibration.py   `Release`, thresholds under one privacy statement; `Calibration`, one threshold, its guarantee and cost
 several.py       thresholds for several levels, for groups or classes, for two sides; a threshold that bounds a loss
 noisy_labels.py  randomised labels: their statement, and thresholds from them
+published_counts.py  noisy counts that another engine made: their file, and thresholds from them
 forms.py         releases as JSON, and the verification of their claims
 remarks.py       texts about a release: facts, warnings about infinite or uninformative thresholds, and its chain
 
@@ -34,6 +35,7 @@ from confide.releases.documents import Document, load, register_kind
 from confide.releases.fingerprint import ModelFingerprint
 from confide.releases.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
+from confide.releases.published_counts import CountsCalibration, PublishedCounts
 from confide.releases.remarks import (
     LineageCheck,
     facts_of,
@@ -74,10 +76,10 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "Calibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "LineageCheck",
-    "ModelFingerprint", "NoisyLabelCalibration", "OverlappingCalibration", "Predecessor", "Release", "RiskCalibration",
-    "SidesCalibration",
-    "load", "load_release", "records_needed", "remarks", "verify_lineage",
+    "Calibration", "CountsCalibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration",
+    "LineageCheck", "ModelFingerprint", "NoisyLabelCalibration", "OverlappingCalibration", "Predecessor",
+    "PublishedCounts", "Release", "RiskCalibration", "SidesCalibration", "load", "load_release", "records_needed",
+    "remarks", "verify_lineage",
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from confide.mechanisms import (
     CHOSEN,
     MECHANISM,
     NEIGHBORS,
+    PUBLISHED,
     SIZE,
     LabelPrivacy,
     Neighbors,
@@ -22,6 +23,7 @@ from confide.mechanisms import (
     NoisySearch,
     PrivacyStatement,
     Slopes,
+    StatedPrivacy,
     certify,
     design_for,
     noisy_labels_for,
@@ -34,6 +36,7 @@ from confide.releases.calibration import FORMS, OVERLAPPING, Calibration, Form, 
 from confide.releases.documents import Kind, common_form, register
 from confide.releases.fingerprint import FINGERPRINT
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
+from confide.releases.published_counts import CountsCalibration
 from confide.releases.several import (
     GroupCalibration,
     LevelCalibration,
@@ -348,6 +351,41 @@ def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
     return c
 
 
+_COUNTS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
+    "privacy": shapes.Field(
+        "a privacy loss as it is stated",
+        (dict,),
+        lambda values: values["epsilon"],
+        lambda privacy: {"stated_by": "maker", "epsilon": None if privacy.concentrated_only else privacy.epsilon},
+        shape=lambda _: {"stated_by": shapes.choice("maker"), "epsilon": shapes.nullable(shapes.number())},
+    ),
+    "mechanism": PUBLISHED,
+}
+"""The fields of a calibration from counts that another engine made; their loss follows from their noise."""
+
+
+def counts_fields(c: CountsCalibration) -> dict[str, Any]:
+    """The fields of such a calibration, as JSON values."""
+    return shapes.write_shape(c, _COUNTS)
+
+
+def read_counts_calibration(fields: Fields) -> CountsCalibration:
+    """Read such a calibration; raises an error if a claim does not follow from its public choices."""
+    values = shapes.read_shape(fields, _COUNTS)
+    stated, mechanism = values["guarantee"], values["mechanism"]
+    if (stated.n is None) == (stated.n_min is None):
+        raise FormatError("calibration.guarantee", "must state either n or n_min", remedy=_UNUSABLE)
+    c = CountsCalibration(
+        **_arguments(values | {"privacy": StatedPrivacy.of(mechanism.noise, stated.n, values["privacy"])})
+    )
+    if stated != mechanism.guarantee(1 - c.alpha, c.candidates, stated.n, stated.n_min, stated.delta):
+        raise _other_coverage()
+    if c.recipe.get("kind") == "scores":
+        raise _other_recipe()
+    mark_uncompared(c)
+    return c
+
+
 _PART = {
     "name": shapes.Field("a text or an integer", (str, int)),
     "calibration": shapes.Field("a calibration", (dict,), lambda content: Calibration.from_json(json.dumps(content))),
@@ -476,5 +514,13 @@ register(
         common_form("confide.noisy-labels", "calibration", integer_bits=63, since_2=frozenset({"fingerprint"})),
         label_fields,
         read_label_calibration,
+    ),
+)
+register(
+    CountsCalibration,
+    Kind(
+        common_form("confide.counts-calibration", "calibration", integer_bits=63),
+        counts_fields,
+        read_counts_calibration,
     ),
 )

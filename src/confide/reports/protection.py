@@ -29,11 +29,19 @@ from confide.federated import (
     read_answer,
 )
 from confide.guarantee import Guarantee
-from confide.mechanisms import LabelPrivacy, Neighbors, PrivacyStatement, Slopes, label_rows, mechanism_fields
+from confide.mechanisms import (
+    LabelPrivacy,
+    Neighbors,
+    PrivacyStatement,
+    Slopes,
+    label_rows,
+    mechanism_fields,
+)
 from confide.planning import Population, needed_text, rounding_text
 from confide.releases import (
     ABOUT,
     Calibration,
+    CountsCalibration,
     NoisyLabelCalibration,
     Release,
     about_of,
@@ -99,9 +107,14 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
     )
     if isinstance(release, NoisyLabelCalibration):
         return (*_of_labels(), ("Equal coverage of all groups", uneven))
+    noise = (
+        "The stated noise",
+        "The law of the noise is what the maker of the counts states. Promise and ε rest on it.",
+    )
     several = ("Several silos", "If a person has records in several silos, the losses add up.")
     return (
         *((several,) if isinstance(release, FederatedRelease) else ()),
+        *((noise,) if isinstance(release, CountsCalibration) else ()),
         ("The model", "The records that trained the model are not protected by this release."),
         (
             "Further releases",
@@ -342,6 +355,8 @@ def _theorems(calibration: Calibration) -> str:
         return "+∞ covers everything"
     if isinstance(calibration, NoisyLabelCalibration):
         return "docs/theory-labels.md, Theorem L4; privacy by Theorem L1"
+    if isinstance(calibration, CountsCalibration):
+        return "docs/theory-published-counts.md, Theorem E1"
     if not isinstance(calibration.mechanism, Slopes):
         return "docs/methods.md"
     if calibration.guarantee.delta is not None:

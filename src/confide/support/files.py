@@ -40,6 +40,7 @@ class FileKind(StrEnum):
     SCHEDULE = "a schedule"
     COUNTING = "a counting plan"
     LABELLING = "a statement about labels"
+    COUNTS = "published counts"
     HEAD = "a ledger's head"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
@@ -63,6 +64,8 @@ _DOCUMENTS = {
     "sides": FileKind.RELEASE,
     "risk": FileKind.RELEASE,
     "noisy-labels": FileKind.RELEASE,
+    "counts-calibration": FileKind.RELEASE,
+    "published-counts": FileKind.COUNTS,
     "labelling": FileKind.LABELLING,
     "federated.calibration": FileKind.RELEASE,
     "federated.several": FileKind.RELEASE,

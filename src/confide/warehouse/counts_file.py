@@ -68,7 +68,7 @@ def read_counts(
     words = requirements(plan)
     found = np.zeros((len(plan.parts), plan.bins + len(words)), dtype=np.int64)  # the last columns are bins -1, -2, ...
     for path in listed:
-        for (part, at), records in counts_of(_rows(path), plan, str(path)).items():
+        for (part, at), records in counts_of(rows_of(path, COLUMNS), plan, str(path)).items():
             found[part, at] += records
     if found.sum(dtype=np.float64) > MOST_RECORDS:
         raise InputError("counts", f"must be of at most {MOST_RECORDS} records together")
@@ -106,7 +106,7 @@ def counts_of(rows: Iterable[Row], plan: CountingPlan, path: str = "") -> dict[t
                 got="another",
                 remedy="Use the plan, or the options, of its query",
             )
-        part, at, records = (_whole(row[name], f"{where}.{name}", of_file) for name in COLUMNS[1:])
+        part, at, records = (whole(row[name], f"{where}.{name}", of_file) for name in COLUMNS[1:])
         if not 0 <= part < parts:
             raise FormatError(f"{where}.part", f"must be from 0 to {parts - 1}{of_file}")
         if not -broken <= at < bins:
@@ -119,7 +119,7 @@ def counts_of(rows: Iterable[Row], plan: CountingPlan, path: str = "") -> dict[t
     return found
 
 
-def _whole(value: Any, argument: str, of_file: str) -> int:
+def whole(value: Any, argument: str, of_file: str) -> int:
     """A whole number that a file contains as a number or a text."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value)
@@ -130,11 +130,20 @@ def _whole(value: Any, argument: str, of_file: str) -> int:
     raise FormatError(argument, f"must be a whole number{of_file}")
 
 
-def _rows(place: FileLocation) -> Iterator[Row]:
+def rows_of(place: FileLocation, columns: Sequence[str]) -> Iterator[Row]:
     """The rows of a file, each with the columns that count."""
+    return _reader(place)(bytes_of(place), columns)
+
+
+def _reader(place: FileLocation) -> Callable[[bytes, Sequence[str]], Iterator[Row]]:
     reader = _READERS.get(place.suffix.lower())
     if reader is None:
         raise InputError("counts", f"{str(place)!r} must be a .csv, .json, .jsonl or .parquet file")
+    return reader
+
+
+def bytes_of(place: FileLocation) -> bytes:
+    """The bytes of a file, which must not be too large."""
     try:
         with place.open("rb") as stream:
             held: bytes = stream.read(_MOST_BYTES + 1)
@@ -142,17 +151,18 @@ def _rows(place: FileLocation) -> Iterator[Row]:
         raise InputError("counts", f"{str(place)!r} cannot be read: {error.strerror}") from None
     if len(held) > _MOST_BYTES:
         raise InputError("counts", f"{str(place)!r} must not be larger than {_MOST_BYTES:,} bytes")
-    return reader(held)
+    return held
 
 
-def _text(held: bytes) -> str:
+def text_of(held: bytes) -> str:
+    """Bytes as text."""
     try:
         return held.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FormatError("counts", "must be text in UTF-8") from None
 
 
-def of_csv(text: str) -> Iterator[Row]:
+def of_csv(text: str, columns: Sequence[str] = COLUMNS) -> Iterator[Row]:
     r"""The rows of a CSV text.
 
     Examples
@@ -164,14 +174,14 @@ def of_csv(text: str) -> Iterator[Row]:
         header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
     except csv.Error:
         raise FormatError("counts", "must be well-formed CSV") from None
-    places = _places(header)
+    places = _places(header, columns)
     for number, line in enumerate(lines):
         if len(line) != len(header):
             raise FormatError(f"counts[{number}]", f"must have {len(header)} cells, as the header")
         yield {name: line[place].strip() for name, place in places.items()}
 
 
-def of_json(text: str) -> Iterator[Row]:
+def of_json(text: str, columns: Sequence[str] = COLUMNS) -> Iterator[Row]:
     """The rows of a JSON text: a list of objects, or an object in each line."""
     texts = [text] if text.lstrip().startswith("[") else text.splitlines()
     try:
@@ -183,7 +193,7 @@ def of_json(text: str) -> Iterator[Row]:
     for number, row in enumerate(read[0] if isinstance(read[0], list) else read):
         if not isinstance(row, _Object):
             raise FormatError(f"counts[{number}]", "must be a JSON object")
-        places = _places([name for name, _ in row])
+        places = _places([name for name, _ in row], columns)
         yield {name: row[place][1] for name, place in places.items()}
 
 
@@ -191,7 +201,7 @@ class _Object(tuple[tuple[str, Any], ...]):
     """The fields of a JSON object, including repeated ones."""
 
 
-def _of_parquet(held: bytes) -> Iterator[Row]:
+def _of_parquet(held: bytes, columns: Sequence[str]) -> Iterator[Row]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -199,23 +209,23 @@ def _of_parquet(held: bytes) -> Iterator[Row]:
         table = parquet.read_table(pa.BufferReader(held))
     except (pa.ArrowException, OSError, ValueError):
         raise FormatError("counts", "must be a whole Parquet file") from None
-    places = _places(table.column_names)
-    columns = [table.column(place).to_pylist() for place in places.values()]
-    for values in zip(*columns, strict=True):
+    places = _places(table.column_names, columns)
+    held_values = [table.column(place).to_pylist() for place in places.values()]
+    for values in zip(*held_values, strict=True):
         yield dict(zip(places, values, strict=True))
 
 
-_READERS: Mapping[str, Callable[[bytes], Iterator[Row]]] = {
-    ".csv": lambda held: of_csv(_text(held)),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), lambda held: of_json(_text(held))),
+_READERS: Mapping[str, Callable[[bytes, Sequence[str]], Iterator[Row]]] = {
+    ".csv": lambda held, columns: of_csv(text_of(held), columns),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), lambda held, columns: of_json(text_of(held), columns)),
     ".parquet": _of_parquet,
 }
 
 
-def _places(names: Sequence[str]) -> dict[str, int]:
+def _places(names: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
     """The positions of the columns; names in upper or lower case."""
     known = [name.strip().lower() for name in names]
-    for name in COLUMNS:
+    for name in columns:
         if known.count(name) != 1:
-            raise FormatError("counts", f"must have the columns {', '.join(COLUMNS)}, as the query gives them")
-    return {name: known.index(name) for name in COLUMNS}
+            raise FormatError("counts", f"must have the columns {', '.join(columns)}, as the query gives them")
+    return {name: known.index(name) for name in columns}

@@ -1,0 +1,153 @@
+"""The law of the noise in counts that another engine made, as its maker states it."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.guarantee import walk_end
+from confide.support import decimal_text, one_of, positive_integer, positive_number, shapes
+
+NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
+_PARAMETERS: dict[str, str] = {"discrete_laplace": "scale", "discrete_gaussian": "sigma", "table": "probabilities"}
+"""The kinds of noise, and the name of their parameter."""
+
+_SCALES, _MOST_COPIES, _MOST_VALUES, _MISSING = (1e-3, 1e4), 100, 2**20, 1e-12
+_WRITTEN = re.compile(r"([a-z_]+)\(([^()]*)\)")
+_WRITE = "must be discrete_laplace(scale=...,copies=...) or discrete_gaussian(sigma=...,copies=...)"
+_NO_EPSILON = "A scale is 1/epsilon where records come and go, and 2/epsilon where they change"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The law of the independent integer noise in each count, as the maker of the counts states it.
+
+    Use `discrete_laplace`, `discrete_gaussian` or `table`. The noise of several makers, such as the aggregators of a
+    secret sum, adds up: `copies` is their number.
+
+    Parameters
+    ----------
+    kind
+        `"discrete_laplace"`, P(z) proportional to exp(-abs(z)/scale); `"discrete_gaussian"`, P(z) proportional to
+        exp(-z^2/(2 sigma^2)); or `"table"`.
+    parameter
+        The scale or sigma, between 0.001 and 10,000; or for a table P(0), P(1), ..., of a symmetric law that does not
+        increase away from 0.
+    copies
+        Number of independent noises in each count, up to 100.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used.
+
+    Examples
+    --------
+    >>> noise = Noise.discrete_laplace(2.0, copies=2)
+    >>> print(noise)
+    independent discrete Laplace noise of scale 2, twice
+    >>> Noise.parse("discrete_laplace(scale=2,copies=2)") == noise
+    True
+    """
+
+    kind: NoiseKind
+    parameter: float | tuple[float, ...]
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        name = _PARAMETERS[one_of("kind", self.kind, tuple(_PARAMETERS))]
+        positive_integer("copies", self.copies, most=_MOST_COPIES)
+        if isinstance(self.parameter, tuple):
+            _check_table(np.array(self.parameter, dtype=np.float64))
+            return
+        scale = positive_number(name, self.parameter)
+        if not _SCALES[0] <= scale <= _SCALES[1]:
+            raise InputError(name, f"must lie between {_SCALES[0]:g} and {_SCALES[1]:g}", got=f"{scale:g}")
+        object.__setattr__(self, "parameter", scale)
+
+    @classmethod
+    def discrete_laplace(cls, scale: float, copies: int = 1) -> "Noise":
+        """Discrete Laplace noise, such as of OpenDP's `make_laplace` on integers, of Tumult, or of DAP.
+
+        The scale is 1/epsilon where the presence of a record is protected, and 2/epsilon where its content is.
+
+        Examples
+        --------
+        >>> Noise.discrete_laplace(2.0).law.round(3)[139:144]
+        array([0.09 , 0.149, 0.245, 0.149, 0.09 ])
+        """
+        return cls("discrete_laplace", scale, copies)
+
+    @classmethod
+    def discrete_gaussian(cls, sigma: float, copies: int = 1) -> "Noise":
+        """Discrete Gaussian noise, such as of OpenDP's `make_gaussian` on integers, or of Tumult under zCDP."""
+        return cls("discrete_gaussian", sigma, copies)
+
+    @classmethod
+    def table(cls, probabilities: "tuple[float, ...] | list[float]", copies: int = 1) -> "Noise":
+        """A symmetric law by its probabilities of 0, 1, 2, ...; missing mass counts as unlimited noise."""
+        return cls("table", tuple(map(float, probabilities)), copies)
+
+    @classmethod
+    def parse(cls, text: str) -> "Noise":
+        """Read the text of a named law, such as `discrete_gaussian(sigma=4)`."""
+        match = _WRITTEN.fullmatch(text.replace(" ", ""))
+        kind, name = (match[1], _PARAMETERS.get(match[1])) if match else ("", None)
+        given = dict(part.partition("=")[::2] for part in match[2].split(",")) if match else {}
+        try:
+            values = {key: float(value) for key, value in given.items()}
+        except ValueError:
+            values = {}
+        if kind == "table" or name not in values or not {*values} <= {name, "copies"} or values.get("copies", 1) % 1:
+            raise InputError("noise", _WRITE, got=repr(text), remedy=_NO_EPSILON)
+        return cls(kind, values[name], int(values.get("copies", 1)))  # type: ignore[arg-type]
+
+    @property
+    def law(self) -> NDArray[np.float64]:
+        """P(X = -half), ..., P(X = half) of one copy; beyond it a named law has less than 1e-30."""
+        if isinstance(self.parameter, tuple):
+            return np.array([*self.parameter[:0:-1], *self.parameter])
+        laplace, scale = self.kind == "discrete_laplace", self.parameter
+        half = math.ceil(scale * (70 if laplace else 12)) + 1
+        z = np.abs(np.arange(-half, half + 1)) / scale
+        p = np.exp(-z if laplace else -(z**2) / 2)
+        return np.asarray(p / p.sum())
+
+    def end(self, bins: int) -> NDArray[np.float64]:
+        """P(S <= 0), P(S = 1), P(S = 2), ... for the sum S of the noise in several counts."""
+        return walk_end(self.law, self.copies * bins)
+
+    def __str__(self) -> str:
+        name = {"discrete_laplace": "discrete Laplace", "discrete_gaussian": "discrete Gaussian", "table": "tabled"}
+        often = "" if self.copies == 1 else ", twice" if self.copies == 2 else f", {self.copies} times"
+        of = "" if isinstance(self.parameter, tuple) else f" of {_PARAMETERS[self.kind]} {decimal_text(self.parameter)}"
+        return f"independent {name[self.kind]} noise{of}{often}"
+
+
+def _check_table(p: NDArray[np.float64]) -> None:
+    falls = 0 < len(p) <= _MOST_VALUES and bool((p >= 0).all() and (np.diff(p) <= 0).all())
+    if not falls or abs(p[0] + 2 * p[1:].sum() - 1) > _MISSING:
+        raise InputError(
+            "probabilities",
+            "must be those of 0, 1, 2, ... of a symmetric law that does not increase, with a mass of 1 within 1e-12",
+            remedy="Other noise, such as floating-point Laplace noise, has no certificate",
+        )
+
+
+def _read_parameter(value: float | list[float]) -> float | tuple[float, ...]:
+    return tuple(map(float, value)) if isinstance(value, list) else float(value)
+
+
+NOISE = shapes.record(
+    Noise,
+    {
+        "kind": shapes.choice(*_PARAMETERS),
+        "parameter": shapes.Field("a number, or a list of probabilities", (float, int, list), _read_parameter),
+        "copies": shapes.integer(_MOST_COPIES),
+    },
+)
+"""A law of noise in a file."""

@@ -1,0 +1,255 @@
+"""Noisy counts that another engine made, with the law of their noise: one file form, and thresholds from them.
+
+The counts are public, because their maker has added the noise. A calibration with them has no cost of its own. Its
+coverage guarantee rests on the stated law of the noise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.arrays import column_names
+from confide.candidates import BUILDERS, Candidates
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import NOISE, Noise, PublishedHistogram, StatedPrivacy
+from confide.releases.calibration import Calibration
+from confide.releases.documents import Document, Kind, common_form, register
+from confide.releases.words import WORDS
+from confide.scores import score_kind
+from confide.support import (
+    MOST_RECORDS,
+    Classes,
+    Fields,
+    Section,
+    positive_integer,
+    privacy_loss,
+    public_classes,
+    shapes,
+)
+
+_RARE, _VERY_RARE = 1e-4, 1e-9
+"""Counts that are less likely than this were not made as stated."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PublishedCounts(Document):
+    """Noisy counts of nonconformity scores per bin, as another engine published them, and the law of their noise.
+
+    Parameters
+    ----------
+    counts
+        Integers, shape (m,), one for every bin, also for empty ones; as they were drawn, including negative ones. Or a
+        data frame, or a dictionary of columns, with the columns bin (from 0) and count; or a collection of DAP, a
+        dictionary with its report_count, which sets n, and its aggregate_result. Bin j contains the scores above
+        candidate j-1 and at most candidate j; the last one those up to +inf. Bins that are closed on the left instead
+        are safe as well.
+    candidates
+        The public candidates, the upper ends of the bins.
+    noise
+        The law of the independent noise in each count.
+    n
+        The public number of records; None if it is secret.
+    score, classes
+        As in `confide.calibrate`.
+    epsilon
+        The privacy loss that the maker of the counts states; it is recorded, not verified.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If counts are not integers or not one for each bin, or another argument cannot be used.
+
+    Examples
+    --------
+    >>> noise = Noise.discrete_laplace(2.0, copies=2)
+    >>> counts = PublishedCounts([91, 55, -3, 1], Candidates.of([0.2, 0.5, 0.8]), noise, n=150, score="lac")
+    >>> counts
+    PublishedCounts(4 bins, 150 records, independent discrete Laplace noise of scale 2, twice)
+    >>> PublishedCounts.from_json(counts.to_json()).counts
+    array([91, 55, -3,  1])
+    """
+
+    counts: NDArray[np.int64]
+    candidates: Candidates
+    noise: Noise
+    n: int | None = None
+    score: str | None = None
+    classes: Classes | None = None
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("candidates", Candidates), ("noise", Noise)):
+            if not isinstance(getattr(self, name), kind):
+                raise InputTypeError(name, f"must be of type {kind.__name__}", got=type(getattr(self, name)).__name__)
+        if self.n is None and isinstance(self.counts, Mapping):
+            object.__setattr__(self, "n", self.counts.get("report_count"))
+        counts, m = np.asarray(in_order(self.counts)), self.candidates.size
+        if counts.dtype.kind not in "iu":
+            remedy = "Counts with continuous noise, such as floating-point Laplace noise, have no certificate"
+            raise InputTypeError("counts", "must be integers", got=f"dtype {counts.dtype}", remedy=remedy)
+        if counts.shape != (m,) or m < 2:
+            must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
+            remedy = "Empty bins have counts as well: their noise"
+            raise InputError("counts", must, got=f"shape {counts.shape}", remedy=remedy)
+        if (np.abs(counts.astype(np.float64)) > MOST_RECORDS).any():
+            raise InputError("counts", "must lie between -2**48 and 2**48")
+        counts = counts.astype(np.int64)
+        counts.flags.writeable = False
+        if self.n is not None:
+            positive_integer("n", self.n, most=MOST_RECORDS)
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
+        if self.classes is not None:
+            object.__setattr__(self, "classes", public_classes("classes", self.classes))
+        object.__setattr__(self, "score", score_kind(self.score).name)
+        object.__setattr__(self, "counts", counts)
+
+    @property
+    def edges(self) -> list[float] | None:
+        """The finite candidates if their recipe does not determine them, else None."""
+        return None if self.candidates.recipe["kind"] in BUILDERS else self.candidates.edges.tolist()
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def check(self) -> str:
+        """Reject counts that were not made as stated, as far as they show it; return a warning or an empty text.
+
+        Raises
+        ------
+        InputError
+            If counts look suppressed, rounded or cumulated, do not add up to the public number of records, or look
+            clipped at 0 while the number of records is secret.
+
+        Examples
+        --------
+        >>> counts = PublishedCounts([9, 0, 0, 7], Candidates.of([1.0, 2.0, 3.0]), Noise.discrete_laplace(1.0), n=90)
+        >>> counts.check()
+        Traceback (most recent call last):
+            ...
+        confide.errors.InputError: counts: must add up to n=90, within 26 for the noise; got 16. State the right n, ...
+        """
+        m, counts, law = len(self), self.counts, self.noise.end(1)
+        below, at_zero = 1 - float(law[0]), float(2 * law[0] - law.sum())  # of the noise in one count
+        common, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
+        if common > 1 and (at_zero + 2 * float(law[common::common].sum())) ** m <= _RARE:
+            raise InputError("counts", "must not be rounded", got=f"multiples of {common}", remedy=_AS_DRAWN)
+        # A count of 0 is as likely as this, compared with one of at most 0.
+        clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / (at_zero + below)) ** zeros <= _RARE
+        gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
+        if clipped and gap < MOST_RECORDS - 1 and (float(law[0]) / float(law[: gap + 1].sum())) ** zeros <= _RARE:
+            raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
+        if clipped and self.n is None:
+            must = "must not be clipped at 0 if the number of records is secret"
+            raise InputError("counts", must, got=f"{zeros} of 0 and none below", remedy=f"State n. {_AS_DRAWN}")
+        if self.n is not None:
+            got, reach = int(counts.sum()), int((np.cumsum(self.noise.end(m)) < 1 - _VERY_RARE).sum())
+            if got < self.n - reach or (got > self.n + reach and not clipped):
+                must = f"must add up to n={self.n}, within {reach} for the noise"
+                raise InputError("counts", must, got=str(got), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
+        if not clipped:
+            return ""
+        each = float(law @ np.arange(len(law)))
+        return (
+            "the counts look clipped at 0: the promise holds, but each empty bin above the threshold costs about "
+            f"{each:.2g} records. {_AS_DRAWN}"
+        )
+
+    @property
+    def privacy(self) -> StatedPrivacy:
+        """The privacy loss as the maker states it, or as it follows from the noise."""
+        return StatedPrivacy.of(self.noise, self.n, self.epsilon)
+
+    def _brief(self) -> str:
+        size = "a secret number of records" if self.n is None else f"{self.n:,} records"
+        return f"{len(self)} bins, {size}, {self.noise}"
+
+    def _section(self) -> Section:
+        facts = (("candidates", self.candidates.description), ("privacy", str(self.privacy)))
+        return Section("PublishedCounts", f"noisy counts: {self._brief()}", facts)
+
+
+_FIELD = 2**66 * 4611686018427387897 + 1
+"""The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by this and itself."""
+
+
+def in_order(given: Any) -> Any:
+    """The counts of a collection of DAP, or of a table with the columns bin and count, in order; others unchanged.
+
+    Raises
+    ------
+    InputError
+        If a bin is missing or repeated, or a collection contains no integers of its field.
+
+    Examples
+    --------
+    >>> in_order({"bin": [1, 0], "count": [-2, 30]})
+    [30, -2]
+    >>> in_order({"report_count": 30, "aggregate_result": [30, str(_FIELD - 2)]})
+    [30, -2]
+    """
+    if isinstance(given, Mapping) and "aggregate_result" in given:
+        texts = list(map(str, np.atleast_1d(np.asarray(given["aggregate_result"], dtype=object)).tolist()))
+        if not all(text.removeprefix("-").isdecimal() and len(text) < 41 and int(text) < _FIELD for text in texts):
+            raise InputError("counts", "must be integers below the modulus of Field128")
+        return [value - _FIELD if 2 * value > _FIELD else value for value in map(int, texts)]
+    names = tuple(given) if isinstance(given, Mapping) else column_names(given, "counts")
+    if names is None or not {"bin", "count"} <= {*names}:
+        return given
+    bins, counts = (np.asarray(given[name]).ravel().tolist() for name in ("bin", "count"))
+    by_bin = dict(zip(map(str, bins), counts, strict=False))
+    if len(bins) != len(counts) or set(by_bin) != set(map(str, range(len(bins)))):
+        raise InputError("counts", "must have each bin once, from 0", remedy="Empty bins have counts as well")
+    return [by_bin[str(place)] for place in range(len(bins))]
+
+
+_AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
+
+
+@dataclass(frozen=True, repr=False)
+class CountsCalibration(Calibration):
+    """A calibration from noisy counts that another engine made; a `Calibration` in every other respect.
+
+    Its `privacy` is a `confide.mechanisms.StatedPrivacy`, and its guarantee holds if the noise has the stated law.
+    """
+
+    privacy: StatedPrivacy
+    mechanism: PublishedHistogram
+    recipe: Mapping[str, Any] = field(hash=False)
+    versions: Mapping[str, str] = field(hash=False)
+
+    def _section(self) -> Section:
+        section = super()._section()
+        return replace(section, facts=(*section.facts, ("condition", f"every count has {self.mechanism.noise}")))
+
+
+_SHAPE: shapes.Shape = {
+    "counts": shapes.Field("a list of integers", (list,), entry=shapes.INTEGER, write=lambda counts: counts.tolist()),
+    "recipe": shapes.Field("an object", (dict,), write=dict, attribute="candidates.recipe"),
+    "edges": shapes.optional(shapes.listed(shapes.number())),
+    "noise": NOISE,
+    "n": shapes.nullable(shapes.integer()),
+    "score": shapes.nullable(shapes.TEXT),
+    "classes": WORDS["classes"],
+    "epsilon": shapes.optional(shapes.number()),
+}
+
+
+def _read(fields: Fields) -> PublishedCounts:
+    values = shapes.read_shape(fields, _SHAPE)
+    edges, recipe = values.pop("edges"), values.pop("recipe")
+    candidates = Candidates.from_recipe(recipe) if edges is None else Candidates(np.array(edges), recipe)
+    own = [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]
+    if edges is not None and recipe not in own:
+        raise InputError("recipe", "must be that of the candidates")
+    return PublishedCounts(candidates=candidates, **values)
+
+
+register(
+    PublishedCounts,
+    Kind(common_form("confide.published-counts", "counts"), partial(shapes.write_shape, shape=_SHAPE), _read),
+)

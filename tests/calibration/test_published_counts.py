@@ -1,0 +1,339 @@
+"""Calibration on counts that another engine made: coverage, readers, files and refusals."""
+
+import json
+import math
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide import Candidates, Noise, PublishedCounts
+from confide.calibration.published_counts import CountsRequest
+from confide.calibration.release import GivenCounts, Payer, release
+from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
+from confide.ledger import Ledger
+from confide.mechanisms import published_histogram_for
+from confide.releases import CountsCalibration, Metadata
+from confide.selection import noisy_counts
+from confide.warehouse import read_published_counts
+from tests.exact import histograms
+from tests.exact_tests import assert_covers
+from tests.files import signed
+
+NOISE = Noise.discrete_laplace(2.0, copies=2)
+FIELD = 2**66 * 4611686018427387897 + 1
+UNIT = Candidates.unit(128)
+
+
+def published(scores, candidates=UNIT, noise=NOISE, *, public=True, **more):
+    """What an engine with OpenDP's sampler and two makers publishes."""
+    counts = confide.ScoreHistogram.from_scores(scores, candidates).counts
+    for _ in range(noise.copies):
+        counts = noisy_counts(counts, noise.parameter)
+    return PublishedCounts(counts, candidates, noise, len(scores) if public else None, "lac", **more)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return published(np.random.default_rng(0).random(10_000), classes=["no", "yes"])
+
+
+def test_a_release(counts):
+    released = confide.calibrate_counts(counts, 0.1, about={"model": "m"})
+    assert type(released) is CountsCalibration
+    assert (released.coverage, released.n, released.epsilon, released.classes) == (0.9, 10_000, 1.0, ("no", "yes"))
+    assert 0.87 < released.threshold < 0.95  # 300 ranks, where the noise has a standard deviation of 15
+    assert confide.Calibration.from_json(released.to_json()) == released
+    assert "every count has independent discrete Laplace noise of scale 2, twice" in str(released)
+    sets = confide.predict_set([[0.95, 0.05], [0.5, 0.5]], released)
+    assert sets.mask.tolist() == [[True, False], [True, True]]
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_coverage_of_new_records(public):
+    """300 calibrations with 400 records and 32 bins, each with one new record: a binomial test at 1e-6.
+
+    The mean coverage of uniform scores is the mean threshold, which says how much more is covered.
+    """
+    rng, candidates, thresholds, covered = np.random.default_rng(1), Candidates.unit(32), [], 0
+    for _ in range(300):
+        released = confide.calibrate_counts(
+            published(rng.random(400), candidates, public=public), 0.1, n_min=None if public else 400
+        )
+        thresholds.append(min(released.threshold, 1.0))
+        covered += bool(rng.random() <= released.threshold)
+    assert stats.binom.cdf(covered, 300, 0.9) > 1e-6
+    assert 0.9 <= np.mean(thresholds) <= 0.97
+
+
+def test_new_records_of_one_calibration(counts):
+    released = confide.calibrate_counts(counts, 0.1)
+    assert_covers(released, counts.n, np.random.default_rng(7).random(1000) <= released.threshold)
+
+
+def test_clipped_counts_of_a_secret_number_cover_too_little():
+    """The control of Proposition E2: many empty bins left of the scores; the rule itself, which the checks refuse."""
+    rng, m, noise = np.random.default_rng(2), 2048, Noise.discrete_laplace(2.0)
+    mechanism = published_histogram_for(Fraction(9, 10), noise, m, None, 1000)
+    rates = {"as drawn": [], "clipped": []}
+    for _ in range(20):
+        exact = np.append(np.zeros(m - 100), rng.multinomial(1000, np.full(100, 0.01)))
+        drawn = noisy_counts(exact.astype(np.int64), 2.0)
+        for name, noisy in (("as drawn", drawn), ("clipped", np.maximum(drawn, 0))):
+            rates[name].append((mechanism.choose(noisy) + 101 - m) / 100)
+    assert np.mean(rates["as drawn"]) > 0.9
+    assert np.mean(rates["clipped"]) < 0.8
+
+
+def test_bins_closed_on_the_left_are_safe():
+    """Lemma E3: of every histogram of five scores on candidates, the engine counts each one bin further right."""
+    candidates, values = Candidates.of([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3])
+    mechanism = published_histogram_for(Fraction(1, 2), Noise.discrete_laplace(0.001), 4, 4, None)
+    for h in histograms(5, 3):
+        scores = np.repeat(values, h)
+        covered = 0
+        for k in range(5):
+            bins = np.searchsorted(candidates.edges, np.delete(scores, k), side="right")  # [e_(j-1), e_j)
+            place = mechanism.choose(np.bincount(bins, minlength=4), 4)
+            covered += bool(scores[k] <= candidates.values[place])
+        assert covered >= 5 / 2
+
+
+def test_a_number_that_is_public_costs_fewer_ranks(counts):
+    secret = PublishedCounts(counts.counts, UNIT, NOISE, score="lac")
+    known, unknown = (confide.calibrate_counts(one, 0.1) for one in (counts, secret))
+    assert known.threshold <= unknown.threshold
+    assert (unknown.n, unknown.guarantee.n_min, unknown.privacy.neighbors) == (None, 1, "add_remove")
+    assert confide.Calibration.from_json(unknown.to_json()) == unknown
+
+
+def test_delta(counts):
+    released = confide.calibrate_counts(counts, 0.1, delta=0.05)
+    assert released.guarantee.kind == "training_conditional"
+    assert released.coverage_failure()(0.9) <= 0.05
+    assert confide.Calibration.from_json(released.to_json()) == released
+
+
+def test_few_records_answer_infinity_with_a_warning():
+    with pytest.warns(CoverageWarning, match=r"the threshold is \+inf"):
+        assert confide.calibrate_counts(published(np.full(20, 0.5)), 0.1).threshold == math.inf
+
+
+def test_tables_of_noise():
+    """Any symmetric law that falls away from 0; the maker's loss must be stated."""
+    law, scores = Noise.table([0.5, 0.2, 0.05]), np.random.default_rng(0).random(1000)
+    exact = confide.ScoreHistogram.from_scores(scores, UNIT).counts
+    drawn = exact + np.random.default_rng(1).choice(np.arange(-2, 3), 128, p=[0.05, 0.2, 0.5, 0.2, 0.05])
+    made = PublishedCounts(drawn, UNIT, law, 1000, "lac", epsilon=3)
+    released = confide.calibrate_counts(made, 0.1)
+    assert released.epsilon == 3.0
+    assert confide.Calibration.from_json(released.to_json()) == released
+    with pytest.raises(InputError, match="epsilon: must be given"):
+        confide.calibrate_counts(PublishedCounts(drawn, UNIT, law, 1000), 0.1)
+
+
+# Readers
+
+
+def forms(counts, folder):
+    """The same counts in every form that is read."""
+    numbers = counts.counts.tolist()
+    rows = [{"bin": place, "count": number} for place, number in enumerate(numbers)][::-1]
+    (folder / "rows.json").write_text(json.dumps(rows))
+    (folder / "lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "list.json").write_text(json.dumps(numbers))
+    (folder / "counts.csv").write_text("count,bin\n" + "".join(f"{row['count']},{row['bin']}\n" for row in rows))
+    collected = {"report_count": counts.n, "aggregate_result": [str(number % FIELD) for number in numbers]}
+    (folder / "dap.json").write_text(json.dumps(collected))
+    return folder
+
+
+def test_every_form_reads_the_same(counts, tmp_path):
+    for file in sorted(forms(counts, tmp_path).iterdir()):
+        n = None if file.name == "dap.json" else counts.n
+        read = read_published_counts(file, UNIT, NOISE, n=n, score="lac", classes=["no", "yes"])
+        assert read.to_json() == counts.to_json(), file.name
+    counts.save(tmp_path / "own.json")
+    assert read_published_counts(tmp_path / "own.json").to_json() == counts.to_json()
+    assert type(confide.load(tmp_path / "own.json")) is PublishedCounts
+
+
+def test_frames(counts):
+    import pandas
+    import polars
+    import pyarrow
+
+    columns = {"count": counts.counts[::-1], "bin": np.arange(128)[::-1]}
+    for frame in (columns, pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)):
+        assert (PublishedCounts(frame, UNIT, NOISE, counts.n).counts == counts.counts).all()
+
+
+def test_own_candidates_and_tables_are_kept(tmp_path):
+    made = PublishedCounts([3, -1, 2], Candidates.of([0.1, 0.7]), Noise.table([0.5, 0.25], 3), epsilon=2)
+    read = PublishedCounts.from_json(made.to_json())
+    assert (read.candidates, read.noise, read.epsilon, read.to_json()) == (
+        made.candidates, made.noise, 2.0, made.to_json(),
+    )  # fmt: skip
+
+
+def test_prio3_end_to_end():
+    """Reports of clients are shared, verified and summed by Prio3 itself; each aggregator adds noise to its share."""
+    folder = Path(__file__).parents[2] / "examples" / "phones"
+    if shutil.which("node") is None or not (folder / "node_modules" / "@divviup" / "prio3").is_dir():
+        pytest.skip("needs node, and `npm install` in examples/phones")
+    candidates, scores = Candidates.unit(16), np.random.default_rng(0).beta(2, 4, 200)
+    bins = np.searchsorted(candidates.edges, scores).tolist()
+    noises = [noisy_counts(np.zeros(16, dtype=np.int64), 0.5).tolist() for _ in range(2)]
+    given = json.dumps({"length": 16, "measurements": bins, "noises": noises})
+    done = subprocess.run(["node", "prio3.mjs"], cwd=folder, input=given, capture_output=True, text=True, check=True)
+    made = PublishedCounts(json.loads(done.stdout), candidates, Noise.discrete_laplace(0.5, 2), score="lac")
+    assert made.n == 200
+    assert made.counts.tolist() == (np.bincount(bins, minlength=16) + np.sum(noises, axis=0)).tolist()
+    assert confide.calibrate_counts(made, 0.1).threshold < math.inf
+
+
+# Refusals
+
+
+def drawn(exact=None, change=lambda noisy: noisy, noise=NOISE, n=10_000):
+    exact = np.random.default_rng(0).multinomial(10_000, np.full(128, 1 / 128)) if exact is None else exact
+    noisy = noisy_counts(noisy_counts(np.asarray(exact, dtype=np.int64), 2.0), 2.0)
+    return PublishedCounts(change(noisy), UNIT, noise, n)
+
+
+HALF = np.append(np.zeros(64), np.random.default_rng(0).multinomial(10_000, np.full(64, 1 / 64)))
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: drawn(change=lambda c: c + 0.5), "counts: must be integers; got dtype float64. Counts with continu"),
+        (lambda: drawn(change=lambda c: c.astype(float)), "counts: must be integers"),
+        (lambda: drawn(change=lambda c: c[:-1]), r"counts: must have shape \(128,\), one for each"),
+        (lambda: drawn(change=lambda c: c[c > 70]), "Empty bins have counts as well"),
+        (lambda: drawn(change=lambda c: c // 5 * 5), "counts: must not be rounded; got multiples of 5"),
+        (lambda: drawn(change=np.cumsum), "counts: must add up to n=10000"),
+        (lambda: drawn(n=9000), "counts: must add up to n=9000"),
+        (lambda: drawn(HALF, lambda c: np.maximum(c, 0), n=None), "counts: must not be clipped at 0 if the number"),
+        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c)), "counts: must not be suppressed; got none from 1 to"),
+        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c), n=None), "counts: must not be suppressed"),
+        (lambda: drawn(n=0), "n: must be a positive integer"),
+        (lambda: drawn(change=lambda c: c * 2**42), "counts: must lie between -2"),
+        (lambda: drawn(noise="discrete_laplace(scale=2)"), "noise: must be of type Noise; got str"),
+        (lambda: PublishedCounts([1, 2], 2, NOISE), "candidates: must be of type Candidates; got int"),
+        (lambda: PublishedCounts({"bin": [0, 0], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "have each bin once"),
+        (lambda: PublishedCounts({"bin": [0, 2], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "have each bin once"),
+        (lambda: PublishedCounts({"aggregate_result": ["1.5", "1"]}, Candidates.of([1.0]), NOISE), "of Field128"),
+        (lambda: PublishedCounts({"aggregate_result": [str(FIELD), "1"]}, Candidates.of([1.0]), NOISE), "of Field128"),
+    ],
+)  # fmt: skip
+def test_refused(made, message):
+    with pytest.raises((InputError, InputTypeError), match=message) as caught:
+        confide.calibrate_counts(made(), 0.1)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[", "3", "null", '"text"', "{}", "[1, 2.5]", '[{"bin": 0}]', '[{"bin": 0, "count": 1}, 2]',
+        '{"aggregate_result": 5}', '{"aggregate_result": "12"}', '{"aggregate_result": [[1, 2]]}', "[" * 10**5,
+        '{"aggregate_result": [1, null]}', '{"report_count": "x", "aggregate_result": [1, 2]}',
+        '{"bin": 5, "count": 5}', '{"bin": [0, 1], "count": [1]}', '{"bin": [[0], [1]], "count": ["a", "b"]}',
+        '{"bin": [0, {}], "count": [1, 2]}', '[{"bin": 0, "count": 1}, {"bin": 0, "count": 2}]', f"[1, {10**30}]",
+        '{"kind": "confide.published-counts"}',
+    ],
+)  # fmt: skip
+def test_other_texts_are_refused_in_one_line(text, tmp_path):
+    (tmp_path / "counts.json").write_text(text)
+    stated = () if "kind" in text else (Candidates.of([0.5]), NOISE)
+    with pytest.raises((InputError, InputTypeError)) as caught:
+        read_published_counts(tmp_path / "counts.json", *stated)
+    assert "\n" not in str(caught.value)
+
+
+def test_clipped_counts_of_a_public_number_are_served_with_a_warning():
+    made = drawn(HALF, lambda c: np.maximum(c, 0))
+    with pytest.warns(
+        CoverageWarning, match="look clipped at 0: the promise holds, but each empty bin .* costs about 1.5"
+    ):
+        released = confide.calibrate_counts(made, 0.1)
+    assert released.coverage == 0.9
+
+
+def test_counts_as_they_were_drawn_are_not_suspected():
+    """Sparse, narrow and full histograms, with hardly any noise and with much."""
+    rng = np.random.default_rng(3)
+    for scale in (0.01, 1.0, 2.0, 20.0):
+        for exact in (np.zeros(128), HALF, rng.multinomial(300, rng.dirichlet(np.full(128, 0.1))), np.full(128, 6)):
+            noisy = noisy_counts(np.asarray(exact, dtype=np.int64), scale)
+            n = int(np.sum(exact)) or None
+            if scale > 0.01 or n is not None:
+                assert PublishedCounts(noisy, UNIT, Noise.discrete_laplace(scale), n).check() == ""
+
+
+def test_other_arguments(counts, tmp_path):
+    secret = PublishedCounts(counts.counts, UNIT, NOISE)
+    for call, message in (
+        (lambda: confide.calibrate_counts([1, 2], 0.1), "counts: must be of type PublishedCounts; got list"),
+        (lambda: confide.calibrate_counts(counts, 0.1, n_min=5), "n_min: must be left out"),
+        (lambda: confide.calibrate_counts(secret, 0.1, delta=0.05), "delta: must be left out"),
+        (lambda: confide.calibrate_counts(counts, 1.5), "alpha"),
+        (lambda: read_published_counts(forms(counts, tmp_path) / "counts.csv"), "candidates: must be given"),
+        (lambda: read_published_counts(tmp_path / "counts.csv", UNIT), "noise: must be given"),
+        (lambda: read_published_counts(tmp_path / "counts.txt", UNIT, NOISE), "counts.txt' must be a .csv"),
+        (lambda: confide.recalibrate(confide.calibrate_counts(counts, 0.1), [0.5]), "Calibrate on new counts"),
+    ):
+        with pytest.raises((InputError, InputTypeError), match=message):
+            call()
+    request = CountsRequest(counts, Fraction(1, 10), None, 1, Metadata())
+    with pytest.raises(InputError, match="ledger: must be left out"):
+        release(GivenCounts({None: counts}), request, Payer(Ledger(tmp_path / "ledger.db"), "phones"))
+
+
+def edited(released, **changes):
+    content = json.loads(released.to_json())
+    for path, value in changes.items():
+        *outer, last = path.split("__")
+        place = content
+        for name in outer:
+            place = place[name]
+        place[last] = value
+    return signed(content)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mechanism__offset": "8990"},
+        {"mechanism__rate": "9/10"},
+        {"mechanism__noise__copies": 1},
+        {"mechanism__noise__parameter": 1.0},
+        {"mechanism__noise__kind": "discrete_gaussian"},
+        {"mechanism__rule": "first"},
+        {"guarantee__coverage": 0.95},
+        {"guarantee__n": None},
+        {"guarantee__n": 9000},
+        {"guarantee__n_min": 5},
+        {"alpha": "1/20"},
+        {"candidates__size": 127},
+        {"threshold": 0.5001},
+        {"privacy__stated_by": "me"},
+        {"mechanism__noise": {"kind": "table", "parameter": [0.4], "copies": 1}},
+    ],
+)
+def test_claims_are_recomputed(counts, changes):
+    """Everything but the threshold follows from the public choices."""
+    with pytest.raises(FormatError):
+        confide.Calibration.from_json(edited(confide.calibrate_counts(counts, 0.1), **changes))
+
+
+@pytest.mark.parametrize("changes", [{"edges": [0.5]}, {"counts": [1.5]}, {"noise": {}}, {"recipe": {"kind": "of"}}])
+def test_other_counts_files(counts, changes):
+    with pytest.raises(FormatError):
+        PublishedCounts.from_json(edited(counts, **changes))

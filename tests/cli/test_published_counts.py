@@ -1,0 +1,89 @@
+"""Counts that another engine made, on the command line: from its file to a page."""
+
+import json
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.exit_codes import REFUSED, USAGE
+from confide.selection import noisy_counts
+
+LAW = "discrete_laplace(scale=2,copies=2)"
+STATED = ("--noise", LAW, "--candidates", "unit:64", "--score", "lac", "--classes", "no,yes")
+
+
+@pytest.fixture
+def noisy(folder):
+    exact = confide.ScoreHistogram.from_scores(
+        np.random.default_rng(0).random(5000), confide.Candidates.unit(64)
+    ).counts
+    drawn = noisy_counts(noisy_counts(exact, 2.0), 2.0).tolist()
+    (folder / "counts.csv").write_text("bin,count\n" + "".join(f"{k},{count}\n" for k, count in enumerate(drawn)))
+    (folder / "dap.json").write_text(json.dumps({"report_count": 5000, "aggregate_result": drawn}))
+    return drawn
+
+
+def test_from_counts_to_a_page(folder, confide_run, noisy):
+    made = confide_run("calibrate", "--noisy-counts", "dap.json", *STATED, "--alpha", "0.1", "--out", "cal.json")
+    assert made.code == 0, made.err
+    assert "as the maker of the counts states" in made.out
+    released = confide.Calibration.load(folder / "cal.json")
+    counts = confide.PublishedCounts(
+        noisy, confide.Candidates.unit(64), confide.Noise.parse(LAW), 5000, "lac", ["no", "yes"]
+    )
+    assert released == confide.calibrate_counts(counts, 0.1)
+    shown = confide_run("show", "cal.json")
+    assert "every count has independent discrete Laplace noise of scale 2, twice" in shown.out
+    assert "they hold" in confide_run("verify", "cal.json", "--epsilon-at-most", "1").out
+    assert confide_run("report", "cal.json", "--out", "cal.html").code == 0
+    page = (folder / "cal.html").read_text()
+    assert "The stated noise" in page
+    assert "Theorem E1" in page
+    read = confide_run(
+        "calibrate",
+        "--noisy-counts",
+        "counts.csv",
+        *STATED,
+        "--n",
+        "5000",
+        "--alpha",
+        "0.1",
+        "--out",
+        "b.json",
+        "--json",
+    )
+    assert read.json["calibration"]["threshold"] == released.threshold
+
+
+def test_a_file_that_states_everything(folder, confide_run, noisy):
+    counts = confide.PublishedCounts(noisy, confide.Candidates.unit(64), confide.Noise.parse(LAW), score="lac")
+    counts.save(folder / "own.json")
+    asked = ("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", "--n-min", "1000", "--out", "cal.json")
+    assert confide_run(*asked).code == 0
+    assert confide.Calibration.load(folder / "cal.json") == confide.calibrate_counts(counts, 0.1, n_min=1000)
+    assert "64 bins, a secret number of records" in confide_run("show", "own.json").out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "named"),
+    [
+        (("--noisy-counts", "counts.csv", *STATED, "--n", "5000", "--epsilon", "1"), USAGE, "--epsilon"),
+        (("table.csv", "--noisy-counts", "counts.csv", *STATED), USAGE, "TABLE"),
+        (("--noisy-counts", "counts.csv", *STATED, "--label", "y", "--probabilities", "p_*"), USAGE, None),
+        (("--noise", LAW), USAGE, "--noise"),
+        (("--noisy-counts", "counts.csv", *STATED[2:]), REFUSED, "--noise"),
+        (("--noisy-counts", "counts.csv", *STATED[:2]), REFUSED, "--candidates"),
+        (("--noisy-counts", "counts.csv", "--noise", "laplace(2)", *STATED[2:]), REFUSED, "--noise"),
+        (("--noisy-counts", "counts.csv", *STATED[:2], "--candidates", "64"), REFUSED, "--candidates"),
+        (("--noisy-counts", "counts.csv", *STATED, "--n", "4000"), REFUSED, "--noisy-counts"),
+        (("--noisy-counts", "counts.csv", *STATED[:2], "--candidates", "unit:65"), REFUSED, "--noisy-counts"),
+        (("--noisy-counts", "none.csv", *STATED), REFUSED, "--noisy-counts"),
+    ],
+)
+def test_refused_in_one_line(folder, confide_run, noisy, options, code, named):
+    done = confide_run("calibrate", *options, "--alpha", "0.1", "--out", "cal.json")
+    assert done.code == code
+    assert named is None or named in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert not (folder / "cal.json").exists()
