@@ -20,7 +20,7 @@ from confide.cli.machine import audit, demo, doctor
 from confide.cli.output import print_text
 from confide.cli.plan import budget_plan, plan
 from confide.cli.predict import predict, randomise_labels
-from confide.cli.show import report, show, sign_release, verify
+from confide.cli.show import card, dossier, report, show, sign_release, verify
 from confide.cli.watch import watch
 from confide.support import escape_line, escape_text
 
@@ -218,8 +218,8 @@ budget = Group("budget", commands=[budget_plan], help="Plan a year's releases wi
 app = Group(
     "confide",
     commands=[
-        plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, sign_release, report, sql,
-        randomise_labels, audit, doctor, demo, budget, ledger, federated,
+        plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, sign_release, report, card,
+        dossier, sql, randomise_labels, audit, doctor, demo, budget, ledger, federated,
     ],
     params=[
         click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,

@@ -95,7 +95,8 @@ APART = (
     Exclusive("compare", "method", "all methods are compared"),
     Exclusive("policy", "coordinator budget peer allow least_colluding", "the policy contains it"),
     Exclusive("second", "calibration", "an argument names the release; name it once"),
-    Exclusive("file", "calibration", "an argument names the release; name it once", ("show", "verify", "report")),
+    Exclusive("file", "calibration", "an argument names the release; name it once",
+              ("show", "verify", "report", "card")),
 )  # fmt: skip
 """Options that exclude each other."""
 

@@ -290,6 +290,7 @@ OPTIONS: Mapping[str, Row] = dict([
         answer=Row("FILE", "Federated: a silo's answer to show; repeat it.", PLACE),
         silo_report=Row("FILE", "Federated: a silo's private estimate of its coverage; repeat it.", PLACE),
         title=Row("TEXT", "Heading of the page."),
+        task=Row("NAME", "The model's task by its name on the Hub, such as image-classification."),
         explorer=Row(None, "Add sliders for other values of epsilon, alpha and n."),
         without_names=Row(None, "Leave out who charged."),
     ),
@@ -434,6 +435,15 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "calibration": _SAME,
         "ledger": Change(help="Ledger with its charge and those before and since: a file, or "
                               "postgresql://ROLE@HOST/DB.", panel=CONTENT),
+    },
+    "card": {
+        "file": _argument("RELEASE", RELEASE, PLACE),
+        "calibration": _SAME,
+        "out": "Output file: Markdown (.md), such as README.md, or a page (.html).",
+    },
+    "dossier": {
+        "files": _argument("FILE...", "First the current release, then files about it and its chain.", PLACE),
+        "out": "Output file: Markdown (.md), or a page (.html).",
     },
     "audit": {
         "mechanism": Row("MODULE:CALLABLE", "Audit this mechanism instead of the library's own: a function of an array "

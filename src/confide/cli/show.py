@@ -1,4 +1,4 @@
-"""Commands about files: `confide show`, `verify`, `sign` and `report`."""
+"""Commands about files: `confide show`, `verify`, `sign`, `report`, `card` and `dossier`."""
 
 import json
 import math
@@ -78,6 +78,7 @@ from confide.support import (
     decimal_text,
     describe,
     kind_of,
+    markdown_or_html,
     positive_integer,
     read_as,
     read_text,
@@ -591,3 +592,60 @@ def report(
         print_text(f"The page shows a private evaluation{whole}.")
     elif measured is not None:
         print_text("The page shows numbers from labelled records: this part is not private.")
+
+
+@command("card")
+def card(
+    *,
+    file: Path | None = None,
+    calibration: Path | None = None,
+    evaluation: Path | None = None,
+    title: str | None = None,
+    task: str | None = None,
+    output: Output,
+) -> None:
+    """Write a model card of a release, with metadata for the Hugging Face Hub.
+
+    RELEASE is a release of `confide calibrate` or `confide federated
+    aggregate`. Every claim is recomputed first. The card is Markdown that
+    begins with YAML (`model-index`): guaranteed coverage, epsilon, and with
+    --evaluation coverage with its interval. With a name that ends in .html it
+    is a page.
+
+    Example:
+
+      confide card released.json --evaluation evaluation.json --out README.md
+    """
+    from confide.reports import card as make_card
+
+    path = named_release(file, calibration)
+    output.check(markdown_or_html(output.out), path, evaluation)
+    measured = None if evaluation is None else load_evaluation(evaluation)
+    made = make_card(load_release(path), evaluation=measured, title=title, task=task, file_name=path.name)
+    made.save(output.out, overwrite=output.force)
+    print_text(f"saved: {output.out}")
+    if measured is not None and not isinstance(measured, PrivateEvaluation):
+        print_text("The card shows numbers from labelled records: this part is not private.")
+
+
+@command("dossier")
+def dossier(*, files: tuple[Path, ...], title: str | None = None, output: Output) -> None:
+    r"""Map files to requirements of the EU AI Act and the FDA; no legal advice.
+
+    The first FILE is the current release. The others are earlier releases of
+    its chain, evaluations, monitors, schedules, and for a federation its plan
+    and reports of silos. The dossier lists requirements of Annex IV and
+    Article 72 of the EU AI Act and of a predetermined change control plan of
+    the FDA, each with its evidence, the file and its SHA-256. A requirement
+    without evidence is marked "not shown by these files".
+
+    Example:
+
+      confide dossier released.json evaluation.json monitor.json \
+        --out dossier.md
+    """
+    from confide.reports import dossier as make_dossier
+
+    output.check(markdown_or_html(output.out), *files)
+    make_dossier(files, title=title).save(output.out, overwrite=output.force)
+    print_text(f"saved: {output.out}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil, floor
-from typing import Any
+from typing import Any, TypeAlias
 
 from confide.errors import InputError
 from confide.evaluation import (
@@ -34,6 +34,18 @@ MOST_SHOWN, MOST_ROWS, MOST_LEVELS, MOST_NAMED = 30, 300, 6, 5
 
 _SHORT = "Covered less than promised."
 _TRIANGLES = "Triangles: below the promise beyond chance"
+
+
+AnyEvaluation: TypeAlias = Evaluation | LevelEvaluation | PrivateEvaluation
+
+
+def checked_evaluation(evaluation: AnyEvaluation, release: Release) -> AnyEvaluation:
+    """Return an evaluation of this release with its shortfall; raise `InputError` for another one."""
+    if isinstance(evaluation, PrivateEvaluation):
+        check_private(evaluation, release)
+    else:
+        check_evaluation(evaluation, release)
+    return evaluation.with_shortfall(release)
 
 
 def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release) -> None:

@@ -18,6 +18,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+from confide.errors import InputError, InputTypeError
 from confide.support import Chart, FileLocation, as_place, needs_extra, refuse_other_than_html, write_text
 
 
@@ -131,6 +132,23 @@ class Page:
 
     def __repr__(self) -> str:
         return f"Page({self.title!r}, {len(self.html) / 1e3:.0f} kB of HTML)"
+
+
+MOST_TITLE = 200
+
+
+def check_title(title: str | None) -> None:
+    """Check the heading of a document, if there is one.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If it is not a text of 1 to 200 printable characters.
+    """
+    if title is not None and not isinstance(title, str):
+        raise InputTypeError("title", "must be a str", type(title).__name__)
+    if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
+        raise InputError("title", f"must have 1 to {MOST_TITLE} printable characters")
 
 
 def page_of(

@@ -35,8 +35,7 @@ from confide.reports.guarantee_text import short as promised_figure
 from confide.reports.ledger_entries import spending
 from confide.reports.measurements import (
     MOST_LEVELS,
-    check_evaluation,
-    check_private,
+    checked_evaluation,
     evaluation_sections,
     examples,
     first_shortfall,
@@ -75,15 +74,9 @@ def release_page(
     """Page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
     first = next(iter(parts.values()))
-    private = evaluation if isinstance(evaluation, PrivateEvaluation) else None
-    bare = None if isinstance(evaluation, PrivateEvaluation) else evaluation
-    if private is not None:
-        check_private(private, release)
-        private = private.with_shortfall(release)
-    if isinstance(bare, LevelEvaluation) or bare is not None:
-        check_evaluation(bare, release)
-        bare = bare.with_shortfall(release)
-    evaluated = private or bare
+    evaluated = None if evaluation is None else checked_evaluation(evaluation, release)
+    private = evaluated if isinstance(evaluated, PrivateEvaluation) else None
+    bare = None if isinstance(evaluated, PrivateEvaluation) else evaluated
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.is_broken for one in short.values())
     federation = silos(release, answers, silo_reports)

@@ -11,14 +11,13 @@ from confide.ledger import Ledger
 from confide.planning import Plan
 from confide.releases import Document, Release
 from confide.reports.ledger_page import ledger_page
-from confide.reports.page import Page
+from confide.reports.page import Page, check_title
 from confide.reports.plan_page import plan_page
 from confide.reports.release_page import release_page
 from confide.reports.watch_page import watch_page
 from confide.support import needs_extra
 from confide.watching import CorrectedRelease, Watch
 
-MOST_TITLE = 200
 _ALONE: Mapping[type, str] = MappingProxyType(
     {
         Plan: "a plan does not use records",
@@ -87,10 +86,7 @@ def report(
     """
     with needs_extra("a page", "standard", "jinja2"):
         pass
-    if title is not None and not isinstance(title, str):
-        raise InputTypeError("title", "must be a str", type(title).__name__)
-    if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
-        raise InputError("title", f"must have 1 to {MOST_TITLE} printable characters")
+    check_title(title)
     belongs = {
         "evaluation": evaluation is not None,
         "answers": bool(answers),

@@ -56,6 +56,7 @@ from confide.support.events import DEBUG, INFO, caller_stacklevel, listening, lo
 from confide.support.files import (
     LEDGER_ID,
     SHOWN_ELSEWHERE,
+    WRITTEN_BY,
     FileKind,
     OutputExistsError,
     check_new,
@@ -65,6 +66,7 @@ from confide.support.files import (
     kind_named,
     kind_of,
     locked,
+    markdown_or_html,
     new_file,
     read_as,
     read_text,
@@ -107,6 +109,6 @@ from confide.support.object_stores import (
     shown_address,
     store_words,
 )
-from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_text
+from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_markdown, to_text
 from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
 from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number

@@ -19,6 +19,8 @@ from confide.support.object_stores import FileLocation, ObjectPath, as_place
 HEAD = 2**16
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide\.[a-z.-]{1,60})"')
 _TITLE = " · confide</title>".encode()
+WRITTEN_BY = "Written by confide"
+"""The first line of documents in Markdown, in a comment of YAML or of HTML."""
 _DATABASE = b"SQLite format 3\0"
 _TABLES = (b"PAR1", b"ARROW1")
 LEDGER_ID = 0x436F6E66  # "Conf"
@@ -35,6 +37,7 @@ class FileKind(StrEnum):
     CORRECTED = "a corrected release"
     PRIVATE_EVALUATION = "a private evaluation"
     PAGE = "a page"
+    MARKDOWN = "a model card or dossier"
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
@@ -94,6 +97,7 @@ _DOCUMENTS = {
 
 SHOWN_ELSEWHERE = {
     FileKind.PAGE: "a browser shows it",
+    FileKind.MARKDOWN: "it is Markdown, which an editor shows",
     FileKind.AUDIT: "`confide audit` printed them, and the file is JSON",
     FileKind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
     FileKind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
@@ -148,6 +152,8 @@ def kind_of_content(head: bytes) -> FileKind:
         return FileKind.LEDGER if int.from_bytes(head[68:72], "big") == LEDGER_ID else FileKind.OTHER
     if head[:15].lower() == b"<!doctype html>":
         return FileKind.PAGE if _TITLE in head else FileKind.OTHER
+    if head.startswith((f"---\n# {WRITTEN_BY}".encode(), f"<!-- {WRITTEN_BY}".encode())):
+        return FileKind.MARKDOWN
     document = _DOCUMENT.match(head)
     return FileKind.OTHER if document is None else kind_named(document[1].decode())
 
@@ -173,6 +179,25 @@ def refuse_other_than_html(path: str | FileLocation) -> None:
     """
     if PurePath(str(path)).suffix.lower() not in ("", ".html", ".htm"):
         raise InputError("output", f"{str(path)!r} must end in .html or .htm: a page is written in HTML")
+
+
+def markdown_or_html(path: str | FileLocation) -> FileKind:
+    """The kind of an output with this name: Markdown, or a page for HTML.
+
+    Raises
+    ------
+    InputError
+        If the name has another ending.
+
+    Examples
+    --------
+    >>> print(markdown_or_html("README.md"), markdown_or_html("card.html"), sep=", ")
+    a model card or dossier, a page
+    """
+    kinds = {".md": FileKind.MARKDOWN, ".html": FileKind.PAGE, ".htm": FileKind.PAGE}
+    if (found := kinds.get(PurePath(str(path)).suffix.lower())) is None:
+        raise InputError("output", f"{str(path)!r} must end in .md for Markdown, or in .html")
+    return found
 
 
 def check_replaceable(

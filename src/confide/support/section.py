@@ -1,9 +1,10 @@
-"""Descriptions of values: a `Section`, which is rendered as text, in notebooks, on pages and as JSON.
+"""Descriptions of values: a `Section`, which is rendered as text, as Markdown, in notebooks, on pages and as JSON.
 
 `print` shows the text of a section, `repr` one line, and a notebook a table. Tables have no colours of their own, so
 that they suit dark and light notebooks. Every text is escaped, and none is interpreted as a formula.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
@@ -177,6 +178,55 @@ def _columns(table: Table) -> Iterator[str]:
     rows = [table.heads, *table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     yield from ("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+
+
+# Markdown
+
+_MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]|(?<=^\d)[.)](?=\s)")
+"""Characters that Markdown interprets within a line, or at its beginning."""
+
+
+def to_markdown(section: Section, level: int = 1) -> str:
+    r"""A section as Markdown: headings, lists of facts, and tables; charts are left out. Every text is escaped.
+
+    Parameters
+    ----------
+    section
+        The section.
+    level
+        The level of its heading, from 1; its parts have the next ones.
+
+    Examples
+    --------
+    >>> print(to_markdown(Section("Plan", facts=(("alpha", "<0.1>"),), notes=("a note",))))
+    # Plan
+    <BLANKLINE>
+    - **alpha**: \<0.1\>
+    <BLANKLINE>
+    a note
+    """
+    return "\n\n".join(_blocks(section, level))
+
+
+def _blocks(section: Section, level: int) -> Iterator[str]:
+    if section.title:
+        yield f"{'#' * min(level, 6)} {_marked(section.title)}"
+    yield from (f"> **Warning.** {_marked(line)}" for line in section.warnings)
+    yield from map(_marked, section.lead.splitlines())
+    if section.facts:
+        yield "\n".join(f"- **{_marked(name)}**: {_marked(value)}" for name, value in section.facts)
+    for table in section.tables:
+        if table.caption not in ("", section.title):
+            yield _marked(table.caption)
+        rows = [table.heads, ["---"] * len(table.heads), *table.rows]
+        yield "\n".join(f"| {' | '.join(cell if row is rows[1] else _marked(cell) for cell in row)} |" for row in rows)
+    for part in section.parts:
+        yield from _blocks(part, level + 1 if section.title else level)
+    yield from map(_marked, section.notes)
+
+
+def _marked(text: str) -> str:
+    return _MARKS.sub(r"\\\g<0>", escape_line(text).strip())
 
 
 # Notebooks

@@ -1,0 +1,196 @@
+"""A model card of a release: metadata for the Hugging Face Hub (`model-index`) and the same facts in Markdown."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from confide.errors import InputTypeError
+from confide.evaluation import (
+    CONFIDENCE,
+    Evaluation,
+    Part,
+    PrivateEvaluation,
+    fingerprint,
+    load_evaluation,
+)
+from confide.releases import Release, RiskCalibration, about_of, parts_of, remarks
+from confide.reports.guarantee_text import any_shares, explanation, headline
+from confide.reports.markdown_page import MarkdownPage
+from confide.reports.measurements import AnyEvaluation, checked_evaluation
+from confide.reports.page import check_title
+from confide.reports.protection import check_command, limits, metadata, provenance_rows
+from confide.sets import CoverageEstimate
+from confide.support import Section, describe
+
+Metric: TypeAlias = dict[str, Any]
+
+TAGS = ["conformal-prediction", "differential-privacy"]
+TASKS = {"classification": "tabular-classification", "regression": "tabular-regression"}
+"""The Hub's name of a task, unless it is given; confide reads outputs of models of any kind from tables."""
+
+
+def card(
+    release: Release,
+    *,
+    evaluation: AnyEvaluation | str | Path | None = None,
+    title: str | None = None,
+    task: str | None = None,
+    file_name: str = "calibration.json",
+) -> MarkdownPage:
+    """Write a model card of a release, with its guarantee, its privacy loss and measured coverage.
+
+    The file begins with `model-index` metadata, which the Hugging Face Hub reads: the guaranteed coverage, epsilon, and
+    coverage with its interval. The text states the same for people, with limits, model, data and mechanism.
+
+    Parameters
+    ----------
+    release
+        A release of any kind.
+    evaluation
+        An evaluation of this release, or a file of `confide evaluate --out`. Only a private one may be published.
+    title
+        Heading, 1 to 200 printable characters; by default the model's name in the release.
+    task
+        The Hub's name of the model's task, such as `image-classification`. By default `tabular-classification` or
+        `tabular-regression`.
+    file_name
+        File name of the release, for the command that checks it.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the evaluation belongs to another release, or the title cannot be used.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> about = {"model": "triage", "data": "visits 2025"}
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac", about=about)
+    >>> written = card(released, task="image-classification")
+    >>> written
+    MarkdownPage('triage')
+    >>> [line.strip() for line in written.text.splitlines() if "value:" in line]
+    ['value: 0.9', 'value: 1.0']
+    """
+    if not isinstance(release, Release):
+        raise InputTypeError("release", "must be a calibration, of any kind", type(release).__name__)
+    check_title(title)
+    if isinstance(evaluation, str | Path):
+        evaluation = load_evaluation(evaluation)
+    evaluation = None if evaluation is None else checked_evaluation(evaluation, release)
+    title = title or about_of(release).get("model", "Prediction sets")
+    results = list(_results(release, evaluation, task or TASKS.get(release.task, "other")))
+    lines = yaml_lines({"tags": TAGS, "model-index": [{"name": title, "results": results}]})
+    return MarkdownPage(_section(release, evaluation, title, file_name), "".join(f"{line}\n" for line in lines))
+
+
+def _section(release: Release, evaluation: AnyEvaluation | None, title: str, file_name: str) -> Section:
+    checked = (("SHA-256", fingerprint(release)), ("command", check_command(file_name)))
+    parts = (
+        replace(describe(release), title="Guarantee and privacy"),
+        *(() if evaluation is None else (replace(describe(evaluation), title="Measured coverage"),)),
+        Section("Limits", facts=limits(release)),
+        Section("Model and data", facts=tuple((name, one or "not stated") for name, one in metadata(release)["rows"])),
+        Section("Mechanism", parts=tuple(Section(name, facts=rows) for name, rows in provenance_rows(release).items())),
+        Section("Check", "The command recomputes every claim from the file of the release.", checked),
+    )
+    lead = f"{headline(release)}\n{explanation(release.first.guarantee)}{any_shares(release)}"
+    warnings = tuple(f"{note[0].upper()}{note[1:]}." for note in remarks(release))
+    return Section(title, lead, warnings=warnings, parts=parts)
+
+
+# Metadata for the Hub
+
+
+def _results(release: Release, evaluation: AnyEvaluation | None, task: str) -> Iterator[dict[str, Any]]:
+    """One result for the calibration records, and one for those of the evaluation."""
+    data = about_of(release).get("data")
+    slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"  # the Hub accepts no others
+    found = {"calibration": list(_guaranteed(release))}
+    found |= {} if evaluation is None else {"evaluation": list(_measured(release, evaluation))}
+    names = {"calibration": data or "calibration records", "evaluation": "evaluation records"}
+    for split, metrics in found.items():
+        if metrics:
+            dataset = {"name": names[split], "type": slug, "split": split}
+            yield {"task": {"type": task}, "dataset": dataset, "metrics": metrics}
+
+
+def _guaranteed(release: Release) -> Iterator[Metric]:
+    """Guaranteed coverage, or the bound on a loss, and the privacy loss."""
+    for name, part in parts_of(release).items():
+        guarantee = part.guarantee
+        stated = {"alpha": float(part.alpha), "guarantee": guarantee.kind, "delta": guarantee.delta, "records": part.n}
+        if isinstance(release, RiskCalibration):
+            yield _metric("expected loss", name, release.risk, "guaranteed, at most", **stated)
+        elif part.coverage > 0:
+            yield _metric("coverage", name, part.coverage, "guaranteed, at least", **stated)
+    if release.by == "side" and release.promised > 0:
+        yield _metric("coverage", "", release.promised, "guaranteed, at least")
+    privacy = release.privacy
+    unit = {"neighbors": privacy.neighbors, "records_per_person": privacy.records_per_person}
+    for kind, loss in (("epsilon", privacy.epsilon), ("rho", privacy.rho)):
+        if loss is not None and math.isfinite(loss):
+            yield _metric(kind, "", loss, str(privacy), **unit)
+
+
+def _measured(release: Release, evaluation: AnyEvaluation) -> Iterator[Metric]:
+    """Coverage, or the bounded loss, with its interval."""
+    stated: Metric = {"private": isinstance(evaluation, PrivateEvaluation)}
+    if isinstance(evaluation, PrivateEvaluation):
+        stated |= {"confidence": evaluation.confidence, "epsilon": evaluation.epsilon, "records": evaluation.query.n}
+        parts: dict[str, Part | CoverageEstimate] = {name: one.coverage for name, one in evaluation.findings.items()}
+    else:
+        levels = {"": evaluation} if isinstance(evaluation, Evaluation) else evaluation.levels
+        parts = {f"alpha {float(alpha):g}" if alpha else "": one.coverage for alpha, one in levels.items()}
+        stated |= {"confidence": CONFIDENCE, "records": next(iter(levels.values())).coverage.n}
+    for name, one in parts.items():
+        if one.value is not None and release.bounded is None:
+            yield _metric("coverage", name, one.value, "measured", low=one.low, high=one.high, **stated)
+        elif one.value is not None and release.bounded is not None:
+            loss, bound = release.bounded
+            value, low, high = (bound * (1 - share) for share in (one.value, one.high, one.low))
+            yield _metric("expected loss", loss, value, "measured", low=low, high=high, **stated)
+
+
+def _metric(kind: str, part: str, value: float, words: str, **stated: Any) -> Metric:
+    of = f", {part}" if part else ""
+    arguments = {key: one for key, one in stated.items() if one is not None}
+    return {"type": kind.replace(" ", "_"), "name": f"{kind}{of}, {words}", "value": value, "args": arguments}
+
+
+# YAML: block style, texts in double quotes
+
+
+def yaml_lines(value: Any) -> Iterator[str]:
+    r"""The lines of a document in YAML, from mappings, lists, texts, booleans and finite numbers.
+
+    Examples
+    --------
+    >>> print(*yaml_lines({"results": [{"type": "epsilon", "value": 1e-5}], "tags": ["a: b"]}), sep="\n")
+    results:
+    - type: "epsilon"
+      value: 1.0e-05
+    tags:
+    - "a: b"
+    """
+    items = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
+    for key, item in items:
+        lines = list(yaml_lines(item)) if isinstance(item, Mapping | list) else [_scalar(item)]
+        if key is None:
+            yield from (f"{'  ' if place else '- '}{line}" for place, line in enumerate(lines))
+        elif isinstance(item, Mapping | list):
+            yield f"{key}:"
+            yield from lines if isinstance(item, list) else (f"  {line}" for line in lines)
+        else:
+            yield f"{key}: {lines[0]}"
+
+
+def _scalar(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, float) and "." not in text:
+        return text.replace("e", ".0e")  # YAML 1.1 takes 1e-05 for a text
+    return "".join(mark if mark.isprintable() else f"\\U{ord(mark):08x}" for mark in text)

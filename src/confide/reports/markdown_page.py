@@ -1,0 +1,77 @@
+"""A description as a file: Markdown, or the same as an HTML page."""
+
+from dataclasses import dataclass
+
+from confide.reports.page import Page, page_of
+from confide.support import (
+    WRITTEN_BY,
+    FileKind,
+    FileLocation,
+    Section,
+    as_place,
+    markdown_or_html,
+    to_markdown,
+    write_text,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class MarkdownPage:
+    """A model card or a dossier, as Markdown and as HTML.
+
+    Parameters
+    ----------
+    section
+        The description; its title is the heading.
+    metadata
+        For a model card: YAML for the head of the file, with a line break after each line.
+
+    Examples
+    --------
+    >>> page = MarkdownPage(Section("Triage", "Coverage is guaranteed."))
+    >>> page
+    MarkdownPage('Triage')
+    >>> print(page.text.rstrip())
+    <!-- Written by confide -->
+    <BLANKLINE>
+    # Triage
+    <BLANKLINE>
+    Coverage is guaranteed.
+    """
+
+    section: Section
+    metadata: str = ""
+
+    @property
+    def text(self) -> str:
+        """The Markdown."""
+        head = f"---\n# {WRITTEN_BY}\n{self.metadata}---" if self.metadata else f"<!-- {WRITTEN_BY} -->"
+        return f"{head}\n\n{to_markdown(self.section)}\n"
+
+    def page(self) -> Page:
+        """The description as an HTML page, without the metadata.
+
+        Raises
+        ------
+        MissingExtraError
+            If `confide[standard]` is not installed.
+        """
+        return page_of("described.html", self.section.title, {"section": self.section}, script=False)
+
+    def save(self, path: str | FileLocation, *, overwrite: bool = False) -> FileLocation:
+        """Write Markdown (`.md`) or HTML (`.html`) to a file, atomically, and return its path.
+
+        Raises
+        ------
+        InputError
+            If the name has another ending, or the file exists and must not be overwritten, or cannot be written.
+        """
+        html = markdown_or_html(path) is FileKind.PAGE
+        write_text(path, self.page().html if html else self.text, overwrite=overwrite)
+        return as_place(path)
+
+    def _repr_markdown_(self) -> str:
+        return to_markdown(self.section)
+
+    def __repr__(self) -> str:
+        return f"MarkdownPage({self.section.title!r})"
