@@ -4,8 +4,10 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import confide
 from confide.errors import FormatError
 from confide.releases import Release
 from tests.files import signed
@@ -38,6 +40,23 @@ def test_a_sample_has_the_same_texts(name):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_sample_is_written_unchanged(name):
     assert Release.from_json(text_of(name)).to_json().encode() == (FOLDER / name).read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+@pytest.mark.parametrize("name", ["noisy-histogram.json", "noisy-histogram-replace_one.json"])
+def test_a_noisy_histogram_keeps_its_rule_and_is_renewed_by_the_last_one(name):
+    """Without `rule` it is of the first rule, in schema 1; the field alone makes it another claim, in schema 3."""
+    content, release = json.loads(text_of(name)), Release.from_json(text_of(name))
+    assert release.mechanism.rule is None
+    assert "rule" not in content["mechanism"]
+    renewed = confide.recalibrate(release, np.random.default_rng(0).random(release.guarantee.n or 300))
+    assert renewed.mechanism.rule == "last"
+    assert renewed.privacy.epsilon == pytest.approx(release.privacy.epsilon)
+    again = Release.from_json(renewed.to_json())
+    assert (again, json.loads(renewed.to_json())["schema"]) == (renewed, 3)
+    for rule in ("last", "first", None):
+        with pytest.raises(FormatError):
+            Release.from_json(signed({**content, "mechanism": {**content["mechanism"], "rule": rule}}))
 
 
 @pytest.mark.parametrize("name", EXPECTED)

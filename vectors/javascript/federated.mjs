@@ -17,7 +17,7 @@ const asMap = (value) => {
   return typeof value === "number" ? BigInt(value) : value;
 };
 
-const SINCE_2 = ["classes", "about", "rise", "weights", "coordinator", "openers", "sent"];
+const SINCE_2 = ["classes", "about", "rise", "weights", "rule", "coordinator", "openers", "sent"];
 
 function head(kind, content) {
   const candidates = content.get("candidates"), silos = content.get("silos");

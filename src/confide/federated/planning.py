@@ -162,15 +162,15 @@ def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> i
     """The number of candidates that cost about as much as they resolve.
 
     private-qq: half as many as a silo of median size has records, times epsilon. secure-sum: d of them cost about
-    3 sqrt(d)/epsilon ranks of all n and leave half a candidate, n/(2d) ranks, unresolved.
+    1.5 sqrt(d)/epsilon ranks of all n and leave half a candidate, n/(2d) ranks, unresolved.
 
     Examples
     --------
-    >>> _suitable("private-qq", [88] * 96, 1.0, 1), _suitable("secure-sum", [126] * 96, 1.0, 1)
-    (44, 253)
+    >>> _suitable("private-qq", [88] * 96, 1.0, 1), _suitable("secure-sum", [60] * 96, 1.0, 1)
+    (44, 245)
     """
     if method == "secure-sum":
-        many = (sum(sizes) * epsilon / 3) ** (2 / 3)
+        many = (sum(sizes) * epsilon / 1.5) ** (2 / 3)
         return int(min(max(many, _FEWEST), _MOST_SUMMED)) * min(more, 2)
     return round(min(max(more * median(sizes or [1]) * epsilon / 2, more * _FEWEST), _MOST))
 
