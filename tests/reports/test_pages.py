@@ -30,7 +30,7 @@ from confide.reports.plan_page import calibrate_command
 from confide.reports.protection import common_rows, silos
 from confide.support import Dot
 from tests.builders import slow
-from tests.calibrations import OPTIONS, released
+from tests.calibrations import OPTIONS, fix_noisy_number, released
 from tests.refused import Refused, refused
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
@@ -411,6 +411,7 @@ def test_command_of_plan_makes_planned_calibration(tmp_path, monkeypatch, capsys
     )
     parquet.write_table(table, tmp_path / "records.parquet")
     monkeypatch.chdir(tmp_path)
+    fix_noisy_number(monkeypatch, 2000)
     for options in (
         {"neighbors": "replace_one"},
         {"delta": 0.1, "n_min": 100},
