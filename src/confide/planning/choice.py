@@ -353,8 +353,9 @@ def _chosen(of: Candidates | Spread, terms: ChoiceInputs, left: float | None, ri
         return mean_price(laws, terms, lefts[k], rises[j])
 
     first = _first(of, terms, sizes, rises, lefts)
-    starts = [first] if grids[0] == 1 else [first, (max(first[0] - 2, 0), *first[1:])]
-    at = min((_descended(start, grids, price) for start in starts), key=lambda place: price(*place))
+    starts = [first] if grids[0] == 1 or terms.counted else [first, (max(first[0] - 2, 0), *first[1:])]
+    steps = (-1, 1, -2, 2) if terms.counted else (-1, 1, -2, 2, -3, 3)
+    at = min((_descended(start, grids, steps, price) for start in starts), key=lambda place: price(*place))
     candidates = Candidates.quantiles(of, sizes[at[0]]) if isinstance(of, Spread) else of
     return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
 
@@ -439,14 +440,17 @@ def _first(
 
 
 def _descended(
-    at: tuple[int, int, int], grids: tuple[int, int, int], price: Callable[[int, int, int], float]
+    at: tuple[int, int, int],
+    grids: tuple[int, int, int],
+    steps: tuple[int, ...],
+    price: Callable[[int, int, int], float],
 ) -> tuple[int, int, int]:
-    """Coordinate descent over rise, left share and size, in steps of one, two and three, until nothing improves."""
+    """Coordinate descent over rise, left share and size, in these steps, until nothing improves."""
     moved = True
     while moved:
         moved = False
         for axis in (1, 2, 0):
-            for step in (-1, 1, -2, 2, -3, 3):
+            for step in steps:
                 while True:
                     trial = list(at)
                     trial[axis] += step
