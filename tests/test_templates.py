@@ -174,3 +174,26 @@ def test_the_monai_bundle_is_described():
         text = json.dumps(config)
         assert set(re.findall(r"@(\w+)", text)) <= set(config)
         assert "run" in config
+
+
+def test_the_paper_cites_its_bibliography():
+    """Every citation of `paper.md` has an entry of `paper.bib`, and every entry is cited and complete."""
+    yaml = pytest.importorskip("yaml", reason="reads the metadata of the paper")
+    _, head, text = (ROOT / "paper.md").read_text(encoding="utf-8").split("---\n", 2)
+    bibliography = (ROOT / "paper.bib").read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^@\w+\{(\w+),\n(.*?)^\}", bibliography, flags=re.MULTILINE | re.DOTALL))
+    assert set(re.findall(r"@(\w+)", text)) == set(entries)
+    assert all(f"{field} = {{" in entry for entry in entries.values() for field in ("author", "title", "year"))
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(yaml.safe_load(head))
+    assert 750 <= len(text.split()) <= 1750  # as JOSS asks
+    for section in ("Summary", "Statement of need", "State of the field", "Software design", "AI usage disclosure"):
+        assert f"\n# {section}\n" in text
+
+
+def test_the_citation_file_states_the_project():
+    yaml = pytest.importorskip("yaml", reason="reads CITATION.cff")
+    stated = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (stated["cff-version"], stated["version"]) == ("1.2.0", project()["version"])
+    assert {"title", "authors", "message", "abstract", "license"} <= set(stated)
+    for one in stated["references"]:
+        assert {"type", "title", "authors", "year"} <= set(one)
