@@ -102,6 +102,7 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.spark": Row(),
     "python -m benchmarks.watch": Row(),
     "python -m benchmarks.watch --alarms": Row(),
+    "python examples/from_mapie.py": Row(),
     "python -m examples.language_models": Row("python -m examples.language_models 1"),
     "python -m experiments": PART,
     "python -m experiments --full": FULL,

@@ -43,6 +43,7 @@ def test_citation_has_what_the_format_requires():
     assert found["license"] == PROJECT["license"]
     assert found["authors"] == PROJECT["authors"]
     known = {"cff-version", "message", "title", "authors", "type", "version", "date-released", "license", "keywords"}
+    known |= {"abstract", "references"}
     assert set(found) <= known  # the format allows no others but its own
 
 
