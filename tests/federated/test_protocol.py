@@ -398,7 +398,7 @@ def test_plans_state_how_candidates_rise():
         (
             200,
             {"score": "absolute_residual", "unit": 25.0, "method": "secure-sum"},
-            Candidates.spread("residual", 112, 25.0),
+            Candidates.spread("residual", 179, 25.0),
         ),
         *slow(
             [
@@ -411,7 +411,7 @@ def test_plans_state_how_candidates_rise():
                     {"score": "lac", "candidates": Candidates.around(0.9)},
                     Candidates.spread("probability", 200, None, 0.9),
                 ),
-                (200, {"score": "lac", "method": "secure-sum"}, Candidates.spread("probability", 112)),
+                (200, {"score": "lac", "method": "secure-sum"}, Candidates.spread("probability", 179)),
                 (200, {"score": "lac", "candidates": Candidates.unit(10)}, Candidates.unit(10)),
             ]
         ),

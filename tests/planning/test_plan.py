@@ -211,7 +211,7 @@ def test_records_needed_does_not_depend_on_a_secret_n():
     assert len({p.mechanism for p in plans}) == 1  # the guess decides
 
 
-@pytest.mark.parametrize("options", [{"slopes": (1, 2), "rise": 3}, *slow([{"slopes": (1, 1), "rise": 0}])])
+@pytest.mark.parametrize("options", slow([{"slopes": (1, 2), "rise": 3}, {"slopes": (1, 1), "rise": 0}]))
 def test_records_needed_with_stated_slopes_and_rise_does_not_depend_on_a_noisy_n(options):
     plans = [confide.plan(0.1, 1.0, n, **options) for n in (50, 134, 1000)]
     (needed,) = {p.records_needed for p in plans}

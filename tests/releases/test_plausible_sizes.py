@@ -25,7 +25,7 @@ def test_every_recipe_has_plausible_sizes():
     assert set(SPREAD_PLAUSIBLE) == set(SPREADS)
 
 
-@pytest.mark.parametrize("family", slow([*FAMILIES, "a score of one's own"], everyday=["lac", "absolute_residual"]))
+@pytest.mark.parametrize("family", slow([*FAMILIES, "a score of one's own"], everyday=["lac"]))
 def test_the_largest_default_candidate_causes_a_warning_or_is_the_largest_score(family):
     """For any number of candidates, and for candidates of old releases."""
     name = PARAMETERS.get(family, family)

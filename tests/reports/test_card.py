@@ -156,7 +156,9 @@ def test_metadata_and_options_reach_the_card():
 
 leaves = st.text() | st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.booleans()
 keys = st.from_regex(r"k[a-z]{1,8}", fullmatch=True)
-trees = st.recursive(leaves, lambda inner: st.lists(inner, min_size=1) | st.dictionaries(keys, inner, min_size=1))
+trees = st.recursive(
+    leaves, lambda inner: st.lists(inner, min_size=1) | st.dictionaries(keys, inner, min_size=1), max_leaves=8
+)
 
 
 @given(st.dictionaries(keys, trees, min_size=1))

@@ -63,6 +63,7 @@ def test_page_shows_numbers_of_plans(options, monkeypatch):
             assert f"within {round(asked.gap):,} ranks" in shown["Gaps in the scores"]
 
 
+@pytest.mark.slow
 def test_tables_of_cost_equal_plans():
     chosen = confide.plan(alpha=0.05, epsilon=1.0, n=1000).request
     made = grid(chosen, 1000)

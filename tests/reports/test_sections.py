@@ -131,6 +131,7 @@ def test_a_page_is_saved_as_html(tmp_path):
     assert page.save(tmp_path / "x.HTM").exists()
 
 
+@pytest.mark.slow
 def test_pilot_gives_cost_in_sizes():
     p = np.random.default_rng(0).dirichlet(np.ones(4) / 9, 300)
     pilot = Pilot(confide.lac_score(p, p.argmax(axis=1)), confide.all_scores(p))
