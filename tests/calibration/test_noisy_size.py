@@ -10,8 +10,8 @@ import pytest
 
 import confide
 from confide.calibration import Request, release
-from confide.calibration.release import GivenCounts, Scores
 from confide.calibration.request import every_candidate
+from confide.calibration.sources import GivenCounts, Scores
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, OtherDataError

@@ -14,7 +14,8 @@ from scipy import stats
 import confide
 from confide import Candidates, Noise, PublishedCounts
 from confide.calibration.published_counts import CountsRequest
-from confide.calibration.release import GivenCounts, Payer, release
+from confide.calibration.release import Payer, release
+from confide.calibration.sources import GivenCounts
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.ledger import Ledger
 from confide.mechanisms import published_histogram_for

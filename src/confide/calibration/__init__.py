@@ -1,7 +1,8 @@
 """Calibration: compute releases from records and a request.
 
 request.py       `Request`: all public parameters, validated once; one part for each threshold; renewal of a release
-release.py       `Source`, and `release()`, the only function that makes a release: price, compare, charge, draw
+sources.py       `Source`: records, wherever they are stored, as counts
+release.py       `release()`, the only function that makes a release: price, compare, charge, draw
 calibrate.py     functions for scores and counts; risk.py: functions for losses, masks and claims
 choose.py        the private choice of a model or score on a share of the records
 recalibrate.py   the function that renews an earlier release
@@ -33,17 +34,11 @@ from confide.calibration.published_counts import calibrate_counts
 from confide.calibration.recalibrate import recalibrate
 from confide.calibration.release import (
     NO_PAYER,
-    Batches,
-    GivenCounts,
     Payer,
     PreparedRelease,
-    Scores,
-    Source,
-    first_and_all,
     prepare,
     prepare_thresholds,
     release,
-    weighted_sum,
 )
 from confide.calibration.request import (
     SIDES,
@@ -69,3 +64,4 @@ from confide.calibration.risk import (
     missed_area,
     true_pixels,
 )
+from confide.calibration.sources import Batches, GivenCounts, Scores, Source, first_and_all, weighted_sum

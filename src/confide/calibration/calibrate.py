@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups
-from confide.calibration.release import GivenCounts, Payer, Scores, release
+from confide.calibration.release import Payer, release
 from confide.calibration.request import SIDES, By, Request
+from confide.calibration.sources import GivenCounts, Scores
 from confide.candidates import AnyCandidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError

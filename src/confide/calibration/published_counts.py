@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from confide.calibration.release import NO_PAYER, GivenCounts, Payer, prepare, release
+from confide.calibration.release import NO_PAYER, Payer, prepare, release
+from confide.calibration.sources import GivenCounts
 from confide.candidates import Candidates
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import StatedPrivacy, published_histogram_for

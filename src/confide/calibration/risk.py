@@ -32,8 +32,9 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.calibration.calibrate import Options, split_options
-from confide.calibration.release import Batches, Scores, first_and_all, release
+from confide.calibration.release import release
 from confide.calibration.request import Request
+from confide.calibration.sources import Batches, Scores, first_and_all
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
 from confide.releases import FALSE_NEGATIVES, MissedAreaLoss, RiskCalibration, check_bound

@@ -1,0 +1,221 @@
+"""Records, wherever they are stored, as the counts that a release uses.
+
+Records come from a `Source`: arrays (`Scores`), batches of a loader (`Batches`), counts that were computed elsewhere
+(`GivenCounts`), the rows of a table. A source returns counts over public candidates and nothing else.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
+from confide.calibration.request import Key, Request
+from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.planning import ClassShift, Population, RecordWeights
+from confide.support import canonical_name
+
+Item = TypeVar("Item")
+
+Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
+"""The input of a mechanism: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
+
+
+class AnyRequest(Protocol):
+    """A request to records: a `Request`, or for randomised labels a `LabelRequest`."""
+
+    @property
+    def public_n(self) -> bool:
+        """Whether the number of records is public."""
+
+    def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
+        """Candidates that suffice to count everything that is required."""
+
+
+class Source(Protocol):
+    """Access to records, wherever they are stored."""
+
+    @property
+    def n(self) -> int | None:
+        """The number of records if it is cheap to determine, else None."""
+
+    @property
+    def reading_is_visible(self) -> bool:
+        """Whether reading the records informs another system, so that a ledger must be charged first."""
+
+    @property
+    def recounts(self) -> bool:
+        """Whether two passes over few candidates are faster than one pass over very many."""
+        return False
+
+    def count(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
+        """The mechanisms' input by row of the request: counts over the candidates; without privacy the scores."""
+
+
+@dataclass(frozen=True)
+class GivenCounts:
+    """Counts that were computed elsewhere, by row, over the required candidates or a superset."""
+
+    counts: Mapping[Key, Any]
+    reading_is_visible = recounts = False
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        first = next(iter(self.counts.values()))
+        return first.total if isinstance(first, ScoreHistogram) else len(first)
+
+    def count(self, request: AnyRequest, candidates: Candidates) -> Mapping[Key, Any]:
+        """The same counts."""
+        return self.counts
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Scores in batches that are read once, for example from a loader.
+
+    Parameters
+    ----------
+    scores
+        Arrays of shape (n,).
+    empty
+        The requirement in the error message if there is no record and the number of records would be public.
+    """
+
+    scores: Iterable[NDArray[Any]]
+    empty: str
+    n = None
+    reading_is_visible = recounts = False
+
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+        """The counts of all batches."""
+        ((row, score),) = request.rows.items()
+        counts = ScoreHistogram.empty(candidates)
+        for scores in self.scores:
+            counts += ScoreHistogram.from_scores(scores, candidates, score)
+        if request.public_n and not counts.total:
+            raise InputError("loader", self.empty, got="none")
+        return {row: counts}
+
+
+def first_and_all(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
+    """Return the first of values that are read once (None if there is none), and an iterator over all of them.
+
+    Examples
+    --------
+    >>> first, values = first_and_all(iter("abc"))
+    >>> first, list(values)
+    ('a', ['a', 'b', 'c'])
+    """
+    rest = iter(values)
+    for first in rest:
+        return first, chain([first], rest)
+    return None, rest
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores in memory, by row: of both sides, or of every record, with its group, class or weight.
+
+    Parameters
+    ----------
+    values
+        Arrays of shape (n,), by row; by None if groups divide them.
+    groups, labels, weights
+        Further data of each record that a request requires, shape (n,).
+    places
+        Instead of `groups`: the position of each record's group among the rows of the request, -1 for no group.
+        Shape (n,), or (n, columns) if groups overlap.
+    beyond
+        Whether scores of +inf are accepted, which lie outside every score's range. They count above every finite
+        candidate.
+    """
+
+    values: Mapping[Key, NDArray[Any]]
+    groups: Groups | None = None
+    labels: ArrayLike | None = None
+    weights: ArrayLike | None = None
+    places: NDArray[np.int64] | None = None
+    beyond: bool = False
+    reading_is_visible = False
+    recounts = True
+
+    @classmethod
+    def of(
+        cls,
+        scores: ArrayLike,
+        *,
+        groups: Groups | None = None,
+        labels: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+    ) -> "Scores":
+        """Make a source of one score for each record, shape (n,), with further data of each record."""
+        refuse_other_rows(scores=scores, groups=groups, labels=labels, weights=weights)
+        return cls({None: as_vector("scores", scores, empty=True)}, groups, labels, weights)
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return len(next(iter(self.values.values())))
+
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+        """The counts of each row; an error about a score reports its position among all records."""
+        parts = {part.row: part for part in request.parts.values()}
+        if request.disjoint:
+            array, score = self.values[None], next(iter(parts.values())).score
+            place = self.places
+            if place is None and request.overlap is not None:
+                place = request.overlap.places(self.groups, len(array))  # type: ignore[arg-type]
+            elif place is None:
+                place = as_positions("groups", self.groups, tuple(parts), len(array))  # type: ignore[arg-type]
+            self._counts(array, candidates, score)
+            inside = place[:, None] if place.ndim == 1 else place
+            return {
+                row: self._counts(array[(inside == i).any(axis=1)], candidates, score) for i, row in enumerate(parts)
+            }
+        seen: dict[Key, Seen] = {}
+        for row, part in parts.items():
+            array = self.values[row]
+            counts = self._counts(array, candidates, part.score)
+            if part.terms.population is not None:
+                counts = ScoreHistogram.from_weights(array, self._steps(part.terms.population), candidates)
+            seen[row] = array if part.terms.mechanism == "none" else counts
+        return seen
+
+    def _counts(self, array: NDArray[Any], candidates: Candidates, score: str | None) -> ScoreHistogram:
+        if not self.beyond:
+            return ScoreHistogram.from_scores(array, candidates, score)
+        beyond = np.isposinf(array)
+        last = np.zeros(candidates.size, dtype=np.int64)
+        last[-1] = np.count_nonzero(beyond)
+        return ScoreHistogram.from_scores(array[~beyond], candidates, score) + ScoreHistogram(candidates, last)
+
+    def _steps(self, population: Population) -> NDArray[Any]:
+        """The integer weight of each record."""
+        if isinstance(population, RecordWeights):
+            given = as_vector("weights", self.weights, empty=True)  # type: ignore[arg-type]
+            if len(given) != self.n:
+                raise InputError("weights", f"must have shape ({self.n},), one per record", got=f"shape {given.shape}")
+            return population.whole(given)
+        places = as_positions("labels", self.labels, population.classes, self.n)  # type: ignore[arg-type]
+        return np.array(population.steps)[places]
+
+
+def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -> ScoreHistogram:
+    """Weighted counts of records, computed from the counts of each class.
+
+    Examples
+    --------
+    >>> counts = {name: ScoreHistogram.from_scores([0.1], Candidates.of([0.5])) for name in ("a", "b")}
+    >>> weighted_sum(counts, ClassShift.of_weights({"a": 1, "b": 3})).counts
+    array([4, 0])
+    """
+    named = {canonical_name(name): class_counts for name, class_counts in counts.items()}
+    steps = dict(zip(map(canonical_name, population.classes), population.steps, strict=True))
+    total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())
+    return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total))
