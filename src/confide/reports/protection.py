@@ -73,7 +73,7 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
     epsilon, one = privacy.epsilon, privacy.records_per_person == 1
     whose, say, they = ("one person’s record", "it says", "it") if one else ("one person’s records", "they say", "they")
     if privacy.neighbors == "add_remove":
-        secret = f"whether {whose} took part at all, what {say}, and how many records there are"
+        secret = f"whether {whose} took part at all, what {say}, and the exact number of records"
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
     whom = "Everyone who sees the result"
