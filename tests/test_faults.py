@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.builders import slow
 from tests.fault_injection import Fault, always, arguments, result, unnoticed
 
 PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
@@ -428,7 +429,7 @@ SILOS = [
 
 @pytest.mark.parametrize(
     "faults",
-    [NOISE, PRICES, PROMISES, ACCOUNTS, SILOS],
+    slow([NOISE, PRICES, PROMISES, ACCOUNTS, SILOS]),
     ids=["noise", "prices", "promises", "accounts", "silos"],
 )
 def test_every_fault_is_noticed(faults: Sequence[Fault]) -> None:

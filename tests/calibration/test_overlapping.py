@@ -324,7 +324,8 @@ def test_columns_are_for_groups_alone():
 @pytest.fixture(scope="module")
 def released():
     groups, scores = draw(np.random.default_rng(2), 6000)
-    return confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, score="absolute_residual", unit=1.0)
+    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
+    return confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, **options)
 
 
 UNITS = list(itertools.product(["add_remove", "replace_one"], [1, 3], ["epsilon", "rho"], [None, 1000]))

@@ -64,6 +64,7 @@ def test_every_command_compares(run, folder, name):
     assert without.err.count("the model was not compared") == 1
 
 
+@pytest.mark.slow
 def test_renewals(run):
     renewed = ("recalibrate", "records.csv", "--calibration", "cal.json", *COLUMNS, *LABEL)
     assert run(*renewed, "--out", "kept.json").code == 0
@@ -76,6 +77,7 @@ def test_renewals(run):
     assert "Fingerprint of the model" in Path("page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_levels_groups_noisy_labels_and_counts_state_it(run, folder):
     base = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--fingerprint", "probe.csv", "--out")
     plan = ("--alpha", 0.1, "--epsilon", 1)

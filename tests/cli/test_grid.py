@@ -187,7 +187,7 @@ def expected(released, name):
     return None
 
 
-@on_every_source(KINDS, alike=["lac", "groups", "people"], everyday=[("parquet", "scores"), ("parquet", "people")])
+@on_every_source(KINDS, alike=["lac", "groups", "people"], everyday=[("parquet", "scores")])
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate and report give the numbers of the calls on arrays."""
     columns, asked, model, by = KINDS[name]
@@ -382,7 +382,7 @@ def test_invalid_combinations_raise_one_line_errors(confide_run, folder, case):
     assert not (folder / "out.json").exists()
 
 
-@pytest.mark.parametrize("name", ["lac", *slow(["sides", "groups", "classes", "levels"])])
+@pytest.mark.parametrize("name", slow(["lac", "sides", "groups", "classes", "levels"]))
 def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name):
     columns, asked, _, by = KINDS[name]
     source = Source(write(folder / "records.parquet", DATA))

@@ -21,6 +21,7 @@ F = rng.normal(size=N)
 TABLE = pa.table({"f": F, "y": F + (1 + (GROUPS["sex"] == "f")) * rng.normal(size=N), **GROUPS})
 
 
+@pytest.mark.slow
 def test_the_command_line(confide_run, folder):
     pyarrow.csv.write_csv(TABLE, folder / "t.csv")
     columns = ("--prediction", "f", "--target", "y")
@@ -79,7 +80,7 @@ def test_bad_options_are_refused(confide_run, folder, by, groups, code, argument
 def released(tmp_path_factory):
     place = tmp_path_factory.mktemp("released") / "cal.json"
     scores = np.abs(TABLE["y"].to_numpy() - F)
-    options = {"score": "absolute_residual", "unit": 1.0}
+    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
     confide.calibrate_groups(scores, GROUPS, NAMES, 0.1, 3.0, **options).save(place)
     return place
 

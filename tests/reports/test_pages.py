@@ -335,6 +335,7 @@ def test_many_levels_and_groups_are_drawn_in_part():
     assert "The 30 least covered of 60 groups" in words_of(page_of(groups, evaluation=measured))
 
 
+@pytest.mark.slow
 def test_evaluation_must_match_parts_of_release():
     """One that was altered by hand to name another release, or other parts, is refused."""
     kinds = pages.several()

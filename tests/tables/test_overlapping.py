@@ -40,7 +40,7 @@ WHAT = TargetColumns("f", "y")
 
 @pytest.fixture(scope="module")
 def released():
-    options = {"score": "absolute_residual", "unit": 1.0}
+    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
     return confide.calibrate_groups(np.abs(Y - F), GROUPS, NAMES, 0.1, 6.0, **options)
 
 
