@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import confide
 from confide.cli import main
+from tests.calibrations import fix_noisy_number
 from tests.mlflow.environment import mlflow_python
 from tests.tables.connect_server import connect_server
 
@@ -53,6 +54,7 @@ class Given(ClassifierMixin, BaseEstimator):
 
 @pytest.fixture
 def best(monkeypatch):
+    fix_noisy_number(monkeypatch)
     monkeypatch.setattr("confide.mechanisms.slopes.select", lambda utilities, *_: int(np.argmax(utilities)))
 
 
@@ -122,17 +124,17 @@ def by_counts(tables, neighbors, out):
 
 
 @lru_cache
-def in_numpy(neighbors):
+def in_numpy(neighbors, n_typical):
     scores = confide.lac_score(P[OLD], Y[OLD])
-    return confide.calibrate(scores, ALPHA, EPSILON, classes=NAMES, neighbors=neighbors)
+    return confide.calibrate(scores, ALPHA, EPSILON, classes=NAMES, neighbors=neighbors, n_typical=n_typical)
 
 
 @pytest.mark.usefixtures("best")
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("front", [by_torch, by_array_api, by_estimator, by_file, by_counts])
 def test_every_front_releases_the_same_of_the_same_records(front, neighbors, tables, tmp_path):
-    """The whole file, which holds threshold, promise, privacy statement and checksum."""
-    expected = in_numpy(neighbors)
+    """The whole file, which holds threshold, promise, privacy statement and checksum; a warehouse has a guess of n."""
+    expected = in_numpy(neighbors, 1000 if (front, neighbors) == (by_counts, "add_remove") else None)
     assert 0.5 < expected.threshold < 1
     found = front(tables, neighbors, tmp_path)
     assert found == expected
@@ -244,7 +246,7 @@ def test_spark_connect_is_such_a_front(connect, released, tables, tmp_path):
     """Counts, sets and coverage of a server of Spark Connect."""
     table = ("--table", tables / "old.parquet", *CLASSIFIED, "--label", "y")
     command("calibrate", connect, *table, *asked("replace_one"), "--n", 1000, "--out", tmp_path / "released.json")
-    assert confide.Calibration.load(tmp_path / "released.json") == in_numpy("replace_one")
+    assert confide.Calibration.load(tmp_path / "released.json") == in_numpy("replace_one", None)
     released.save(tmp_path / "drawn.json")
     new = (connect, "--table", tables / "new.parquet", *CLASSIFIED, "--calibration", tmp_path / "drawn.json")
     command("predict", *new, "--out", tmp_path / "sets")

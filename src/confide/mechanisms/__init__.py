@@ -22,7 +22,7 @@ Published methods have their published names, so that their prices can be compar
 from confide.mechanisms.certify import certify
 from confide.mechanisms.fields import MECHANISM, mechanism_fields
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
-from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
+from confide.mechanisms.noisy_histogram import NoisyHistogram, Rule, noisy_histogram_for
 from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels, label_rows, noisy_labels_for
 from confide.mechanisms.noisy_size import (
     SHARE,

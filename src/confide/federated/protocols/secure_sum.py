@@ -25,7 +25,7 @@ from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Terms
 from confide.guarantee import AboutSilos, Guarantee, last_rule, walk_end, walk_maximum
-from confide.mechanisms.noisy_histogram import Rule
+from confide.mechanisms import Rule
 from confide.support import Fields, float_above, scale_for
 
 MOST_DEFICIT = 2**30
