@@ -536,6 +536,7 @@ def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any
 
     Examples
     --------
+    >>> from confide.calibration import Scores
     >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
     >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
     1-differential privacy for adding or removing one record
