@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import json
+import warnings
 from functools import lru_cache
 
 import numpy as np
@@ -520,3 +521,15 @@ def test_where_a_record_must_have_one_group_it_is_refused(released):
         promised_of(released)
     with refused(InputError, "name"):
         released["sex", "x"]
+
+
+@pytest.mark.parametrize("columns", [10, 11])
+def test_many_columns_cause_a_warning(columns):
+    names = {f"c{k}": [0] for k in range(columns)}
+    groups = {name: np.zeros(200, dtype=int) for name in names}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        confide.calibrate_groups(np.linspace(0, 1, 200), groups, names, 0.1, 1e4, score="lac", n_typical=200)
+    said = [str(one.message) for one in caught if "divide the privacy budget" in str(one.message)]
+    assert len(said) == (columns > 10)
+    assert all(text.startswith("11 columns of groups") for text in said)

@@ -85,8 +85,12 @@ def uncompared(release: Release) -> str:
     )
 
 
+_MOST_COLUMNS = 10
+"""A warning follows if a record is in more groups that overlap."""
+
+
 def warn_of_choices(release: Release) -> None:
-    """Warn of an unusual level or failure probability, once, when a release is made.
+    """Warn of an unusual level or failure probability, or of many columns of groups, once, when a release is made.
 
     Examples
     --------
@@ -99,7 +103,13 @@ def warn_of_choices(release: Release) -> None:
     """
     failures = [part.guarantee.delta or 0.0 for part in release.parts.values()]
     delta = sum(failures) if release.by in ("level", "side") else max(failures)
-    for note in unusual(None if release.bounded else min(release.levels), delta or None):
+    notes = [*unusual(None if release.bounded else min(release.levels), delta or None)]
+    if release.overlap is not None and (columns := len(release.overlap)) > _MOST_COLUMNS:
+        notes.append(
+            f"{columns} columns of groups divide the privacy budget into {columns} parts, so each group needs about "
+            f"{columns} times as many records; name fewer columns"
+        )
+    for note in notes:
         warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
 
 
