@@ -111,7 +111,7 @@ def picture(courses: dict[str, np.ndarray]) -> None:
     """Draw the rolling coverage of some rules."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.5, 3.2), layout="constrained")
+    figure = Figure(figsize=(6.9, 3.0), layout="constrained")
     axes = figure.subplots()
     for (name, course), colour in zip(courses.items(), ("#8a8a8a", "#c2723a", "#1f6f8b"), strict=True):
         axes.plot(np.arange(len(course)) + WINDOW, course, label=name, color=colour)
