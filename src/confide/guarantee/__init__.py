@@ -21,6 +21,7 @@ from confide.guarantee.competitors import competitor_ratio, competitor_ratio_rig
 from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
 from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
 from confide.guarantee.noise_walk import (
+    chosen_by_rule,
     last_rule,
     maximum,
     missed_by_last_rule,
@@ -38,6 +39,7 @@ from confide.guarantee.random_rank import (
     marginal_coverage,
     mean_overshoot,
     rank_law,
+    rank_law_of,
     tail,
 )
 from confide.guarantee.secret_n import (

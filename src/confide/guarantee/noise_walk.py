@@ -186,6 +186,23 @@ def last_rule(reached: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.asarray(reached.shape[-1] - 1 - kept, dtype=np.int64)
 
 
+def chosen_by_rule(noisy: NDArray[np.int64], n: int, target: int, *, last: bool) -> NDArray[np.int64]:
+    """The candidates that noisy counts of shape (..., m) choose, by the last rule or by the first one.
+
+    Candidate k reaches the target if n - (noisy counts beyond k) >= target, and the last candidate always does.
+
+    Examples
+    --------
+    >>> noisy = np.array([5, 4, -3, 3, 2])
+    >>> int(chosen_by_rule(noisy, 11, 7, last=False)), int(chosen_by_rule(noisy, 11, 7, last=True))
+    (1, 3)
+    """
+    beyond = noisy.sum(axis=-1, keepdims=True) - np.cumsum(noisy, axis=-1)
+    reached = n - beyond >= target
+    reached[..., -1] = True
+    return last_rule(reached) if last else np.asarray(np.argmax(reached, axis=-1), dtype=np.int64)
+
+
 def _reach(noise: Law, steps: int) -> int:
     """A number that abs(S) exceeds with probability 1e-16 at most, by Chernoff's bound."""
     x = np.arange(len(noise)) - len(noise) // 2

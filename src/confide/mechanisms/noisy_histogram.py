@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from confide.guarantee import (
     RankLaw,
-    last_rule,
+    chosen_by_rule,
     maximum,
     missed_by_last_rule,
+    rank_law_of,
     total_above,
     walk_end,
 )
@@ -92,10 +93,7 @@ class NoisyHistogram(Mechanism):
 
     def selected(self, noisy: NDArray[np.int64], n: int) -> int:
         """The index from noisy counts; a candidate k with n - (noisy counts beyond k) >= T(n) reaches the target."""
-        beyond = int(noisy.sum()) - np.cumsum(noisy)
-        reached = n - beyond >= math.ceil(self.target(n))
-        reached[-1] = True
-        return int(last_rule(reached) if self.rule == "last" else np.argmax(reached))
+        return int(chosen_by_rule(noisy, n, math.ceil(self.target(n)), last=self.rule == "last"))
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """Guaranteed marginal coverage: E[min(R, n+1)]/(n+1) for a public n, else the smallest for n >= n_min."""
@@ -109,10 +107,7 @@ class NoisyHistogram(Mechanism):
         """The law of R = T - N for a public n; for a secret n it is not tabulated."""
         if self.rate:
             return None
-        law = self.deficit(m)
-        ranks = math.ceil(self.offset) - np.arange(len(law), dtype=np.int64)
-        keep = ranks >= 1
-        return ranks[keep][::-1], law[keep][::-1], 1.0 - float(law[keep].sum())
+        return rank_law_of(math.ceil(self.offset), self.deficit(m))
 
     def deficit(self, m: int) -> NDArray[np.float64]:
         """P(N = 0), P(N = 1), ... of the rank deficit for a public n; missing mass counts as N = +inf."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import Guarantee, RankLaw, last_rule, law_failure, missed_of_total
+from confide.guarantee import Guarantee, RankLaw, chosen_by_rule, law_failure, missed_of_total, rank_law_of
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.mechanisms.stated_noise import NOISE, Noise
@@ -60,20 +60,15 @@ class PublishedHistogram(Mechanism):
 
     def choose(self, counts: NDArray[np.int64], n: int | None = None) -> int:
         """The index of the threshold, from noisy counts, int64 of shape (m,), and the number of records if public."""
-        total = int(counts.sum())
-        beyond = total - np.cumsum(counts)
-        size = total if n is None else n
-        return int(last_rule(size - beyond >= math.ceil(self.rate * (size + 1) + self.offset)))
+        size = int(counts.sum()) if n is None else n
+        return int(chosen_by_rule(counts, size, math.ceil(self.rate * (size + 1) + self.offset), last=True))
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of R = T - N for a public n; for a secret n it is not tabulated."""
         return None if self.rate else self._ranks(m)
 
     def _ranks(self, m: int) -> RankLaw:
-        law, top = _end(self.noise, m - 1), math.ceil(self.offset)
-        ranks = top - np.arange(len(law), dtype=np.int64)
-        keep = ranks >= 1
-        return ranks[keep][::-1], law[keep][::-1], max(0.0, 1.0 - float(law[keep].sum()))
+        return rank_law_of(math.ceil(self.offset), _end(self.noise, m - 1))
 
     def lacks(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None) -> float:
         """How much coverage, or probability of it, or how many ranks this target lacks; at most 0 if it is enough."""

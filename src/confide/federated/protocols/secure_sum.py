@@ -24,7 +24,7 @@ from confide.federated.protocols.plan_fields import Counts, Options, read_field,
 from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Terms
-from confide.guarantee import AboutSilos, Guarantee, last_rule, walk_end, walk_maximum
+from confide.guarantee import AboutSilos, Guarantee, chosen_by_rule, walk_end, walk_maximum
 from confide.mechanisms import Rule
 from confide.support import Fields, float_above, scale_for
 
@@ -209,9 +209,7 @@ class NoisyCounts(Method):
         shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
         noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
-        above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] - counts
-        reached = n - above >= target
-        chosen = last_rule(reached) if self.rule == "last" else np.argmax(reached, axis=1)
+        chosen = chosen_by_rule(counts, n, target, last=self.rule == "last")
         law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
         return law
 
@@ -260,8 +258,7 @@ def choose_summed(counts: NDArray[np.int64], n: int, target: int, rule: Rule = N
     >>> choose_summed(counts, n=11, target=7), choose_summed(counts, n=11, target=7, rule="last")
     (1, 3)
     """
-    reached = n - (np.cumsum(counts[::-1])[::-1] - counts) >= target
-    return int(last_rule(reached) if rule == "last" else np.argmax(reached))
+    return int(chosen_by_rule(counts, n, target, last=rule == "last"))
 
 
 def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
