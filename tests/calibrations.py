@@ -80,12 +80,18 @@ def released(name: str) -> confide.Calibration:
         return confide.calibrate(np.linspace(0, 1, 1000), **options)
 
 
+RELEASE = importlib.import_module("confide.calibration.release")
+"""The module that draws the noisy number of records, as its attribute `draw_size`."""
+
+
+def number_itself(n: int, scale: float, n_min: int) -> NoisySize:
+    """The number of records in the place of the noisy number."""
+    return NoisySize(n, scale, design_for(n, scale, n_min))
+
+
 def fix_noisy_number(monkeypatch, counted: int = 1010) -> None:
     """Replace the noisy number of records of every release by this one."""
-    module = importlib.import_module("confide.calibration.release")
-    monkeypatch.setattr(
-        module, "draw_size", lambda n, scale, n_min: NoisySize(counted, scale, design_for(counted, scale, n_min))
-    )
+    monkeypatch.setattr(RELEASE, "draw_size", lambda _n, scale, n_min: number_itself(counted, scale, n_min))
 
 
 def suited(candidates, score, alpha, epsilon=None, n=None, **options) -> confide.Candidates:

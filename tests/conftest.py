@@ -1,13 +1,32 @@
-"""A PostgreSQL server and a Spark cluster, started once for the tests that need them."""
+"""What many tests share: the number of records without its noise, a PostgreSQL server, and a Spark cluster."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from confide.mechanisms import draw_size
+from tests.calibrations import RELEASE, number_itself
 from tests.tables import postgres_server
 from tests.tables.engines import Postgres
 from tests.tables.spark_cluster import Cluster, needs_spark, standalone_cluster
+
+
+@pytest.fixture(scope="session", autouse=True)
+def exact_number() -> Iterator[None]:
+    """Designs are for the number of records itself, so that none differs from one run to the next.
+
+    Tests of the noisy number use `noisy_number`; commands that tests start as processes draw it, too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RELEASE, "draw_size", number_itself)
+        yield
+
+
+@pytest.fixture
+def noisy_number(monkeypatch) -> None:
+    """Draw the noisy number of records in this test, as releases do."""
+    monkeypatch.setattr(RELEASE, "draw_size", draw_size)
 
 
 @pytest.fixture(scope="session")

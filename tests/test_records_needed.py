@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.mechanisms.slopes import Slopes
-from confide.planning import typical_of_groups
+from confide.planning import needed_by_scores, typical_of_groups
 from confide.releases import records_needed
 from tests.builders import slow
 
@@ -139,6 +139,26 @@ def test_usual_numbers_are_not_spoken_of():
         warnings.simplefilter("error")
         confide.calibrate(SCORES, 0.2, 8.0, score="lac", delta=0.01)
         confide.calibrate_levels(SCORES, [0.9, 0.5, 0.2], 20.0, score="lac", delta=0.0015)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "choices", [{}, {"rho": 0.1, "epsilon": None}, {"records_per_person": 2, "n_min": 50}], ids=str
+)
+def test_table_of_common_scores_has_the_numbers_of_their_plans(choices):
+    """From a plan with a secret number and from one with a public number."""
+    options = {"alpha": 0.1, "epsilon": 3.0, **choices}
+    public = {name: value for name, value in options.items() if name != "n_min"} | {"neighbors": "replace_one"}
+    common = ({"score": "lac"}, {"score": "absolute_residual", "unit": 1.0}, {"score": "absolute_residual"})
+    numbers = [tuple(confide.plan(**both, **kind).records_needed for both in (options, public)) for kind in common]
+    for asked in (options, public):
+        if asked is options or "n_min" not in choices:
+            assert list(needed_by_scores(**asked).values()) == numbers
+
+
+def test_weights_have_no_public_number_of_records():
+    numbers = needed_by_scores(0.1, 3.0, class_weights={"a": 2.0, "b": 0.5}, n_typical=1000)
+    assert all(secret >= 1 and public is None for secret, public in numbers.values())
 
 
 @pytest.mark.slow

@@ -23,7 +23,10 @@ from tests.builders import slow
 from tests.calibrations import fix_noisy_number
 from tests.files import signed
 
-pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # +inf is possible, if improbable
+pytestmark = [
+    pytest.mark.usefixtures("noisy_number"),
+    pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning"),  # +inf is possible, if improbable
+]
 
 SCORES = np.random.default_rng(5).random(2000)
 
@@ -41,6 +44,11 @@ def test_release_contains_the_number_and_survives_a_round_trip():
     assert released.coverage == 0.9
     assert "noisy number" in str(released)
     assert confide.Calibration.from_json(released.to_json()) == released
+
+
+def test_every_release_draws_its_number():
+    """It fails by chance in 4e-7: four numbers without noise, each with probability tanh(1/40)."""
+    assert {confide.calibrate(SCORES, 0.1, 1.0, score="lac").size.counted for _ in range(4)} != {2000}
 
 
 @pytest.mark.parametrize("kind", ["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"])

@@ -14,6 +14,7 @@ from confide.calibration import Request
 from confide.cli.app import app
 from confide.cli.calibrate import expected_plan
 from confide.cli.exit_codes import IN_WORDS, REFUSED
+from confide.planning import needed_by_scores
 from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
@@ -339,6 +340,18 @@ def test_infinite_intervals_are_valid_json(confide_run, folder):
     assert seen["mean_width"] == "+inf"
     done = confide_run("predict", records, "--calibration", "cal.json", *pair[:2], "--out", "i.parquet", "--json").json
     assert done["threshold"] == "+inf"
+
+
+@pytest.mark.slow
+def test_plan_states_how_many_records_common_scores_need(confide_run):
+    asked = ("plan", "--alpha", 0.1, "--epsilon", 3, "--needed")
+    numbers = needed_by_scores(0.1, 3.0)
+    shown = confide_run(*asked).out.splitlines()[-3:]
+    assert [line.split()[-2:] for line in shown] == [[str(one) for one in both] for both in numbers.values()]
+    assert all(line.strip().startswith(name) for line, name in zip(shown, numbers, strict=True))
+    document = confide_run(*asked, "--json").json
+    assert document["records_needed_by_scores"] == {name: list(both) for name, both in numbers.items()}
+    assert confide_run("plan", *LEVELS, "--json").json["records_needed_by_scores"] is None
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """`confide plan` and `budget plan`: guarantees and costs of a calibration, or a year, computed without data."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,9 +12,9 @@ from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.values import Findings, PilotOptions, PrivacyOptions
 from confide.errors import InputError
 from confide.ledger import IN_WORDS, PlannedReleases, Schedule, best_of, by_rules, decimal_form
-from confide.planning import Plan
+from confide.planning import Plan, needed_by_scores
 from confide.planning import plan as make_plan
-from confide.support import FileKind, aligned
+from confide.support import FileKind, Section, Table, aligned, to_text
 from confide.watching import WatchPower, watch_power
 
 
@@ -50,6 +51,7 @@ def plan(
     unit: float | None = None,
     pilot: PilotOptions,
     watched: WatchOptions,
+    needed: bool = False,
     explorer: bool = False,
     output: Findings,
 ) -> None:
@@ -57,7 +59,8 @@ def plan(
 
     --score is the score of the thresholds (default: lac). With --pilot, a
     PUBLIC sample, the plan states how large sets and intervals will be. With
-    --out it is also written as a page, with --explorer one with sliders for
+    --needed it states how many records common scores need. With --out it is
+    also written as a page, with --explorer one with sliders for
     epsilon, n and alpha. With --watch-batch it states how many records a
     monitor needs to detect a drop of coverage.
 
@@ -69,8 +72,9 @@ def plan(
     output.check(FileKind.PAGE, *pilot.files)
     what = pilot.what()
     score = pilot.columns.score or ("lac" if what is None else what.kind.name)
-    options = {"score": score, "candidates": optional_candidates(candidates), "unit": unit, **vars(privacy)}
-    options |= {"class_weights": shifted.shift, "weight_bound": weight_bound}
+    shift = {"class_weights": shifted.shift, "weight_bound": weight_bound}
+    chosen = {**vars(privacy), **shift}
+    options = {"score": score, "candidates": optional_candidates(candidates), "unit": unit, **chosen}
     made = make_plan(level, n=n, **options)  # checks public choices before anything is opened
     sample, left_out = pilot.sample()
     if sample is not None:
@@ -80,9 +84,18 @@ def plan(
 
         output.write(report(made, explorer=explorer).html)
     power = watched.power(made)
+    numbers = needed_by_scores(level, **chosen) if needed else {}
     watch = None if power is None else {**asdict(power), "small": power.small}
-    document = {**_document(made), "watch": watch, **left_out}
-    print_result(lambda: document, made, power, left_out_text(left_out), output.saved(), as_json=output.as_json)
+    document = {**_document(made), "watch": watch, "records_needed_by_scores": numbers or None, **left_out}
+    table = _needed(numbers) if numbers else None
+    print_result(lambda: document, made, power, table, left_out_text(left_out), output.saved(), as_json=output.as_json)
+
+
+def _needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
+    rows = [(name, *("-" if one is None else f"{one:,}" for one in both)) for name, both in numbers.items()]
+    return to_text(
+        Section("", tables=(Table(("records needed", "number is secret", "number is public"), tuple(rows)),))
+    )
 
 
 def _document(made: Plan) -> dict[str, object]:

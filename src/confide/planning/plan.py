@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates
 from confide.guarantee import Guarantee
-from confide.mechanisms import PrivacyStatement, Slopes, certify, privacy_statement
+from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import gap_crossed, law_of
 from confide.planning.combinations import unusual
 from confide.planning.expected import (
@@ -45,6 +45,13 @@ from confide.support import (
 
 UNLIKELY = 0.01
 """A plan calls an answer beyond all scores unlikely if its probability is at most this."""
+
+_COMMON: Mapping[str, Mapping[str, Any]] = {
+    "probabilities of classes": {"score": "lac"},
+    "residuals, with a unit": {"score": "absolute_residual", "unit": 1.0},
+    "residuals, without a unit": {"score": "absolute_residual"},
+}
+"""The scores of `needed_by_scores`; the unit is right."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -316,6 +323,38 @@ def plan(
     )
     result = make_plan(Terms.of(alpha, law, n, epsilon=epsilon, population=population, **choices), n)
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
+
+
+def needed_by_scores(
+    alpha: Level,
+    epsilon: float | None = None,
+    *,
+    class_weights: "Mapping[Any, Any] | ClassShift | None" = None,
+    weight_bound: float | None = None,
+    **choices: Unpack[Choices],
+) -> Mapping[str, tuple[int, int | None]]:
+    """`Plan.records_needed` for common scores, with a secret and with a public number of records.
+
+    The arguments are those of `plan`; `neighbors` among the choices is not used. With weights the second number is
+    None: the number of records is then secret.
+
+    Examples
+    --------
+    >>> needed_by_scores(0.1, 3.0)["probabilities of classes"]
+    (58, 58)
+    """
+    shift: dict[str, Any] = {"class_weights": class_weights, "weight_bound": weight_bound}
+    public_n = {name: value for name, value in choices.items() if name not in ("n_min", "n_typical")}
+
+    def needed(scores: Mapping[str, Any], neighbors: Neighbors) -> int:
+        chosen: Any = {**(choices if neighbors == "add_remove" else public_n), "neighbors": neighbors}
+        return plan(alpha, epsilon, **scores, **shift, **chosen).records_needed
+
+    weighted = any(one is not None for one in shift.values())
+    return {
+        name: (needed(scores, "add_remove"), None if weighted else needed(scores, "replace_one"))
+        for name, scores in _COMMON.items()
+    }
 
 
 @lru_cache(maxsize=1024)
