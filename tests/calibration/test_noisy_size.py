@@ -1,9 +1,9 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
+import copy
 import importlib
 import itertools
 import json
-import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,10 @@ import pytest
 
 import confide
 from confide.calibration import Request, release
+from confide.calibration.release import fingerprint_bytes
 from confide.calibration.request import every_candidate
 from confide.calibration.sources import GivenCounts, Scores
 from confide.candidates import Candidates, Spread
-from confide.calibration.release import fingerprint_bytes
 from confide.counting import ScoreHistogram
 from confide.counting.histogram import merge
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
@@ -266,7 +266,7 @@ def test_weighted_counts_from_elsewhere_have_their_number_of_records():
         ScoreHistogram.from_weights(SCORES[half], population.whole(WEIGHTS[half]), over)
         for half in (slice(0, 700), slice(700, None))
     ]
-    for counts in (sums, merge([ScoreHistogram.empty(over), *parts]), pickle.loads(pickle.dumps(sums))):
+    for counts in (sums, merge([ScoreHistogram.empty(over), *parts]), copy.deepcopy(sums)):
         assert counts.total == counts.over(Candidates.of([over.edges[5]])).total == 2000
         assert fingerprint_bytes(counts) == fingerprint_bytes(sums)
     assert abs(release(GivenCounts({None: sums}), request).size.counted - 2000) <= 400

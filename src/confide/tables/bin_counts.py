@@ -53,7 +53,6 @@ class Job:
         """The number of groups; 1 without a group column."""
         return 1 if self.group is None else len(self.group.names)
 
-
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of the counts: (groups, m); for weighted records (2, m), sums of weights and numbers of records."""
