@@ -27,6 +27,7 @@ _OPTIONS = {
     "noisy number": {"n_typical": None},
     "noisy number, rho": {"n_typical": None, "epsilon": None, "rho": 0.1},
     "noisy number, delta": {"n_typical": None, "delta": 0.05},
+    "noisy number, weights": {"n_typical": None, "weights": np.tile([0.0, 1.5], 500), "weight_bound": 2.5},
     "replace_one": {"neighbors": "replace_one"},
     "n_min": {"n_min": 200},
     "exponential": {"selector": "exponential"},

@@ -1,5 +1,6 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
+import copy
 import importlib
 import itertools
 import json
@@ -10,14 +11,16 @@ import pytest
 
 import confide
 from confide.calibration import Request, release
+from confide.calibration.release import fingerprint_bytes
 from confide.calibration.request import every_candidate
 from confide.calibration.sources import GivenCounts, Scores
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
-from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, OtherDataError
+from confide.counting.histogram import merge
+from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Limit
 from confide.mechanisms import Slopes
-from confide.planning import COUNTED_SIZES
+from confide.planning import COUNTED_SIZES, RecordWeights
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
 from tests.calibrations import fix_noisy_number
@@ -212,13 +215,92 @@ def test_requests_without_a_noisy_number_use_a_guess(changes):
     assert "size" not in json.loads(one.to_json())
 
 
-def test_weighted_records_use_a_guess():
-    weighted = {"weights": np.ones(2000), "weight_bound": 1.0}
-    one, stated = (confide.calibrate(SCORES, 0.1, 1.0, n_typical=guess, **weighted) for guess in (None, 1000))
+WEIGHTS = np.tile([0.0, 0.0, 0.5, 2.0], 500)
+BY_WEIGHT = {"weights": WEIGHTS, "weight_bound": 2.0}
+
+
+def test_weighted_records_have_a_noisy_number():
+    """The number is noised, never the total weight of 1250. It fails by chance in 5e-9: the noise exceeds 20 scales."""
+    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_WEIGHT)
+    assert abs(released.size.counted - 2000) <= 400
+    assert released.privacy.epsilon <= 1.0
+    assert released.privacy.replace_one == 2 * released.mechanism.add_remove <= 1.9
+    assert released.coverage == 0.9
+    assert json.loads(released.to_json())["schema"] == 3
+    assert confide.Calibration.from_json(released.to_json()) == released
+    with pytest.raises(FormatError):
+        confide.Calibration.from_json(altered(released, design_for=4000))
+
+
+def test_weighted_records_with_a_guess_have_no_noisy_number():
+    released = confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, **BY_WEIGHT)
+    assert released.size is None
+    assert json.loads(released.to_json())["schema"] == 2
+
+
+def test_weights_of_classes_use_a_guess():
+    by_class = {"class_weights": {"a": 1, "b": 2}, "labels": np.tile(["a", "b"], 1000)}
+    one, stated = (confide.calibrate(SCORES, 0.1, 1.0, n_typical=guess, **by_class) for guess in (None, 1000))
     assert one.size is None
-    assert one.privacy.epsilon == 1.0
     assert (one.mechanism, one.guarantee, one.privacy) == (stated.mechanism, stated.guarantee, stated.privacy)
-    assert "size" not in json.loads(one.to_json())
+    assert json.loads(one.to_json())["schema"] == 2
+
+
+@pytest.mark.parametrize("source", ["table", *slow(["batches"])])
+def test_ledger_returns_the_release_of_weighted_arrays_for_the_same_table(source, tmp_path, monkeypatch):
+    """Nothing is drawn again; records of weight 0 more are other data, though all sums of weights are the same."""
+    account = {"ledger": confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5)), "dataset": "patients"}
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_WEIGHT, **account)
+    module = importlib.import_module("confide.calibration.release")
+    monkeypatch.setattr(module, "draw_size", lambda *_: pytest.fail("drawn again"))
+    table = pa.table({"s": SCORES, "w": WEIGHTS})
+    rows = table if source == "table" else iter(table.to_batches(max_chunksize=300))
+    with pytest.warns(EarlierReleaseWarning):
+        again = calibrate_table(rows, ScoreColumn("s", "lac"), 0.1, 1.0, weights="w", weight_bound=2.0, **account)
+    assert again == first
+    more = {"weights": np.append(WEIGHTS, 0.0), "weight_bound": 2.0}
+    with pytest.raises(OtherDataError):
+        confide.calibrate(np.append(SCORES, 0.5), 0.1, 1.0, score="lac", **more, **account)
+    assert account["ledger"].account("patients").spent().epsilon <= 1.0
+
+
+def test_weighted_counts_from_elsewhere_have_their_number_of_records():
+    """Without it, or without a population, the total weight would be taken for a number of records."""
+    population = RecordWeights.bounded(2.0)
+    request = noisy_request(population=population)
+    over = request.counted_over()
+    sums = ScoreHistogram.from_weights(SCORES, population.whole(WEIGHTS), over)
+    parts = [
+        ScoreHistogram.from_weights(SCORES[half], population.whole(WEIGHTS[half]), over)
+        for half in (slice(0, 700), slice(700, None))
+    ]
+    for counts in (sums, merge([ScoreHistogram.empty(over), *parts]), copy.deepcopy(sums)):
+        assert counts.total == counts.over(Candidates.of([over.edges[5]])).total == 2000
+        assert fingerprint_bytes(counts) == fingerprint_bytes(sums)
+    assert abs(release(GivenCounts({None: sums}), request).size.counted - 2000) <= 400
+    unknown = ScoreHistogram(over, sums.counts)
+    with pytest.raises(InputError):
+        release(GivenCounts({None: unknown}), request)
+    with pytest.raises(InputError):
+        sums + unknown
+    with pytest.raises(InputError):
+        release(GivenCounts({None: sums}), noisy_request())
+    guess = noisy_request(population=population, n_typical=1000)
+    assert release(GivenCounts({None: unknown}), guess).size is None
+
+
+@pytest.mark.parametrize("records", [-1, 2**60, 1.0, True])
+def test_impossible_number_of_weighted_records_raises(records):
+    with pytest.raises((InputError, InputTypeError)):
+        ScoreHistogram(Candidates.of([0.5]), np.array([1, 2]), records)
+
+
+@pytest.mark.slow
+def test_renewal_of_weighted_records_reuses_the_earlier_design():
+    first = confide.calibrate(SCORES, 0.1, 1.0, **BY_WEIGHT)
+    renewed = confide.recalibrate(first, SCORES, weights=WEIGHTS)
+    assert renewed.size is None
+    assert confide.recalibrate(first, SCORES, weights=WEIGHTS, cold=True).size is not None
 
 
 def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_only(monkeypatch):

@@ -1,8 +1,9 @@
 """A noisy number of records and the design for it: joint privacy, coverage given the number, noise."""
 
 import math
+from dataclasses import replace
 from functools import cache
-from itertools import chain
+from itertools import chain, combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from scipy import stats
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.mechanisms import NoisySize, design_for, draw_size, privacy_statement, size_scale
-from confide.planning import Terms, mechanism_for
-from tests.builders import grid
+from confide.planning import RecordWeights, Terms, mechanism_for
+from tests.builders import grid, slow
 from tests.exact import added, histograms, leave_one_out, mechanism_law, replaced
 
 
@@ -71,6 +72,91 @@ def test_every_design_covers_for_every_number_of_records(alpha, epsilon, m):
     assert 1 - alpha - 1e-12 <= worst < 1
 
 
+STEPS = (0, 1, 25)
+WEIGHED = tuple(product(range(3), STEPS))
+"""Weighted records over three candidates: bin and weight, in units of 1."""
+
+
+def weighted_designs(alpha, epsilon):
+    """The terms for weights up to 25, and the logarithm of the law of the candidate: by records and n of the design."""
+    population = RecordWeights.bounded(25)
+    terms, design = designs(alpha, epsilon, 3, population=population)
+
+    @cache
+    def law(sums, n):
+        counts = np.array(sums) * int(population.scale)
+        return np.log(mechanism_law(design(n), counts))
+
+    return terms, lambda records, n: law(tuple(sum(w for b, w in records if b == place) for place in range(3)), n)
+
+
+def sets_of_weighted(most):
+    return chain.from_iterable(combinations_with_replacement(WEIGHED, size) for size in range(most + 1))
+
+
+def joint_loss(terms, law, noised, most=120):
+    """The largest joint loss of noisy statistic and candidate for one more record: all sets of up to three records."""
+    outputs = [counted for ends in numbers(terms, most) for counted in ends]
+    lost = 0.0
+    for records in sets_of_weighted(2):
+        for one in WEIGHED:
+            more = tuple(sorted((*records, one)))
+            for counted in outputs:
+                n = terms.designed_for(counted).n_typical
+                moved = (abs(counted - noised(more)) - abs(counted - noised(records))) / terms.size_scale
+                lost = max(lost, np.abs(moved + law(records, n) - law(more, n)).max())
+    return lost
+
+
+@pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
+def test_number_of_weighted_records_and_threshold_have_joint_privacy_loss_epsilon(alpha, epsilon):
+    """A record has any weight, also 0 (Theorem N2). Noise of the same scale on the total weight exceeds epsilon."""
+    terms, law = weighted_designs(alpha, epsilon)
+    assert 0.4 * epsilon < joint_loss(terms, law, len) <= epsilon + 1e-12
+    assert joint_loss(terms, law, lambda records: sum(weight for _, weight in records)) > epsilon
+
+
+@pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
+def test_replaced_weighted_record_has_the_stated_loss(alpha, epsilon):
+    """The number of records stays the same, and the total weight may change."""
+    terms, law = weighted_designs(alpha, epsilon)
+    lost = max(
+        np.abs(law((*records, one), n) - law((*records, other), n)).max()
+        for n in {terms.designed_for(counted).n_typical for _, counted in numbers(terms, 120)}
+        for records in sets_of_weighted(2)
+        for one, other in combinations(WEIGHED, 2)
+    )
+    assert 0.4 * terms.per_record < lost <= terms.price.replace_one + 1e-12
+
+
+@pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
+def test_every_design_covers_the_shifted_population(alpha, epsilon):
+    """One of up to four points, drawn by its weight, is new: it is missed with probability at most alpha."""
+    terms, law = weighted_designs(alpha, epsilon)
+    worst = 0.0
+    for _, counted in numbers(terms, 60):
+        n = terms.designed_for(counted).n_typical
+        for points in sets_of_weighted(4):
+            if whole := sum(weight for _, weight in points):
+                missed = [
+                    weight * np.exp(law((*points[:i], *points[i + 1 :]), n))[:place].sum()
+                    for i, (place, weight) in enumerate(points)
+                    if weight
+                ]
+                worst = max(worst, sum(missed) / whole)
+    assert 0 < worst <= alpha + 1e-12
+
+
+@pytest.mark.parametrize("bound", [1, 2, 25])
+def test_design_of_weighted_records_is_that_of_a_stated_number(bound):
+    """n~ is a number of records like n_typical: both are converted to records of the largest weight once."""
+    population = RecordWeights.bounded(bound)
+    sized = Terms.of(0.1, 60, 1, epsilon=1.0, population=population).designed_for(2017)
+    stated = Terms.of(0.1, 60, 1, epsilon=0.95, population=population, n_typical=2000)
+    assert sized.circumstances == replace(stated.circumstances, counted=True)
+    assert sized.n_known == 2000 / bound
+
+
 def test_record_that_changes_its_group_has_privacy_loss_epsilon():
     terms, design = designs(0.1, 1.0, 3)  # half of epsilon = 2 for each group
     noise, sizes = 1 / terms.size_scale, [terms.designed_for(counted).n_typical for counted in (0, 150, 400)]
@@ -123,17 +209,22 @@ def test_design_is_bounded(counted, scale, n_min, design):
     assert design_for(counted, scale, n_min) == design
 
 
-@pytest.mark.parametrize(("epsilon", "records"), grid((0.1, 1 / 3, 1e5, 0.3, 1.0, 7.7), (1, 3, 1000)))
-def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records):
-    terms, design = designs(0.1, epsilon, 30, records_per_person=records)
+@pytest.mark.parametrize(
+    ("epsilon", "records", "population"),
+    grid((0.1, 1 / 3, 1e5, 0.3, 1.0, 7.7), (1, 3, 1000), (None, RecordWeights.bounded(25))),
+)
+def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records, population):
+    terms, design = designs(0.1, epsilon, 30, records_per_person=records, population=population)
     stated = privacy_statement(design(1000), "add_remove", records, terms.selector, terms.size_scale)
     assert 0.99 * epsilon < stated.epsilon <= epsilon
     assert stated.replace_one <= terms.price.replace_one
 
 
-@pytest.mark.parametrize("rho", [1e-4, 0.1, 0.5, 3.0])
-def test_zcdp_of_number_and_threshold_sums_to_rho(rho):
-    terms = Terms.of(0.1, 30, 1, rho=rho)
+@pytest.mark.parametrize(
+    ("rho", "population"), [*grid((1e-4, 0.1, 0.5, 3.0), (None,)), (0.5, RecordWeights.bounded(25))]
+)
+def test_zcdp_of_number_and_threshold_sums_to_rho(rho, population):
+    terms = Terms.of(0.1, 30, 1, rho=rho, population=population)
     mechanism = mechanism_for(terms.designed_for(1000))
     stated = privacy_statement(mechanism, "add_remove", 1, terms.selector, terms.size_scale)
     assert 0.98 * rho < stated.rho <= rho

@@ -34,14 +34,16 @@ WHAT = {
 def counted(source, what):
     with as_open_table(source) as table:
         weight = WeightColumn.of(table, "w", BOUND)
-        return Counting.of(table, what, weight=weight).run(CANDIDATES)[0][None].counts
+        return Counting.of(table, what, weight=weight).run(CANDIDATES)[0][None]
 
 
 @pytest.mark.parametrize("kind", ["scores", "lac", *slow(["aps"])])
 def test_sums_are_those_of_arrays(engine, kind):
     scores = confide.aps_score(P, Y) if kind == "aps" else confide.lac_score(P, Y)
     expected = weighted_counts(scores, CANDIDATES, kind if kind == "aps" else "lac", BOUND, None, WEIGHT)
-    np.testing.assert_array_equal(counted(engine.table(DATA), WHAT[kind]), expected.counts)
+    found = counted(engine.table(DATA), WHAT[kind])
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    assert found.records == expected.records == 1500  # the number, not the total weight
 
 
 def test_unusable_weights_raise_an_error(engine):

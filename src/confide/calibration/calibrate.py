@@ -413,8 +413,9 @@ def calibrate_histogram(
         The miscoverage level, or several levels for nested thresholds under one budget.
     epsilon, score, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (`by`, `partition`) and `calibrate_sides`. Pass
-        `population` if the counts are sums of its whole weights. With `mechanism="none"` the threshold is the first
-        candidate that reaches the rank, because the scores are not available.
+        `population` if the counts are sums of its whole weights; for weights of records the histogram must then have
+        the number of records, or `n_typical` be given. With `mechanism="none"` the threshold is the first candidate
+        that reaches the rank, because the scores are not available.
 
     Returns
     -------

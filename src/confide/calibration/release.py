@@ -173,14 +173,28 @@ class PreparedThreshold:
         return Candidates.quantiles(law, _COMPARED) if self.sized and isinstance(law, Spread) else self.terms.candidates
 
     def own(self, seen: Seen) -> Seen:
-        """The input of its mechanism, from counts over a superset of its candidates."""
+        """The input of its mechanism, from counts over a superset of its candidates.
+
+        Raises
+        ------
+        InputError
+            If sums of weights do not have the number of records that is required, or are not of a weighted population.
+        """
+        if isinstance(seen, ScoreHistogram):
+            _check_weighted(seen, self.terms)
         if isinstance(seen, ScoreHistogram) and not self.sized and seen.candidates != self.terms.candidates:
             return seen.over(self.terms.candidates)
         return seen
 
     def fingerprinted(self, seen: Seen) -> bytes:
-        """Bytes of the counts that a ledger compares; it stores a keyed fingerprint of them."""
-        return fingerprint_bytes(seen.over(self.compared) if self.sized and isinstance(seen, ScoreHistogram) else seen)
+        """Bytes of the counts that a ledger compares; it stores a keyed fingerprint of them.
+
+        If a noisy number of weighted records is released first, the number is compared, too.
+        """
+        if not self.sized or not isinstance(seen, ScoreHistogram):
+            return fingerprint_bytes(seen)
+        counts = fingerprint_bytes(seen.over(self.compared))
+        return counts if seen.records is None else counts + seen.records.to_bytes(8, "little")
 
     def designed(self, size: NoisySize) -> Terms:
         """The terms for a noisy number of records, over the candidates of its design."""
@@ -432,6 +446,18 @@ def fingerprint_bytes(seen: Seen) -> bytes:
     if isinstance(seen, ScoreHistogram):
         return seen.candidates.digest.encode() + seen.counts.astype("<i8").tobytes()
     return np.sort(seen.astype("<f8")).tobytes()
+
+
+def _check_weighted(counts: ScoreHistogram, terms: Terms) -> None:
+    """Reject sums of weights whose number of records is missing, or that are taken for numbers of records."""
+    if terms.population is None and counts.records is not None:
+        raise InputError("histogram", "must be counts of records without weights, unless population is given")
+    if terms.population is not None and terms.size_scale is not None and counts.records is None:
+        raise InputError(
+            "histogram",
+            "must have the number of records with weights, ScoreHistogram(..., records=...)",
+            remedy="Or state a public guess of it, n_typical",
+        )
 
 
 def _check_pps_minimum(terms: Terms) -> None:

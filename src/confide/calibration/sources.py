@@ -207,15 +207,17 @@ class Scores:
 
 
 def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -> ScoreHistogram:
-    """Weighted counts of records, computed from the counts of each class.
+    """Weighted counts of records, and their number, computed from the counts of each class.
 
     Examples
     --------
     >>> counts = {name: ScoreHistogram.from_scores([0.1], Candidates.of([0.5])) for name in ("a", "b")}
-    >>> weighted_sum(counts, ClassShift.of_weights({"a": 1, "b": 3})).counts
-    array([4, 0])
+    >>> total = weighted_sum(counts, ClassShift.of_weights({"a": 1, "b": 3}))
+    >>> total.counts, total.total
+    (array([4, 0]), 2)
     """
     named = {canonical_name(name): class_counts for name, class_counts in counts.items()}
     steps = dict(zip(map(canonical_name, population.classes), population.steps, strict=True))
     total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())
-    return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total))
+    records = sum(class_counts.total for class_counts in named.values())
+    return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total), records)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,10 @@ class ScoreHistogram:
     candidates
         The public candidates.
     counts
-        int64, shape (m,): `counts[j]` scores are above candidate j-1 and at most candidate j.
+        int64, shape (m,): `counts[j]` scores are above candidate j-1 and at most candidate j; or the sum of their whole
+        weights.
+    records
+        The number of records, if the counts are sums of weights, which do not determine it; else None.
 
     Examples
     --------
@@ -179,6 +183,7 @@ class ScoreHistogram:
 
     candidates: Candidates
     counts: NDArray[np.int64]
+    records: int | None = None
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts)
@@ -190,12 +195,16 @@ class ScoreHistogram:
             raise InputError("counts", "must not be negative", got=f"one at position {int(np.argmax(counts < 0))}")
         if counts.sum(dtype=np.float64) > MOST_RECORDS:
             raise InputError("counts", f"must add up to at most {MOST_RECORDS} records")
+        if self.records is not None and (isinstance(self.records, bool) or not isinstance(self.records, Integral)):
+            raise InputTypeError("records", "must be an integer", got=type(self.records).__name__)
+        if self.records is not None and not 0 <= self.records <= MOST_RECORDS:
+            raise InputError("records", f"must be an integer from 0 to {MOST_RECORDS}")
         counts = counts.astype(np.int64)
         counts.flags.writeable = False
         object.__setattr__(self, "counts", counts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ScoreHistogram, (self.candidates, self.counts)
+        return ScoreHistogram, (self.candidates, self.counts, self.records)
 
     @classmethod
     def from_scores(cls, scores: ArrayLike, candidates: Candidates, score: str | None = None) -> "ScoreHistogram":
@@ -223,10 +232,11 @@ class ScoreHistogram:
 
         Examples
         --------
-        >>> ScoreHistogram.from_weights(np.array([0.1, 0.6]), np.array([2, 5]), Candidates.of([0.5])).counts
-        array([2, 5])
+        >>> histogram = ScoreHistogram.from_weights(np.array([0.1, 0.6]), np.array([2, 5]), Candidates.of([0.5]))
+        >>> histogram.counts, histogram.total
+        (array([2, 5]), 2)
         """
-        return cls(candidates, weight_per_bin(scores, weights, candidates.edges))
+        return cls(candidates, weight_per_bin(scores, weights, candidates.edges), len(scores))
 
     @classmethod
     def empty(cls, candidates: Candidates) -> "ScoreHistogram":
@@ -235,8 +245,8 @@ class ScoreHistogram:
 
     @property
     def total(self) -> int:
-        """The number of scores counted. Private under `add_remove`."""
-        return int(self.counts.sum())
+        """The number of scores counted, whatever their weights. Private under `add_remove`."""
+        return int(self.counts.sum()) if self.records is None else self.records
 
     def over(self, candidates: Candidates) -> "ScoreHistogram":
         """The same scores over some or all of the candidates, exactly as if they had been counted over these.
@@ -256,14 +266,18 @@ class ScoreHistogram:
         if not np.isin(wanted, known).all():
             raise InputError("candidates", "must be among those that were counted over", got="others")
         reached = np.cumsum(self.counts)[np.append(np.searchsorted(known, wanted), len(known))]
-        return ScoreHistogram(candidates, np.diff(reached, prepend=0))
+        return ScoreHistogram(candidates, np.diff(reached, prepend=0), self.records)
 
     def __add__(self, other: "ScoreHistogram") -> "ScoreHistogram":
         if not isinstance(other, ScoreHistogram):
             return NotImplemented
         if self.candidates != other.candidates:
             raise InputError("other", "must be counted over the same candidates", got="different ones")
-        return ScoreHistogram(self.candidates, self.counts + other.counts)
+        if self.records is None and other.records is None:
+            return ScoreHistogram(self.candidates, self.counts + other.counts)
+        if any(one.records is None and one.counts.any() for one in (self, other)):
+            raise InputError("other", "must be sums of weights with a number of records, or neither must be")
+        return ScoreHistogram(self.candidates, self.counts + other.counts, self.total + other.total)
 
     def __repr__(self) -> str:
         return f"ScoreHistogram({self.candidates!r}, counts are private)"

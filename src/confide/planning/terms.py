@@ -76,9 +76,9 @@ class Choices(TypedDict, total=False):
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
         target are chosen. It affects efficiency, never validity. By default a noisy number of records is released
-        first, at a twentieth of the privacy loss, and takes the place of the guess. With `shift`, with weights, with a
-        published method, or with epsilon below 2e-5 per record there is no noisy number, and the default is the
-        larger of n_min and 1000.
+        first, at a twentieth of the privacy loss, and takes the place of the guess. With `shift`, with weights of
+        classes, with a published method, or with epsilon below 2e-5 per record there is no noisy number, and the
+        default is the larger of n_min and 1000. With weights of records it is the number of records, not their weight.
     delta
         Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
         coverage; in (0, 1).
@@ -235,8 +235,9 @@ class Terms:
         rho = None
         if self.selector == "exponential":
             rho = float_above(Fraction(zcdp_of_range(records * one)) + size_zcdp(self.size_scale, records))
-        # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level.
-        replaced = one * min(Fraction(2), 1 / self.level)
+        # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level. A
+        # record of another weight is one that is removed and one that is added. Neither changes the number of records.
+        replaced = 2 * one if self.population is not None else one * min(Fraction(2), 1 / self.level)
         return PrivacyStatement(
             self.neighbors, self.epsilon, records, float_above(one + number), float_above(replaced), rho
         )
@@ -320,7 +321,7 @@ class Terms:
         typical, shift = choices.get("n_typical"), choices.get("shift")
         decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None and delta is None
         sized = neighbors == "add_remove" and method == "slopes" and not decided
-        sized = sized and typical is None and shift is None and population is None
+        sized = sized and typical is None and shift is None and not isinstance(population, ClassShift)
         loss = _Loss.of(method, epsilon, choices, sized=sized)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         terms = cls(

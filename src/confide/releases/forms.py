@@ -232,7 +232,7 @@ def _check_size(c: Calibration) -> None:
     """Reject a noisy number of records in a release that cannot have one, or with a design for another number."""
     if c.size is None:
         return
-    possible = isinstance(c.mechanism, Slopes) and c.privacy.neighbors == "add_remove" and c.population is None
+    possible = isinstance(c.mechanism, Slopes) and c.privacy.neighbors == "add_remove"
     if not possible or c.size.design_for != design_for(c.size.counted, c.size.scale, c.guarantee.n_min or 1):
         must = "must be a noisy secret number of records with the design for it"
         raise FormatError("calibration.size", must, remedy=_UNUSABLE)

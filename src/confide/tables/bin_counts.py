@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.counting import BinCounter, weight_per_bin
+from confide.candidates import Candidates
+from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
 from confide.tables.expressions import bin_index, number
 from confide.tables.failures import RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn
@@ -28,7 +29,7 @@ _GATHERED = 2**14
 
 @dataclass(frozen=True)
 class Job:
-    """A counting task: the scores of records over public edges, by group; for weighted records, sums of weights.
+    """A counting task: the scores of records over public edges, by group; of weighted records, also sums of weights.
 
     Parameters
     ----------
@@ -52,9 +53,22 @@ class Job:
         """The number of groups; 1 without a group column."""
         return 1 if self.group is None else len(self.group.names)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the counts: (groups, m); for weighted records (2, m), sums of weights and numbers of records."""
+        return self.groups if self.columns.weight is None else 2, len(self.edges) + 1
+
+    def histograms(self, candidates: Candidates, counts: NDArray[np.int64]) -> dict[Any, ScoreHistogram]:
+        """The histograms of these counts by the name of a group; without groups the name is None."""
+        if self.columns.weight is not None:
+            weights, numbers = counts
+            return {None: ScoreHistogram(candidates, weights, int(numbers.sum()))}
+        names = (None,) if self.group is None else self.group.names
+        return {name: ScoreHistogram(candidates, counts[place]) for place, name in enumerate(names)}
+
 
 Counts = tuple[NDArray[np.int64], RowErrors]
-"""Counts per group and bin, shape (groups, m), and the rows that cannot be used."""
+"""Counts per group and bin, with the shape of their job, and the rows that cannot be used."""
 
 
 class Counters:
@@ -65,7 +79,7 @@ class Counters:
         kind, expected = job.columns.reader.kind, None if job.groups <= _FEW_GROUPS else 0
         self._groups = [BinCounter(job.edges, kind.low, kind.high, expected) for _ in range(job.groups)]
         self._gathered: list[list[NDArray[Any]]] = [[] for _ in range(job.groups)]
-        self._weights = np.zeros(len(job.edges) + 1, dtype=np.int64)
+        self._weights = np.zeros(job.shape[1], dtype=np.int64)
 
     def add(self, batch: Any, start: int | None) -> None:
         """Count a `pyarrow.RecordBatch`, which begins at row `start` if rows have an order."""
@@ -81,18 +95,18 @@ class Counters:
             self.errors.note(reasons, start, columns.column_errors(batch))
         elif columns.weight is not None:
             self._weights += weight_per_bin(scores, weights, self._job.edges)
+            self._groups[0].add(scores, start)
         elif group is None:
             self._count_all(scores, start)
         else:
             self._divide(scores, places)
 
     def counts(self) -> NDArray[np.int64]:
-        """The counts per group and bin, shape (groups, m); or the sums of weights per bin, shape (1, m)."""
-        if self._job.columns.weight is not None:
-            return self._weights[None]
+        """The counts per group and bin, with the shape of the job."""
         for place in range(len(self._groups)):
             self._pour(place)
-        return np.stack([counter.counts() for counter in self._groups])
+        weights = [] if self._job.columns.weight is None else [self._weights]
+        return np.stack([*weights, *(counter.counts() for counter in self._groups)])
 
     def _count_all(self, scores: NDArray[Any], start: int | None) -> None:
         counter = self._groups[0]
@@ -171,12 +185,15 @@ def _merged(counters: Sequence[Counters]) -> Counts:
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
     """Count an Ibis table by its engine."""
-    errors, counts, seen = RowErrors(), np.zeros((job.groups, len(job.edges) + 1), dtype=np.int64), 0
+    errors, counts, seen = RowErrors(), np.zeros(job.shape, dtype=np.int64), 0
     for row in binned(scored_rows(table, job.columns), job.edges).to_pyarrow().to_pylist():
         if row["reason"]:
             errors.add(row["reason"], row["n"])
         else:
-            counts[row["group"], row["bin"]] += row["n"] if job.columns.weight is None else int(row["weight"])
+            if job.columns.weight is not None:
+                counts[:, row["bin"]] += int(row["weight"]), row["n"]
+            else:
+                counts[row["group"], row["bin"]] += row["n"]
             seen += row["n"]
     progress(seen)
     return counts, errors

@@ -98,9 +98,8 @@ class Counting:
             counted = count_rows(table, jobs, progress)
         found: list[Histograms] = []
         for (counts, errors), columns, chosen, job in zip(counted, self.records, lists, jobs, strict=True):
-            names = (None,) if job.group is None else job.group.names
             errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)
-            found.append({name: ScoreHistogram(chosen, counts[place]) for place, name in enumerate(names)})
+            found.append(job.histograms(chosen, counts))
         return found
 
 

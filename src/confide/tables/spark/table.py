@@ -175,7 +175,7 @@ def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
     Returns
     -------
     tuple
-        Counts per group and bin, int64, shape (groups, m), and rows per reason.
+        Counts per group and bin, int64, with the shape of the job, and rows per reason.
     """
 
     def frame() -> Frame:
@@ -185,9 +185,7 @@ def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
         if job.columns.weight is None:
             return grouped.count()
         f = functions_of(grouped_from)
-        # Unusable rows are counted without a weight.
-        weight = f.when(f.col("reason") == 0, f.col("weight")).otherwise(1)
-        return grouped.agg(f.sum(weight))
+        return grouped.agg(f.sum("weight"), f.count(f.lit(1)))
 
     return _gathered(frame, job, progress)
 
@@ -208,7 +206,10 @@ def count_in_python(table: Any, job: Job, progress: Progress) -> Counts:
 
 
 def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Counts:
-    """Counts from a frame of rows (reason, group, bin, count), in which a bin may occur several times."""
+    """Counts from a frame of rows (reason, row, bin, count), in which a bin may occur several times.
+
+    A row may have several counts, which belong to this row of the job's counts and the next ones.
+    """
 
     def work() -> list[Any]:
         query = frame()
@@ -216,13 +217,13 @@ def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Count
             collected: list[Any] = query.collect()
         return collected
 
-    found, counts = RowErrors(), np.zeros((job.groups, len(job.edges) + 1), dtype=np.int64)
-    for reason, group, place, count in run_on_spark(work):
+    found, counts = RowErrors(), np.zeros(job.shape, dtype=np.int64)
+    for reason, row, place, *numbers in run_on_spark(work):
         if reason:
-            found.add(reason, count)
+            found.add(reason, numbers[-1])
         else:
-            counts[group, place] += count
-    progress(int(counts.sum()) if job.columns.weight is None else 0)
+            counts[row : row + len(numbers), place] += numbers
+    progress(int(counts[-job.groups :].sum()))
     return counts, found
 
 
