@@ -295,6 +295,14 @@ def fresh(runs: int) -> None:
                 times.append(time.process_time() - start)
     table("a fresh plan", "median s", "worst s", "aim")
     row(f"{len(times)} of them", f"{np.median(times):.2f}", f"{max(times):.2f}", ".1, .4")
+    rng, times = np.random.default_rng(5), []
+    for _ in range(small(max(runs * 5 // 3, 1), 2)):
+        alpha, epsilon = rng.choice([0.05, 0.1, 0.2]), rng.choice([0.5, 1.0, 2.0, 4.0])
+        n, score = round(10 ** rng.uniform(2, 6)), rng.choice(["lac", "aps", "absolute_residual", "cqr"])
+        start = time.process_time()
+        confide.plan(float(alpha), float(epsilon), n, score=str(score))
+        times.append(time.process_time() - start)
+    row(f"{len(times)} random ones, noisy number", f"{np.median(times):.2f}", f"{max(times):.2f}", ".1, 1")
 
 
 FOLDER = Path(os.environ.get("CONFIDE_DATA", Path(__file__).parents[2] / "shared" / "data"))

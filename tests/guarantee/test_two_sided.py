@@ -294,7 +294,7 @@ def test_indices_beyond_the_depth_are_bounded(selector, monkeypatch):
         weight, s, rho, kappa = float(mass @ q), int(rng.integers(0, 5)), 1.5, 3.0
         rate = math.exp(-0.4 * s) * rho
         one = Rows(np.array([0]), *np.array([[weight], [rate], [rate], [s + 1.0], [math.exp(-0.4 * s) * kappa]]))
-        value, _ = side.lines(one)
+        value, *_ = side.lines(one)
         assert value[0] >= program(q, mass, left, rho, kappa, s, 0.4, selector) - 1e-9
 
 
@@ -311,7 +311,7 @@ def test_the_peak_of_a_mixture_of_two_lines_is_its_largest_value():
     rng = np.random.default_rng(8)
     value, slope, number = rng.normal(size=(200, 2, 2)), 3 * rng.normal(size=(200, 2, 2)), np.zeros(200, int)
     weight = np.sort(rng.normal(size=(200, 2)), axis=1)
-    parts = Parts(number, number, number, number, np.zeros(200), weight, value, slope)
+    parts = Parts(number, number, number, number, np.zeros(200), weight, value, slope, np.stack([value, slope], axis=1))
     width, share = np.diff(weight)[:, :, None], np.linspace(0, 1, 2001)
     first = value[:, :, :1] + slope[:, :, :1] * share * width
     second = value[:, :, 1:] - slope[:, :, 1:] * (1 - share) * width

@@ -36,8 +36,8 @@ _ALL = -1
 class Parts(NamedTuple):
     """Parts of the search: a range of s, a corner or all of them, W_0 between two values, and the lines there.
 
-    Values and slopes have shape (parts, ends of s, ends of W_0). `loose` is about what the bound loses for s in
-    between.
+    Values and slopes have shape (parts, ends of s, ends of W_0); `plain` holds both before lines are improved, shape
+    (parts, value or slope, ends of s, ends of W_0). `loose` is about what the bound loses for s in between.
     """
 
     case: Indices
@@ -48,6 +48,7 @@ class Parts(NamedTuple):
     weight: Array
     value: Array
     slope: Array
+    plain: Array
 
     def take(self, which: NDArray[np.bool_]) -> "Parts":
         """A subset of the parts."""
@@ -164,42 +165,80 @@ class _Search:
 
     def _solve(self, case: Indices, first: Indices, final: Indices, corner: Indices, edges: Array) -> Parts:
         """Parts between neighbouring edges of W_0, shape (ranges, edges)."""
+        ranges, cells = edges.shape
+        lines, loose = self._lines(case, first, final, corner, np.repeat(np.arange(ranges), cells), edges.ravel())
+        low = np.arange(edges.size).reshape(edges.shape)[:, :-1].ravel()
+        columns = (np.repeat(column, cells - 1) for column in (case, first, final, corner, loose))
+        weight = np.stack([edges.ravel()[low], edges.ravel()[low + 1]], axis=1)
+        parts = Parts(*columns, weight, *_ends(lines[:, low], lines[:, low + 1]))
+        return parts.take(parts.weight[:, 1] > parts.weight[:, 0])
+
+    def _lines(
+        self, case: Indices, first: Indices, final: Indices, corner: Indices, owner: Indices, weight: Array
+    ) -> tuple[Array, Array]:
+        """Lines at values of W_0, each for the range of s that owns it, and about what a range loses for s in between.
+
+        Lines have shape (4, values of W_0, ends of s): value and slope, and both before they are improved.
+        """
         terms, loose = self._terms(case, first, final, corner)
-        cells, wide = edges.shape[1], final > first
-        lines = np.empty((2, len(case), 2, cells))
+        wide, enough = (final > first)[owner], self._enough() - self.high
+        lines = np.empty((4, len(owner), 2))
         for end, which in ((0, np.ones_like(wide)), (1, wide)):
             if which.any():
-                rows = Rows._make(
-                    [np.repeat(case[which], cells), edges[which].ravel(), *np.repeat(terms[which, end], cells, 0).T]
-                )
-                found = self.left.lines(rows, (self._enough() - self.high)[rows.case])
-                lines[:, which, end] = np.reshape(found, (2, -1, cells))
+                some = owner[which]
+                rows = Rows(case[some], weight[which], *terms[some, end].T)
+                lines[:, which, end] = self.left.lines(rows, enough[rows.case])
         lines[:, ~wide, 1] = lines[:, ~wide, 0]
-        pairs = np.stack([np.arange(cells - 1), np.arange(1, cells)], axis=1)
-        value, slope = lines[..., pairs].swapaxes(2, 3).reshape(2, -1, 2, 2)
-        columns = (np.repeat(column, cells - 1) for column in (case, first, final, corner, loose))
-        parts = Parts._make([*columns, edges[:, pairs].reshape(-1, 2), value, slope])
-        return parts.take(parts.weight[:, 1] > parts.weight[:, 0])
+        return lines, loose
 
     def _divide(self, parts: Parts) -> Parts:
         """Divide each part by corner first, then by s or W_0, whichever loosens its bound more."""
         every = parts.corner == _ALL
         ranged = ~every & (parts.loose > parts.peak() - parts.value.max(axis=(1, 2)))
-        number, found = corner_count(self.setting.slope_right), []
+        weighted, found = ~every & ~ranged, []
         if every.any():
-            case, first, final, _, _, weight, *_ = parts.take(every).repeat(number)
-            found.append(self._solve(case, first, final, np.tile(np.arange(number), int(every.sum())), weight))
+            found.append(self._by_corner(parts.take(every)))
         if ranged.any():
             case, first, final, corner, _, weight, *_ = parts.take(ranged)
             middle = first + (final - first) // 2
             found.append(self._solve(case, first, middle, corner, weight))
             found.append(self._solve(case, middle + 1, final, corner, weight))
-        if not (every | ranged).all():
-            case, first, final, corner, _, weight, *_ = parts.take(~every & ~ranged)
-            low, high = weight.T
-            middle = np.where(low > 0, np.sqrt(low * high), high / 3)
-            found.append(self._solve(case, first, final, corner, np.stack([low, middle, high], axis=1)))
+        if weighted.any():
+            found += self._by_weight(parts.take(weighted))
         return Parts._make(np.concatenate(column) for column in zip(*found, strict=True))
+
+    def _by_corner(self, parts: Parts) -> Parts:
+        """Each part at each corner; neighbours share the lines at the W_0 between them."""
+        case, first, final, _, _, weight, *_ = parts
+        alone = np.ones(len(case), bool)
+        alone[1:] = (case[1:] != case[:-1]) | (first[1:] != first[:-1]) | (weight[1:, 0] != weight[:-1, 1])
+        high = np.cumsum(1 + alone) - 1
+        edges, owner = np.empty(high[-1] + 1), np.empty(high[-1] + 1, dtype=np.int64)
+        edges[high - 1], edges[high] = weight.T
+        spans = np.cumsum(alone) - 1
+        owner[high - 1] = owner[high] = spans
+        number = corner_count(self.setting.slope_right)
+        ranges, corner = spans[-1] + 1, np.repeat(np.arange(number), spans[-1] + 1)
+        columns = [np.tile(column[alone], number) for column in (case, first, final)]
+        again = np.repeat(np.arange(number), len(edges)), np.repeat(np.arange(number), len(high))
+        lines, loose = self._lines(*columns, corner, np.tile(owner, number) + ranges * again[0], np.tile(edges, number))
+        high, spans = np.tile(high, number) + len(edges) * again[1], np.tile(spans, number) + ranges * again[1]
+        columns = [column[spans] for column in (*columns, corner, loose)]
+        return Parts(*columns, np.tile(weight, (number, 1)), *_ends(lines[:, high - 1], lines[:, high]))
+
+    def _by_weight(self, parts: Parts) -> list[Parts]:
+        """Both halves of each part, divided at a W_0 in the middle; the lines at its ends are known."""
+        low, high = parts.weight.T
+        middle = np.where(low > 0, np.sqrt(low * high), high / 3)
+        new, _ = self._lines(*parts[:4], np.arange(len(middle)), middle)
+        # A line that would no longer be improved is used as it was.
+        best, plain = np.stack([parts.value, parts.slope]), np.moveaxis(parts.plain, 1, 0)
+        enough = (self._enough() - self.high)[parts.case, None, None]
+        old = np.concatenate([np.where(plain[0] > enough, best, plain), plain])
+        return [
+            Parts(*parts[:5], np.stack([low, middle], axis=1), *_ends(old[..., 0], new)),
+            Parts(*parts[:5], np.stack([middle, high], axis=1), *_ends(new, old[..., 1])),
+        ]
 
     def _terms(self, case: Indices, first: Indices, final: Indices, corner: Indices) -> tuple[Array, Array]:
         """R, the R in the exponent of X, v (s+1) and X at both ends of each range, and about what s in between adds."""
@@ -228,3 +267,9 @@ class _Search:
         ahead = self.cases[case].head_start if self.exact[case] and not self.last[case] else None
         found: Array = corners(self.setting.slope_right, fewest, most, ahead)[corner]
         return found
+
+
+def _ends(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Value, slope and `plain` of parts, from the lines at both ends of W_0; shape (4, parts, ends of s) each."""
+    value, slope, *plain = np.stack([low, high], axis=-1)
+    return value, slope, np.stack(plain, axis=1)

@@ -25,6 +25,8 @@ _BLOCK = 200_000
 """Largest number of multiplications in one matrix product."""
 _POWER = 4
 """Power of the quadrature rule for factors (1 - t)^a with any a: masses need not be whole."""
+_AT_ONCE = 1000
+"""Largest number of lines that are computed together: arrays of more do not stay in a processor's cache."""
 _STEP = 0.35
 _TURNS = 4
 
@@ -99,18 +101,27 @@ class LeftSide:
         self.flip = setting.selector == "permute_and_flip"
         if self.flip:
             self.t, self.dt = unit_nodes(power=_POWER)
+            self.twin_silent = np.exp(self.twin[:, None] * np.log1p(-self.t)) * self.dt
             self.logs = -np.log1p(-self.q[:, :, None] * self.t)
             self.gained = self.logs + np.log1p(-(self.q * self.y[:, None])[:, :, None] * self.t)
 
-    def lines(self, rows: Rows, enough: Array | float = -math.inf) -> tuple[Array, Array]:
+    def lines(self, rows: Rows, enough: Array | float = -math.inf) -> Array:
         """For each program, a line above it as a function of the weight of the spread: value at its W_0, and slope.
 
-        Values above `enough` are improved.
+        Values above `enough` are improved. Shape (4, programs): value and slope, and both before that.
         """
+        count, above = len(rows.case), np.broadcast_to(enough, len(rows.case))
+        found = np.empty((4, count))
+        for some in (slice(k, k + _AT_ONCE) for k in range(0, count, _AT_ONCE)):
+            found[:, some] = self._lines(Rows._make(column[some] for column in rows), above[some])
+        return found
+
+    def _lines(self, rows: Rows, enough: Array) -> Array:
         q = self.q[rows.case]
         shared = self._integrands(rows) if self.flip else ()
         spread = self._spread(q, rows.weight)
         value, slope, vertex = self._line(q, spread, rows, shared)
+        plain = value.copy(), slope.copy()
         poor = np.flatnonzero(value > enough)
         if len(poor):
             mass = np.concatenate([(1 - _STEP) * spread.mass[poor], _STEP * vertex.mass[poor]], axis=1)
@@ -121,7 +132,7 @@ class LeftSide:
             again, steeper, _ = self._line(q[poor], mixed, some, tuple(column[poor] for column in shared))
             slope[poor] = np.where(again < value[poor], steeper, slope[poor])
             value[poor] = np.minimum(value[poor], again)
-        return value, slope
+        return np.stack([value, slope, *plain])
 
     def _line(self, q: Array, spread: Spread, rows: Rows, shared: tuple[Array, ...]) -> tuple[Array, Array, Spread]:
         """A line above the maximum over spreads (value at the weight, and slope), and the best spread for its plane."""
@@ -184,21 +195,22 @@ class LeftSide:
 
     def _integrands(self, rows: Rows) -> tuple[Array, Array]:
         """The factors of the probability that all are silent, in the credit and in phi_f."""
-        t, dt, rest, case = self.t, self.dt, 1 - self.t, rows.case
-        rate, later, in_bin, extra = (column[:, None] for column in rows[2:])
+        t, rest = self.t, 1 - self.t
+        # Neighbouring programs often differ in W_0 only.
+        new = np.ones(len(rows.case), bool)
+        new[1:] = np.any([column[1:] != column[:-1] for column in (rows.case, *rows[2:])], axis=0)
+        case, rate, later, in_bin, extra = (column[new, None] for column in (rows.case, *rows[2:]))
         earned = in_bin * (1 + rate * rest) * np.exp(-rate * t) + extra * rest * np.exp(-later * t)
-        earned *= np.exp(self.twin[case][:, None] * np.log1p(-t)) * dt
-        k = rate + (self.twin_short[case] + self.y[case] * rows.weight)[:, None]
-        return earned, np.exp(-k * t) * (1 + k * rest) * dt / (1 - self.y[case])[:, None]
+        earned *= self.twin_silent[case[:, 0]]
+        k = (rows.rate + (self.twin_short[rows.case] + self.y[rows.case] * rows.weight))[:, None]
+        first = np.exp(-k * t) * (1 + k * rest) * self.dt / (1 - self.y[rows.case])[:, None]
+        return earned[np.cumsum(new) - 1], first
 
     def _race(self, q: Array, spread: Spread, rows: Rows, earned: Array, first: Array) -> tuple[Array, Array, Array]:
         """Permute-and-flip: value, gradient, and how much each f behind the last index adds to the gradient there."""
-        at = (rows.case[:, None], spread.place)
-        credit = np.exp(-np.einsum("rs,rst->rt", spread.mass, self.logs[at])) * earned
-        gained = spread.mass[:, :, None] * self.gained[at]
-        for place in reversed(range(gained.shape[1] - 1)):
-            gained[:, place] += gained[:, place + 1]
-        missed = np.concatenate([np.exp(-gained) * first[:, None], first[:, None]], axis=1)
+        silent, kept = self._silent(rows, spread)
+        credit = silent * earned
+        missed = np.concatenate([kept * first[:, None], first[:, None]], axis=1)
         counts, reached = self._counts(spread)
         value = 1 - credit.sum(axis=1) + np.sum(counts * (missed[:, -1:] - missed[:, :-1]).sum(axis=2), axis=1)
         each, gradient = np.empty((*missed.shape[:2], self.depth)), np.empty_like(q)
@@ -208,6 +220,20 @@ class LeftSide:
             some = missed[here]
             each[here] = _product(some.reshape(-1, some.shape[2]), self.gained[case]).reshape(*some.shape[:2], -1)
         return value, gradient + np.einsum("rsd,rsd->rd", each, reached), each[:, -1, -1] * self.group
+
+    def _silent(self, rows: Rows, spread: Spread) -> tuple[Array, Array]:
+        """exp(-K ln ..) over all left candidates, and exp(-b_f) for the f of each place, at the nodes."""
+        case, again = rows.case, None
+        if spread.place.shape[1] == 2:  # the first spread, which depends on W_0 only: many programs have it in common
+            _, some, again = np.unique(rows.case + 1j * rows.weight, return_index=True, return_inverse=True)
+            case, spread = case[some], Spread(spread.place[some], spread.mass[some])
+        at = (case[:, None], spread.place)
+        silent = np.exp(-np.einsum("rs,rst->rt", spread.mass, self.logs[at]))
+        gained = spread.mass[:, :, None] * self.gained[at]
+        for place in reversed(range(gained.shape[1] - 1)):
+            gained[:, place] += gained[:, place + 1]
+        kept = np.exp(-gained)
+        return (silent, kept) if again is None else (silent[again], kept[again])
 
 
 def _product(rows: Array, table: Array) -> Array:

@@ -34,6 +34,8 @@ _MORE = (1, 4, 16, 40)
 """Numbers of small steps above the offset that is enough for large n, tried in turn."""
 _FINE = 0.25
 """Step of the prior bonus, in log-odds."""
+_USUAL = 14
+"""Number of steps that the search for a prior bonus tries first: just above most results."""
 
 
 class Size(NamedTuple):
@@ -141,29 +143,26 @@ def two_sided_prior_bonus(
     def ahead(steps: int) -> Callable[[int], float]:
         return lambda n: max(0.0, steps * _FINE - fade * n)
 
-    def serving(some: list[Group], below: int) -> tuple[int, Group | None]:
-        """The least number of steps, from `below` on, that is enough for some groups, and the group that needs it."""
-        some = _failing(setting, offset, some, ahead(below))
-        if not some:
-            return below, None
-        above = below + 4
+    def serving(some: list[Group], least: int, guess: int) -> tuple[int, Group | None]:
+        """The least number of steps, from `least` on, that is enough for some groups, and a group that needs it."""
+        below, above, stride, needy = least - 1, max(least, guess), 4, None
         while still := _failing(setting, offset, some, ahead(above)):
-            some, below, above = still, above, 2 * above - below
+            some, needy, below, above, stride = still, still[0], above, above + stride, 2 * stride
         while above - below > 1:
             middle = (below + above) // 2
             if still := _failing(setting, offset, some, ahead(middle)):
-                some, below = still, middle
+                some, needy, below = still, still[0], middle
             else:
                 above = middle
-        return above, some[0]
+        return above, needy
 
     # A few n give nearly the result of all. Where other n need more, they are computed too.
-    steps, neediest = serving(_sample(groups, 8), 0)
+    steps, neediest = serving(_sample(groups, 8), 0, _USUAL)
     if neediest and steps * _FINE <= most:
         near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, 64))
-        steps, _ = serving([group for _, group in near[:6]], steps)
+        steps, _ = serving([group for _, group in near[:6]], steps, steps)
     while not sampled and steps * _FINE <= most and (needing := _failing_sizes(setting, offset, groups, ahead(steps))):
-        steps, _ = serving(needing, steps + 1)
+        steps, _ = serving(needing, steps + 1, steps + 1)
     return steps * _FINE if steps * _FINE <= most else math.inf
 
 

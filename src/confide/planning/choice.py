@@ -168,6 +168,8 @@ def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.f
 # candidates from the beginning (docs/theory.md, section 5).
 
 _LEAST = 1e-3
+_NO_WEIGHT = 1e-12
+"""A candidate whose weight is at most this share of the largest one is left out of a law of the answer."""
 
 
 def total_rise(m: int, rivals: float) -> float:
@@ -395,14 +397,20 @@ def answer_law(
 
     Log prior weights have shape (m,); the last one may include a prior bonus of +inf.
     """
-    begins = np.append(0.0, reached[:-1])
-    short = slope_left * np.maximum(target - reached, 0)
-    short[-1] = 0.0
-    utility = heights - np.maximum(slope_right * np.maximum(begins - target, 0), short)
+    law, last = np.zeros(len(reached)), len(reached) - 1
+    # A candidate, at worst the last one, has penalty 0. Those of a penalty above `most` have no weight beside it.
+    most = float(heights[-1] - heights[0]) - math.log(_NO_WEIGHT) + 1
+    first = int(np.searchsorted(reached, target - most / slope_left)) if reached[-1] >= target else 0
+    final = int(np.searchsorted(reached, target + most / slope_right, side="right")) if reached[-1] >= target else last
+    near = slice(min(first, last), min(final, last) + 1)
+    begins = np.append(reached[near.start - 1] if near.start else 0.0, reached[near][:-1])
+    short = slope_left * np.maximum(target - reached[near], 0)
+    if near.stop > last:
+        short[-1] = 0.0
+    utility = heights[near] - np.maximum(slope_right * np.maximum(begins - target, 0), short)
     weights = np.exp(utility - utility.max())
-    kept = np.flatnonzero(weights > 1e-12)
-    law = np.zeros(len(reached))
-    law[kept] = selection_law(weights[kept], selector)
+    kept = np.flatnonzero(weights > _NO_WEIGHT)
+    law[near.start + kept] = selection_law(weights[kept], selector)
     return law
 
 
