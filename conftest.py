@@ -36,7 +36,7 @@ SLOW_EXAMPLES = {
     "confide.federated.several_plans.plan_groups",
     "confide.federated.several_plans.plan_levels",
     "confide.ledger.composition.dp_accounting_bounds",
-    "confide.releases.remarks.remarks",
+    "confide.releases.texts.remarks",
 }
 """Examples in docstrings that take seconds."""
 

@@ -17,12 +17,14 @@ from tests.planted_values import assert_error_is_private
 
 
 @contextmanager
-def refused(kind: type[ConfideError], argument: str) -> Iterator[pytest.ExceptionInfo[ConfideError]]:
+def refused(
+    kind: type[ConfideError] | tuple[type[ConfideError], ...], argument: str
+) -> Iterator[pytest.ExceptionInfo[ConfideError]]:
     """Expect an error about this argument within the block, in one line without planted values."""
     with pytest.raises(kind) as caught:
         yield caught
     error = caught.value
-    assert type(error) is kind, f"{type(error).__name__}, not {kind.__name__}: {error}"
+    assert type(error) in (kind if isinstance(kind, tuple) else (kind,)), f"{type(error).__name__}, not {kind}: {error}"
     assert error.argument == argument, f"{error.argument!r}, not {argument!r}: {error}"
     assert error.requirement
     assert "\n" not in str(error)

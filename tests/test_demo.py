@@ -11,6 +11,7 @@ import pytest
 import confide
 from confide.cli import main
 from confide.demo import CALIBRATION, TRAINING, apply_threshold, digits, run
+from confide.support import OutputExistsError
 from tests.files import read
 from tests.refused import refused
 
@@ -114,7 +115,7 @@ def test_the_printed_commands_work_on_the_files_left(demo, capsys):
 def test_an_existing_demo_is_not_overwritten(demo):
     folder, _ = demo
     before = (folder / "calibration.json").read_bytes()
-    with pytest.raises(confide.InputError, match="exists already"):
+    with refused(OutputExistsError, "output"):
         run(folder)
     assert (folder / "calibration.json").read_bytes() == before
 

@@ -25,6 +25,7 @@ from confide.warehouse import read_published_counts
 from tests.exact import histograms
 from tests.exact_tests import assert_covers
 from tests.files import signed
+from tests.refused import refused
 
 NOISE = Noise.discrete_laplace(2.0, copies=2)
 FIELD = 2**66 * 4611686018427387897 + 1
@@ -134,7 +135,7 @@ def test_tables_of_noise():
     released = confide.calibrate_counts(made, 0.1)
     assert released.epsilon == 3.0
     assert confide.Calibration.from_json(released.to_json()) == released
-    with pytest.raises(InputError, match="epsilon: must be given"):
+    with refused(InputError, "epsilon"):
         confide.calibrate_counts(PublishedCounts(drawn, UNIT, law, 1000), 0.1)
 
 
@@ -211,32 +212,31 @@ HALF = np.append(np.zeros(64), np.random.default_rng(0).multinomial(10_000, np.f
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("made", "argument"),
     [
-        (lambda: drawn(change=lambda c: c + 0.5), "counts: must be integers; got dtype float64. Counts with continu"),
-        (lambda: drawn(change=lambda c: c.astype(float)), "counts: must be integers"),
-        (lambda: drawn(change=lambda c: c[:-1]), r"counts: must have shape \(128,\), one for each"),
-        (lambda: drawn(change=lambda c: c[c > 70]), "Empty bins have counts as well"),
-        (lambda: drawn(change=lambda c: c // 5 * 5), "counts: must not be rounded; got multiples of 5"),
-        (lambda: drawn(change=np.cumsum), "counts: must add up to n=10000"),
-        (lambda: drawn(n=9000), "counts: must add up to n=9000"),
-        (lambda: drawn(HALF, lambda c: np.maximum(c, 0), n=None), "counts: must not be clipped at 0 if the number"),
-        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c)), "counts: must not be suppressed; got none from 1 to"),
-        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c), n=None), "counts: must not be suppressed"),
-        (lambda: drawn(n=0), "n: must be a positive integer"),
-        (lambda: drawn(change=lambda c: c * 2**42), "counts: must lie between -2"),
-        (lambda: drawn(noise="discrete_laplace(scale=2)"), "noise: must be of type Noise; got str"),
-        (lambda: PublishedCounts([1, 2], 2, NOISE), "candidates: must be of type Candidates; got int"),
-        (lambda: PublishedCounts({"bin": [0, 0], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "have each bin once"),
-        (lambda: PublishedCounts({"bin": [0, 2], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "have each bin once"),
-        (lambda: PublishedCounts({"aggregate_result": ["1.5", "1"]}, Candidates.of([1.0]), NOISE), "of Field128"),
-        (lambda: PublishedCounts({"aggregate_result": [str(FIELD), "1"]}, Candidates.of([1.0]), NOISE), "of Field128"),
+        (lambda: drawn(change=lambda c: c + 0.5), "counts"),
+        (lambda: drawn(change=lambda c: c.astype(float)), "counts"),
+        (lambda: drawn(change=lambda c: c[:-1]), "counts"),
+        (lambda: drawn(change=lambda c: c[c > 70]), "counts"),
+        (lambda: drawn(change=lambda c: c // 5 * 5), "counts"),
+        (lambda: drawn(change=np.cumsum), "counts"),
+        (lambda: drawn(n=9000), "counts"),
+        (lambda: drawn(HALF, lambda c: np.maximum(c, 0), n=None), "counts"),
+        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c)), "counts"),
+        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c), n=None), "counts"),
+        (lambda: drawn(n=0), "n"),
+        (lambda: drawn(change=lambda c: c * 2**42), "counts"),
+        (lambda: drawn(noise="discrete_laplace(scale=2)"), "noise"),
+        (lambda: PublishedCounts([1, 2], 2, NOISE), "candidates"),
+        (lambda: PublishedCounts({"bin": [0, 0], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "counts"),
+        (lambda: PublishedCounts({"bin": [0, 2], "count": [1, 2]}, Candidates.of([1.0]), NOISE), "counts"),
+        (lambda: PublishedCounts({"aggregate_result": ["1.5", "1"]}, Candidates.of([1.0]), NOISE), "counts"),
+        (lambda: PublishedCounts({"aggregate_result": [str(FIELD), "1"]}, Candidates.of([1.0]), NOISE), "counts"),
     ],
 )  # fmt: skip
-def test_refused(made, message):
-    with pytest.raises((InputError, InputTypeError), match=message) as caught:
+def test_refused(made, argument):
+    with refused((InputError, InputTypeError), argument):
         confide.calibrate_counts(made(), 0.1)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -280,20 +280,20 @@ def test_counts_as_they_were_drawn_are_not_suspected():
 
 def test_other_arguments(counts, tmp_path):
     secret = PublishedCounts(counts.counts, UNIT, NOISE)
-    for call, message in (
-        (lambda: confide.calibrate_counts([1, 2], 0.1), "counts: must be of type PublishedCounts; got list"),
-        (lambda: confide.calibrate_counts(counts, 0.1, n_min=5), "n_min: must be left out"),
-        (lambda: confide.calibrate_counts(secret, 0.1, delta=0.05), "delta: must be left out"),
+    for call, argument in (
+        (lambda: confide.calibrate_counts([1, 2], 0.1), "counts"),
+        (lambda: confide.calibrate_counts(counts, 0.1, n_min=5), "n_min"),
+        (lambda: confide.calibrate_counts(secret, 0.1, delta=0.05), "delta"),
         (lambda: confide.calibrate_counts(counts, 1.5), "alpha"),
-        (lambda: read_published_counts(forms(counts, tmp_path) / "counts.csv"), "candidates: must be given"),
-        (lambda: read_published_counts(tmp_path / "counts.csv", UNIT), "noise: must be given"),
-        (lambda: read_published_counts(tmp_path / "counts.txt", UNIT, NOISE), "counts.txt' must be a .csv"),
-        (lambda: confide.recalibrate(confide.calibrate_counts(counts, 0.1), [0.5]), "Calibrate on new counts"),
+        (lambda: read_published_counts(forms(counts, tmp_path) / "counts.csv"), "candidates"),
+        (lambda: read_published_counts(tmp_path / "counts.csv", UNIT), "noise"),
+        (lambda: read_published_counts(tmp_path / "counts.txt", UNIT, NOISE), "counts"),
+        (lambda: confide.recalibrate(confide.calibrate_counts(counts, 0.1), [0.5]), "previous"),
     ):
-        with pytest.raises((InputError, InputTypeError), match=message):
+        with refused((InputError, InputTypeError), argument):
             call()
     request = CountsRequest(counts, Fraction(1, 10), None, 1, Metadata())
-    with pytest.raises(InputError, match="ledger: must be left out"):
+    with refused(InputError, "ledger"):
         release(GivenCounts({None: counts}), request, Payer(Ledger(tmp_path / "ledger.db"), "phones"))
 
 

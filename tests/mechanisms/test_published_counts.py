@@ -16,6 +16,7 @@ from confide.guarantee import walk_maximum
 from confide.mechanisms import Noise, PublishedHistogram, StatedPrivacy, noisy_histogram_for, published_histogram_for
 from confide.selection import noisy_counts, with_contrib
 from tests.exact import histograms, leave_one_out
+from tests.refused import refused
 
 LEVEL = Fraction(9, 10)
 BINS = (32, 128, 512, 2048)
@@ -189,31 +190,30 @@ def test_few_records_need_more_than_there_are():
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("made", "argument"),
     [
-        (lambda: Noise.discrete_laplace(0.0), "scale: must be a positive"),
-        (lambda: Noise.discrete_laplace(1e5), "scale: must lie between 0.001 and 10000"),
-        (lambda: Noise.discrete_gaussian("1"), "sigma: must be a positive number"),
-        (lambda: Noise.discrete_laplace(1.0, copies=0), "copies: must be a positive integer"),
-        (lambda: Noise("laplace", 1.0), "kind: must be"),
-        (lambda: Noise.table([]), "probabilities: must be those of 0, 1, 2"),
-        (lambda: Noise.table([0.4, 0.2]), "probabilities: must be those of 0, 1, 2"),
-        (lambda: Noise.table([0.2, 0.4]), "probabilities: must be those of 0, 1, 2"),
-        (lambda: Noise.table([float("nan"), 0.4]), "probabilities: must be those of 0, 1, 2"),
-        (lambda: Noise.parse("discrete_laplace(epsilon=1)"), "noise: must be discrete_laplace.*2/epsilon where they"),
-        (lambda: Noise.parse("laplace(scale=1)"), "noise: must be"),
-        (lambda: Noise.parse("discrete_laplace(scale=1,copies=1.5)"), "noise: must be"),
-        (lambda: Noise.parse("discrete_laplace(scale=two)"), "noise: must be"),
-        (lambda: Noise.parse("table(probabilities=1)"), "noise: must be"),
-        (lambda: StatedPrivacy.of(SMALL["narrow"], 5), "epsilon: must be given"),
-        (lambda: published_histogram_for(LEVEL, SMALL["narrow"], 4, None, 1), "noise: must be discrete Laplace or"),
-        (lambda: published_histogram_for(LEVEL, Noise.discrete_laplace(1.0), 4, None, 1, 0.05), "delta: must be left"),
+        (lambda: Noise.discrete_laplace(0.0), "scale"),
+        (lambda: Noise.discrete_laplace(1e5), "scale"),
+        (lambda: Noise.discrete_gaussian("1"), "sigma"),
+        (lambda: Noise.discrete_laplace(1.0, copies=0), "copies"),
+        (lambda: Noise("laplace", 1.0), "kind"),
+        (lambda: Noise.table([]), "probabilities"),
+        (lambda: Noise.table([0.4, 0.2]), "probabilities"),
+        (lambda: Noise.table([0.2, 0.4]), "probabilities"),
+        (lambda: Noise.table([float("nan"), 0.4]), "probabilities"),
+        (lambda: Noise.parse("discrete_laplace(epsilon=1)"), "noise"),
+        (lambda: Noise.parse("laplace(scale=1)"), "noise"),
+        (lambda: Noise.parse("discrete_laplace(scale=1,copies=1.5)"), "noise"),
+        (lambda: Noise.parse("discrete_laplace(scale=two)"), "noise"),
+        (lambda: Noise.parse("table(probabilities=1)"), "noise"),
+        (lambda: StatedPrivacy.of(SMALL["narrow"], 5), "epsilon"),
+        (lambda: published_histogram_for(LEVEL, SMALL["narrow"], 4, None, 1), "noise"),
+        (lambda: published_histogram_for(LEVEL, Noise.discrete_laplace(1.0), 4, None, 1, 0.05), "delta"),
     ],
 )
-def test_refused(made, message):
-    with pytest.raises((InputError, InputTypeError), match=message) as caught:
+def test_refused(made, argument):
+    with refused((InputError, InputTypeError), argument):
         made()
-    assert "\n" not in str(caught.value)
 
 
 def test_privacy_follows_from_one_copy():

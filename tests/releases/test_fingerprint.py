@@ -203,8 +203,9 @@ FIELDS = {
 def test_files_with_an_unusable_fingerprint(name):
     content = json.loads(RELEASES["threshold"]().to_json())
     changed = content["fingerprint"] | {name: FIELDS[name]}
-    with pytest.raises(confide.FormatError, match=r"calibration\.fingerprint"):
+    with pytest.raises(confide.FormatError) as caught:
         Document.from_json(signed(content | {"fingerprint": changed}))
+    assert caught.value.argument.startswith("calibration.fingerprint")
 
 
 def test_parts_state_the_same_model():

@@ -200,7 +200,7 @@ def test_hostile_names_stay_text():
 
 def test_files_are_markdown_or_html(tmp_path):
     card = confide.card(calibration())
-    assert kind_of(card.save(tmp_path / "README.md")) is FileKind.MARKDOWN
+    assert kind_of(card.save(tmp_path / "README.md")) is FileKind.CARD
     assert kind_of(card.save(tmp_path / "card.html")) is FileKind.PAGE
     html = (tmp_path / "card.html").read_text(encoding="utf-8")
     assert "default-src &#39;none&#39;; script-src &#39;none&#39;" in html

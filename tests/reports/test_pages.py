@@ -357,7 +357,7 @@ def test_risk_control_is_shown_as_loss():
     released = several()["risk"]
     found = evaluate_scores(released, np.linspace(0, 1, 1000))
     words = words_of(page_of(released, evaluation=found))
-    assert f"Loss “false_negative_rate”, estimated {1 - found.coverage.value:.4g} (95 % interval" in words
+    assert f"loss 'false_negative_rate' {1 - found.coverage.value:.3f} (95 % interval" in words
     sides, quantiles = several()["sides"], np.tile([-1.0, 1.0], (50, 1))
     text = page_of(sides, evaluation=evaluate_intervals(sides, quantiles, np.zeros(50)))
     assert "Coverage by end of the interval" in words_of(text)

@@ -23,9 +23,9 @@ from confide.evaluation import (
     PrivateEvaluation,
     PrivateRequest,
     described,
+    promise_text,
     worst_parts,
 )
-from confide.guarantee import coverage_text
 from confide.releases import Release, remarks
 from confide.sets import has_law, sentence_of
 from confide.support import FileKind, Section, to_text
@@ -170,10 +170,10 @@ def _numbers(text: str) -> tuple[float, ...]:
 def evaluation_text(found: Evaluation | LevelEvaluation, release: Release) -> str:
     """Coverage compared with the promise, sizes, and a table of parts with their own thresholds; level by level."""
     if isinstance(found, Evaluation):
-        parts: tuple[Section, ...] = (described(found, _promise(found, release), release.bounded),)
+        parts: tuple[Section, ...] = (described(found, promise_text(found, release), release.bounded),)
     else:
         parts = tuple(
-            described(one, str(release.parts[alpha].guarantee), title=f"alpha {float(alpha):g}")
+            described(one, promise_text(one, release.parts[alpha]), title=f"alpha {float(alpha):g}")
             for alpha, one in found.levels.items()
         )
     return to_text(Section("Evaluation", parts=parts))
@@ -211,9 +211,3 @@ def check_has_law(release: Release) -> None:
 def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: bool) -> int:
     """`CLAIM_FAILED` if `fail` is set and a promise is broken, else `DONE`."""
     return CLAIM_FAILED if fail and any(one.is_broken for one in found.shortfalls.values()) else DONE
-
-
-def _promise(found: Evaluation, release: Release) -> str:
-    if release.by == "side":  # for both ends together; each has its own promise
-        return f"coverage at least {coverage_text(found.promised)}"
-    return "; ".join(f"for {name}: {text}" if name else text for name, text in release.promises.items())

@@ -619,7 +619,7 @@ def card(
     from confide.reports import card as make_card
 
     path = named_release(file, calibration)
-    output.check(markdown_or_html(output.out), path, evaluation)
+    output.check(markdown_or_html(output.out, FileKind.CARD), path, evaluation)
     measured = None if evaluation is None else load_evaluation(evaluation)
     made = make_card(load_release(path), evaluation=measured, title=title, task=task, file_name=path.name)
     made.save(output.out, overwrite=output.force)
@@ -646,6 +646,6 @@ def dossier(*, files: tuple[Path, ...], title: str | None = None, output: Output
     """
     from confide.reports import dossier as make_dossier
 
-    output.check(markdown_or_html(output.out), *files)
+    output.check(markdown_or_html(output.out, FileKind.DOSSIER), *files)
     make_dossier(files, title=title).save(output.out, overwrite=output.force)
     print_text(f"saved: {output.out}")

@@ -39,7 +39,7 @@ from confide.evaluation.metrics import (
     size_coverage,
 )
 from confide.evaluation.parts import CONFIDENCE, Part, WorstPart, format_interval_ends, interval_text, surely_below
-from confide.evaluation.private_evaluation import CountPrivacy, PrivateEvaluation, load_evaluation
+from confide.evaluation.private_evaluation import CountPrivacy, PrivateEvaluation, load_evaluation, private_facts
 from confide.evaluation.private_release import PARTS, PrivateRequest, answer, evaluate_arrays, private_statements
 from confide.evaluation.values import (
     MOST_EXAMPLES,
@@ -48,7 +48,10 @@ from confide.evaluation.values import (
     Example,
     LevelEvaluation,
     described,
+    promise_text,
     read_evaluation,
+    total_facts,
+    worst_facts,
     worst_parts,
 )
 

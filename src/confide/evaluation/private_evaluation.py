@@ -421,10 +421,8 @@ def hold_together(findings: Mapping[str, PrivateFinding], confidence: float) -> 
 
 
 def _facts(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -> Facts:
-    if loss is not None:
-        rows = [(f"loss {loss[0]!r}", _loss(finding.coverage, loss[1]))]
-    else:
-        rows = [(f"coverage, {name}" if name else "coverage", covered_text(finding.coverage))]
+    first, *means = private_facts(name, finding, loss)
+    rows = [first]
     for kind, parts in finding.parts.items():
         shown = sorted(parts, key=_seeming)[:MOST_SHOWN] if len(parts) > MOST_SHOWN else parts
         text_of = covered_text if loss is None else lambda part: _loss(part, loss[1])
@@ -433,10 +431,21 @@ def _facts(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -
             rows.append((f"{len(parts) - len(shown)} more", "in the file"))
     for kind, shares in ({} if name else finding.shares).items():
         rows += [(f"share, {_CALLED[kind]} {one.name}", interval_text(one.value, one.low, one.high)) for one in shares]
-    if finding.mean_size is not None and not name:
-        mean = finding.mean_size
-        rows.append(("classes per set, on average", interval_text(mean.value, mean.low, mean.high)))
-    return tuple(rows)
+    return (*rows, *means)
+
+
+def private_facts(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -> Facts:
+    """Coverage of all records with its promise, or their loss; for the release as a whole, also the mean set size."""
+    if loss is not None:
+        first = (f"loss {loss[0]!r}", _loss(finding.coverage, loss[1]))
+    else:
+        first = (f"coverage, {name}" if name else "coverage", covered_text(finding.coverage))
+    mean = None if name else finding.mean_size
+    return (
+        (first,)
+        if mean is None
+        else (first, ("classes per set, on average", interval_text(mean.value, mean.low, mean.high)))
+    )
 
 
 def covered_text(part: Part) -> str:

@@ -29,6 +29,7 @@ from confide.releases import Release
 from confide.sets import CoverageEstimate, Shortfall, count_limit, count_shortfall, coverage_from_counts
 from confide.support import (
     Described,
+    Facts,
     Fields,
     Level,
     Section,
@@ -55,12 +56,7 @@ def described(found: "Evaluation", promise: str, loss: tuple[str, float] | None 
 
     For risk control `loss` gives the name and the largest value of the loss, which is shown instead of coverage.
     """
-    c = found.coverage
-    rows = [("coverage", str(c))] if loss is None else [(f"loss {loss[0]!r}", _loss(c, loss[1]))]
-    rows.append(("promise", promise))
-    sizes = ((name, getattr(found, name)) for name in _SHOWN)
-    texts = {name: f"{100 * v:.1f} %" if name in _SHARES else short_number(v) for name, v in sizes if v is not None}
-    rows += [(_SHOWN[name], text) for name, text in texts.items()]
+    rows = list(total_facts(found, promise, loss))
     own: Sequence[Part] = found.classes if found.by == "class" else found.groups
     below = set(surely_below(own, found.promised))
     rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part, below)) for part in own]
@@ -69,11 +65,30 @@ def described(found: "Evaluation", promise: str, loss: tuple[str, float] | None 
         return Section(title, facts=(*rows, *_subgroup_losses(found, loss[1])), warnings=broken)
     below = set(surely_below(found.subgroups, found.promised))
     rows += [(f"group {part.name}", _own(part, below, found.promised)) for part in _least_covered(found.subgroups)]
-    worst = worst_parts(found)
-    for finding in worst:
-        if finding.part not in (*own, *found.subgroups):  # these have their rows
-            rows += _worst(finding)
-    return Section(title, facts=tuple(rows), warnings=broken, notes=tuple(one.sentence for one in worst if one.below))
+    rows += worst_facts(found, (*own, *found.subgroups))  # these have their rows
+    notes = tuple(one.sentence for one in worst_parts(found) if one.below)
+    return Section(title, facts=tuple(rows), warnings=broken, notes=notes)
+
+
+def promise_text(found: "Evaluation", release: Release) -> str:
+    """The promise of the evaluated release; for the two ends of intervals, that of both together."""
+    if release.by == "side":
+        return found._promise
+    return "; ".join(f"for {name}: {text}" if name else text for name, text in release.promises.items())
+
+
+def total_facts(found: "Evaluation", promise: str, loss: tuple[str, float] | None = None) -> Facts:
+    """Coverage of all records, or their loss, the promise, and the sizes of all sets or intervals."""
+    c = found.coverage
+    first = ("coverage", str(c)) if loss is None else (f"loss {loss[0]!r}", _loss(c, loss[1]))
+    sizes = ((name, getattr(found, name)) for name in _SHOWN)
+    texts = {name: f"{100 * v:.1f} %" if name in _SHARES else short_number(v) for name, v in sizes if v is not None}
+    return (first, ("promise", promise), *((_SHOWN[name], text) for name, text in texts.items()))
+
+
+def worst_facts(found: "Evaluation", others: Collection[Part] = ()) -> Facts:
+    """The least covered part of each kind, unless it is among the others."""
+    return tuple(row for one in worst_parts(found) if one.part not in others for row in _worst(one))
 
 
 def _least_covered(parts: Sequence[Part]) -> Sequence[Part]:

@@ -213,11 +213,11 @@ class Plan(Described):
         ]  # fmt: skip
         if r.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
+        crossed = "a draw crosses every gap: the answer is +inf"
         if self.mechanism is not None:
             near = f"within {self.gap:.0f} ranks of the non-private one"
-            with_n.append(
-                ("gaps in the scores", f"a draw may cross one, half of the candidates wide, that starts {near}")
-            )
+            crossed = f"a draw may cross one, half of the candidates wide, that starts {near}"
+        with_n.append(("gaps in the scores", crossed))
         always = [
             ("records needed", needed_text(self.records_needed)),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),

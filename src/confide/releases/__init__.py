@@ -9,7 +9,7 @@ several.py       thresholds for several levels, for groups or classes, for two s
 noisy_labels.py  randomised labels: their statement, and thresholds from them
 published_counts.py  noisy counts that another engine made: their file, and thresholds from them
 forms.py         releases as JSON, and the verification of their claims
-remarks.py       texts about a release: facts, warnings about infinite or uninformative thresholds, and its chain
+texts.py         texts about a release: facts, warnings about infinite or uninformative thresholds, and its chain
 
 Nothing here depends on the use of a release.
 """
@@ -36,19 +36,6 @@ from confide.releases.fingerprint import ModelFingerprint
 from confide.releases.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.published_counts import CountsCalibration, PublishedCounts
-from confide.releases.remarks import (
-    LineageCheck,
-    facts_of,
-    is_warm,
-    miss_bound_for_reused_records,
-    predecessors_of,
-    remark,
-    remarks,
-    uncompared,
-    verify_lineage,
-    warn_about,
-    warn_of_choices,
-)
 from confide.releases.several import (
     FALSE_NEGATIVES,
     OVERLAP,
@@ -62,6 +49,19 @@ from confide.releases.several import (
     check_bound,
     critical_score,
     refuse_overlapping,
+)
+from confide.releases.texts import (
+    LineageCheck,
+    facts_of,
+    is_warm,
+    miss_bound_for_reused_records,
+    predecessors_of,
+    remark,
+    remarks,
+    uncompared,
+    verify_lineage,
+    warn_about,
+    warn_of_choices,
 )
 from confide.releases.words import (
     ABOUT,

@@ -13,7 +13,17 @@ from typing import Any, TypeAlias
 from confide.planning import Pilot, Plan, Terms, make_plan
 from confide.reports.charts import Cost, cost
 from confide.reports.page import hundredths, percent
-from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, Facts, Section, Table, decimal_text, exact_level
+from confide.support import (
+    LEAST_LOSS,
+    MOST_LOSS,
+    MOST_RECORDS,
+    Facts,
+    Section,
+    Table,
+    decimal_text,
+    describe,
+    exact_level,
+)
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
 LOSS_STEPS, LOSS_REACH = (1, 2, 5), (0.2, 5.0)
@@ -97,26 +107,10 @@ def _ladder(
 
 
 def cost_facts(plan: Plan, noun: str = "set") -> Facts:
-    """Facts about the cost of privacy in a plan."""
-    over = ", above n: +∞ is the likely result" if plan.target_rank > plan.n else ""
-    serves = plan.nonprivate_rank <= plan.effective_n
-    rows = [
-        ("Expected coverage", f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}"),
-        ("Cost of privacy", f"{plan.expected_excess:.1f} more records covered than requested"),
-        ("Chance of +∞", f"{_chance(plan.chance_of_all)} for +∞; {_chance(plan.chance_beyond)} for +∞ or a threshold "
-         "beyond all scores"),
-        ("Coverage at most, on average", f"{hundredths(plan.coverage_at_most)}, for continuous scores"),
-        ("Target rank", "not possible: the result is +∞" if math.isinf(plan.target_rank)
-         else f"{plan.target_rank:.2f}{over}"),
-        ("Rank without privacy", f"{plan.nonprivate_rank:,}" if serves else "+∞"),
-        ("Gaps in the scores", "a draw crosses every gap: the result is +∞" if math.isinf(plan.gap)
-         else "a draw may cross a gap of half of the candidates, if it begins within "
-         f"{round(plan.gap):,} ranks after the non-private rank"),
-    ]  # fmt: skip
-    if plan.pilot is not None:
-        rows.append((f"Price in {noun}s", _on_pilot(plan)))
-    rare = "with fewer, more than 1 calibration in 100 gives a useless threshold (+∞, or above every score)"
-    return (*rows, ("Records needed", f"about {plan.records_needed:,}; {rare}"))
+    """What a plan says of itself with its number of records, and the number of records that it needs."""
+    with_n, always = describe(plan).parts[:2]
+    pilot = () if plan.pilot is None else ((f"price in {noun}s", _on_pilot(plan)),)
+    return (*with_n.facts, *pilot, always.facts[0])
 
 
 def sentence(plan: Plan) -> str:

@@ -66,7 +66,7 @@ class MarkdownPage:
         InputError
             If the name has another ending, or the file exists and must not be overwritten, or cannot be written.
         """
-        html = markdown_or_html(path) is FileKind.PAGE
+        html = markdown_or_html(path, FileKind.CARD if self.metadata else FileKind.DOSSIER) is FileKind.PAGE
         write_text(path, self.page().html if html else self.text, overwrite=overwrite)
         return as_place(path)
 

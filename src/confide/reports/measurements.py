@@ -1,7 +1,6 @@
 """Measurements on labelled records, private or not, as sections of a page."""
 
 from collections.abc import Sequence
-from math import ceil, floor
 from typing import Any, TypeAlias
 
 from confide.errors import InputError
@@ -12,22 +11,24 @@ from confide.evaluation import (
     Part,
     PrivateEvaluation,
     PrivateFinding,
-    WorstPart,
     division_of,
     fingerprint,
     format_interval_ends,
-    interval_text,
+    private_facts,
     private_statements,
+    promise_text,
     surely_below,
+    total_facts,
+    worst_facts,
     worst_parts,
 )
 from confide.guarantee import coverage_text
 from confide.releases import Release, RiskCalibration
 from confide.reports.charts import BELOW, Share, intervals, sizes
 from confide.reports.guarantee_text import coverage_percent
-from confide.reports.page import number, percent
+from confide.reports.page import number
 from confide.sets import CoverageEstimate
-from confide.support import Facts, Section, Table
+from confide.support import Section, Table
 
 MOST_SHOWN, MOST_ROWS, MOST_LEVELS, MOST_NAMED = 30, 300, 6, 5
 """Points in a chart, rows in a table, levels with their own section, and names in a sentence."""
@@ -102,7 +103,8 @@ def shortfalls(found: Evaluation) -> list[str]:
 def evaluation_sections(evaluation: Evaluation | LevelEvaluation, release: Release) -> list[Section]:
     """Coverage by level, if there are several, and a section for each of the first levels."""
     named = named_parts(evaluation)
-    blocks = [_block(name, found, release) for name, found in list(named.items())[:MOST_LEVELS]]
+    own = [release] if "" in named else release.parts.values()
+    blocks = [_block(*one, part) for one, part in list(zip(named.items(), own, strict=True))[:MOST_LEVELS]]
     return blocks if "" in named else [_levels(named), *blocks]
 
 
@@ -154,39 +156,9 @@ def _block(name: str, found: Evaluation, release: Release) -> Section:
     if isinstance(release, RiskCalibration) and found.subgroups:
         charts.append(Section("", tables=(_losses(name, found.subgroups, release),)))
     short = () if risk else tuple(f"{_SHORT} {sentence}" for sentence in shortfalls(found))
-    return Section(name, facts=_facts(found, release), warnings=short, parts=tuple(charts), tables=tuple(tables))
-
-
-def _facts(found: Evaluation, release: Release) -> Facts:
-    c = found.coverage
-    rows = [("Records", f"{c.n:,}")]
-    if isinstance(release, RiskCalibration):
-        loss, low, high = (_loss(share, release.bound) for share in (c.value, c.high, c.low))
-        rows.append((f"Loss “{release.loss}”, estimated", f"{loss} (95\u00a0% interval {low} to {high})"))
-        rows.append(("Promised", f"{release.risk:.6g} at most"))
-    else:
-        rows.append(("Covered", _percents(c)))
-        each = {"group": ", of each group", "class": ", of each class"}.get(found.by or "", "")
-        rows.append(("Promised", coverage_percent(found.promised) + each))
-        rows += [_worst_row(one) for one in worst_parts(found)]
-    if found.mean_size is not None:
-        rows.append(("Labels per set, on average", f"{found.mean_size:.2f}"))
-        rows.append(("Sets of one label", percent(round(found.singletons or 0.0, 4))))
-        rows.append(("Empty sets", percent(round(found.empty or 0.0, 4))))
-    if found.mean_width is not None:
-        rows.append(("Width of intervals, on average", number(found.mean_width)))
-    return tuple(rows)
-
-
-def _percents(c: CoverageEstimate, of: str = "") -> str:
-    value, low, high = (percent(round(share, 4)) for share in (c.value, c.low, c.high))
-    return f"{value}{of} (95\u00a0% interval {low} to {high})"
-
-
-def _worst_row(one: WorstPart) -> tuple[str, str]:
-    c, name = one.part.coverage, f"size {one.part.name}" if one.kind == "set size" else one.part.name
-    surely = ", less than promised beyond chance" if one.part in one.below else ""
-    return f"Least covered {one.kind}", f"{name}: {_percents(c, f' of {c.n:,} records')}{surely}"
+    facts = total_facts(found, promise_text(found, release), release.bounded)
+    facts += () if risk else worst_facts(found)
+    return Section(name, facts=facts, warnings=short, parts=tuple(charts), tables=tuple(tables))
 
 
 def _interval(c: CoverageEstimate) -> tuple[str, str, str]:
@@ -287,18 +259,6 @@ def private_shortfall(evaluation: PrivateEvaluation) -> str:
 
 
 def _private(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -> Section:
-    coverage = finding.coverage
-    if loss is None:
-        facts = [("Covered", _private_percents(coverage)), ("Promised", coverage_percent(coverage.promise))]
-    else:
-        bound = loss[1]
-        value = None if coverage.value is None else bound * (1 - coverage.value)
-        found = interval_text(value, bound * (1 - coverage.high), bound * (1 - coverage.low))
-        promised = f"{bound * (1 - coverage.promise):.6g} at most"
-        facts = [(f"Loss “{loss[0]}”, estimated", found), ("Promised", promised)]
-    if finding.mean_size is not None and not name:
-        mean = finding.mean_size
-        facts.append(("Labels per set, on average", interval_text(mean.value, mean.low, mean.high)))
     title = _TITLES.get(name, name.replace("alpha ", "α = "))
     charts, tables, short = [], [], []
     for kind, parts in finding.parts.items():
@@ -315,17 +275,12 @@ def _private(name: str, finding: PrivateFinding, loss: tuple[str, float] | None)
         charts.append(Section(what, chart=intervals(drawn, None, f"{what}; {BELOW}"), notes=(caption,)))
         rows = tuple((one.name, _known(one.value), *format_interval_ends(one.low, one.high)) for one in shares)
         tables.append(Table((head, "Share", "Interval from", "to"), rows, what))
-    return Section(title, facts=tuple(facts), warnings=tuple(short), parts=tuple(charts), tables=tuple(tables))
+    facts = private_facts(name, finding, loss)
+    return Section(title, facts=facts, warnings=tuple(short), parts=tuple(charts), tables=tuple(tables))
 
 
 def _known(value: float | None) -> str:
     return "not known" if value is None else f"{value:.3f}"
-
-
-def _private_percents(coverage: Part) -> str:
-    low, high = (percent(edge(10_000 * end) / 10_000) for edge, end in ((floor, coverage.low), (ceil, coverage.high)))
-    value = "not known" if coverage.value is None else percent(round(coverage.value, 4))
-    return f"{value} (interval {low} to {high})"
 
 
 def _private_chart(kind: str, parts: Sequence[Part]) -> Section:

@@ -77,8 +77,8 @@ TERMS: Mapping[str, str] = MappingProxyType(
         "Failure probability δ": "The probability that records or noise are so unlucky that less is covered.",
         "Certified by": "Where the library’s documentation contains the proof.",
         "Expected coverage": "With scores as described below, averaged over records and noise.",
-        "Chance of +∞": "A threshold of +∞ excludes nothing. It is the honest answer with too few records.",
-        "Coverage at most, on average": "Distributions without ties do not give more, except for the mass between two "
+        "Chance of +inf": "A threshold of +∞ excludes nothing. It is the honest answer with too few records.",
+        "Coverage at most": "Distributions without ties do not give more, except for the mass between two "
         "neighbouring candidates.",
         "Rank without privacy": "The rank that conformal prediction takes without noise: ⌈(n + 1)(1 − α)⌉.",
         "Gaps in the scores": "Candidates in a gap between scores are as good as those at its end, so a draw may land "

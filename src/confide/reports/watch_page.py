@@ -10,7 +10,7 @@ from confide.noisy_counts import coverage_interval, coverage_share
 from confide.reports.charts import BELOW, Look, Share, course, coverage_of_looks, evidence_of_looks, sizes_of_looks
 from confide.reports.page import Page, number, page_of, percent
 from confide.reports.protection import protection
-from confide.support import Chart, decimal_text
+from confide.support import Chart, decimal_text, describe
 from confide.watching import Point, Watch, evidence_text
 
 MOST_SHOWN = 400
@@ -31,7 +31,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
     Page('Watch of a release', ... kB of HTML)
     """
     settings, alarm, points = watch.settings, watch.alarm, watch.points
-    last = points[-1] if points else None
+    last, described = points[-1] if points else None, describe(watch)
     context: dict[str, Any] = {
         "headline": _headline(watch),
         "alarm": None if alarm is None else alarm.look.name,
@@ -48,7 +48,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "shown": min(len(watch.looks), MOST_SHOWN),
         "privacy": protection(watch.privacy),
         "epsilon": decimal_text(settings.epsilon),
-        "rows_made": _rows(watch),
+        "rows_made": (("watched", described.lead), *described.facts),
         "heads": _heads(watch),
         "table_rows": _table(watch),
         "part_rows": [] if last is None else _parts(last),
@@ -146,8 +146,6 @@ def _correction(watch: Watch) -> dict[str, Any] | None:
         "heads": ["Part", "Threshold now", "Last look", *(f"Last {n}" for n in _WINDOWS[1:]), "All looks"],
         "rows": rows,
         "said": [(part, windows[-1][k].words) for k, part in enumerate(shown)] if windows else [],
-        "worst": watch.at_worst,
-        "how": correction.words,
     }
 
 
@@ -186,16 +184,3 @@ def _parts(point: Point) -> list[list[str]]:
     """Evidence of each part, if there are several."""
     ranked = sorted(point.parts.items(), key=lambda part: -part[1])
     return [[name, evidence_text(log)] for name, log in ranked[:MOST_SHOWN]] if len(ranked) > 1 else []
-
-
-def _rows(watch: Watch) -> list[tuple[str, str]]:
-    settings = watch.settings
-    what = [("Tolerance", percent(settings.tolerance))] if settings.promised else []
-    return [
-        ("Watched", f"the sizes of sets, against those of {settings.compared}" if watch.monitors_sizes else "coverage"),
-        *what,
-        ("False-alarm probability, all looks", percent(settings.error)),
-        ("Planned", f"{settings.looks:,} looks of {settings.batch:,} records"),
-        ("Noise", f"discrete Laplace, scale 1/{decimal_text(settings.noise_epsilon)}, in each count"),
-        ("Release, SHA-256", settings.release),
-    ]

@@ -37,7 +37,8 @@ class FileKind(StrEnum):
     CORRECTED = "a corrected release"
     PRIVATE_EVALUATION = "a private evaluation"
     PAGE = "a page"
-    MARKDOWN = "a model card or dossier"
+    CARD = "a model card"
+    DOSSIER = "a dossier"
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
@@ -97,7 +98,8 @@ _DOCUMENTS = {
 
 SHOWN_ELSEWHERE = {
     FileKind.PAGE: "a browser shows it",
-    FileKind.MARKDOWN: "it is Markdown, which an editor shows",
+    FileKind.CARD: "it is Markdown, which an editor shows",
+    FileKind.DOSSIER: "it is Markdown, which an editor shows",
     FileKind.AUDIT: "`confide audit` printed them, and the file is JSON",
     FileKind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
     FileKind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
@@ -152,8 +154,10 @@ def kind_of_content(head: bytes) -> FileKind:
         return FileKind.LEDGER if int.from_bytes(head[68:72], "big") == LEDGER_ID else FileKind.OTHER
     if head[:15].lower() == b"<!doctype html>":
         return FileKind.PAGE if _TITLE in head else FileKind.OTHER
-    if head.startswith((f"---\n# {WRITTEN_BY}".encode(), f"<!-- {WRITTEN_BY}".encode())):
-        return FileKind.MARKDOWN
+    if head.startswith(f"---\n# {WRITTEN_BY}".encode()):
+        return FileKind.CARD
+    if head.startswith(f"<!-- {WRITTEN_BY}".encode()):
+        return FileKind.DOSSIER
     document = _DOCUMENT.match(head)
     return FileKind.OTHER if document is None else kind_named(document[1].decode())
 
@@ -181,8 +185,8 @@ def refuse_other_than_html(path: str | FileLocation) -> None:
         raise InputError("output", f"{str(path)!r} must end in .html or .htm: a page is written in HTML")
 
 
-def markdown_or_html(path: str | FileLocation) -> FileKind:
-    """The kind of an output with this name: Markdown, or a page for HTML.
+def markdown_or_html(path: str | FileLocation, markdown: FileKind) -> FileKind:
+    """The kind of an output with this name: the given kind of Markdown, or a page for HTML.
 
     Raises
     ------
@@ -191,10 +195,10 @@ def markdown_or_html(path: str | FileLocation) -> FileKind:
 
     Examples
     --------
-    >>> print(markdown_or_html("README.md"), markdown_or_html("card.html"), sep=", ")
-    a model card or dossier, a page
+    >>> print(markdown_or_html("README.md", FileKind.CARD), markdown_or_html("card.html", FileKind.CARD), sep=", ")
+    a model card, a page
     """
-    kinds = {".md": FileKind.MARKDOWN, ".html": FileKind.PAGE, ".htm": FileKind.PAGE}
+    kinds = {".md": markdown, ".html": FileKind.PAGE, ".htm": FileKind.PAGE}
     if (found := kinds.get(PurePath(str(path)).suffix.lower())) is None:
         raise InputError("output", f"{str(path)!r} must end in .md for Markdown, or in .html")
     return found

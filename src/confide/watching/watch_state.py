@@ -21,7 +21,7 @@ from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.releases import Document, Release, documents
-from confide.support import VERSIONS, Fields, Level, Section, exact_level, library_versions, shapes
+from confide.support import VERSIONS, Fields, Level, Section, decimal_text, exact_level, library_versions, shapes
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, Scale, realised
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.sequence import Tests, confidence_sequence, coverage_tests, size_tests
@@ -349,11 +349,15 @@ class Watch(Document):
 
     def _section(self) -> Section:
         look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
+        settings, noise = self.settings, f"discrete Laplace, scale 1/{decimal_text(self.settings.noise_epsilon)}"
         facts = [
-            ("false alarm", f"with probability at most {self.settings.error:g} over all looks together"),
+            *([("tolerance", f"{settings.tolerance:g}")] if settings.promised else []),
+            ("false alarm", f"with probability at most {settings.error:g} over all looks together"),
             ("privacy", look),
+            ("noise in each count", noise),
+            ("of the release with SHA-256", settings.release),
         ]
-        if (correction := self.settings.correction) is not None:
+        if (correction := settings.correction) is not None:
             facts += [("correction", correction.words), ("at worst", self.at_worst)]
         return Section("Watch", self._watched(), tuple(facts), notes=tuple(self._standing()))
 
