@@ -1,4 +1,5 @@
-"""Configuration of the documentation: Sphinx, Markdown by MyST, the PyData theme. Nothing is loaded from the network.
+"""Configuration of the documentation: Sphinx, Markdown by MyST, the PyData theme. Nothing is loaded from the network, except by the page
+"Try it" when the reader presses its button (site_check.py).
 
 MkDocs Material is inactive according to its newest release and ends in May 2027; its successor is in alpha. Pages do
 not depend on the choice.
@@ -24,7 +25,7 @@ copyright = f"2026, {author}"  # noqa: A001
 version = release = confide.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["inline_pictures", "mathematics", "package_pages", "search_pages", "source_pages"]
+extensions += ["inline_pictures", "mathematics", "package_pages", "search_pages", "source_pages", "try_page"]
 exclude_patterns = ["_build", "_ext"]
 templates_path = ["_templates"]
 suppress_warnings = ["toc.empty_glob"]
@@ -57,7 +58,7 @@ html_css_files = ["confide.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "tutorial": [], "migrating": []}
+html_sidebars = {"index": [], "tutorial": [], "migrating": [], "try": []}
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 7,

@@ -21,6 +21,11 @@ LOADED = {
 PAGES_ONLY = {"canonical", "next", "prev", "index", "search", "author", "copyright", "license"}
 IN_STYLES = re.compile(r"url\(\s*['\"]?(https?:|//)|@import\s+(url\()?\s*['\"]?(https?:|//)")
 
+IN_SCRIPTS = re.compile(r"""["'`](https?:)?//(?!www\.w3\.org/)([\w.-]+)[^"'`\s]*""")
+ON_REQUEST = {"_static/try.js": "https://cdn.jsdelivr.net/pyodide/"}
+"""The only address that a script of this project may load from: Pyodide, after the reader presses the button of the
+page "Try it", which names the address."""
+
 UNSET = re.compile(r"\$|\\[a-zA-Z]{2,}|_\{")
 """Remains of a formula that was not typeset."""
 AS_WRITTEN = ("code", "pre", "script", "style", "title", "svg")

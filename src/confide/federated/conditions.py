@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from confide.federated.verification import Verification
 from confide.mechanisms import NEIGHBORS, LabelPrivacy, Neighbors
 from confide.releases import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
-from confide.support import exact_level, fraction_of, one_of, privacy_loss
+from confide.support import demonstration_note, exact_level, fraction_of, one_of, privacy_loss
 
 _ROUNDING = 1e-12  # two sides that promise 0.95 each promise 0.8999999999999999 together
 
@@ -79,6 +79,8 @@ class Conditions:
         wrong: list[str] = []
         if not privacy.is_private:
             wrong.append(str(privacy))
+        elif note := demonstration_note(_versions(document)):
+            wrong.append(note)
         elif self.private:
             protects = not isinstance(privacy, LabelPrivacy)
             (found if protects else wrong).append(f"privacy of records is required; stated: {privacy.brief}")
@@ -117,6 +119,12 @@ class Conditions:
         elif privacy.add_remove is None:  # the number of records is public
             del losses["add_remove"]
         return losses if looks == 1 else {name: float(looks * fraction_of(loss)) for name, loss in losses.items()}
+
+
+def _versions(document: Document) -> dict[str, str]:
+    """The versions that drew a release or a private evaluation; empty for a monitor, whose looks state them."""
+    parts = document.parts.values() if isinstance(document, Release) else [document]
+    return {name: version for part in parts for name, version in getattr(part, "versions", {}).items()}
 
 
 def promised_by(document: Document) -> tuple[float | None, str]:

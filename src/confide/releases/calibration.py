@@ -34,6 +34,7 @@ from confide.support import (
     Level,
     Section,
     canonical_name,
+    demonstration_note,
     exact_level,
     order_of,
     positive_integer,
@@ -505,6 +506,8 @@ class Calibration(Release):
     def _section(self) -> Section:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
         facts = [("promise", str(self.guarantee)), ("privacy", str(self.privacy))]
+        if note := demonstration_note(self.versions):
+            facts.append(("demonstration", note))
         if self.size is not None:
             facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
         if self.chosen is not None:

@@ -21,7 +21,7 @@ from confide.releases.documents import Document
 from confide.releases.needed import records_needed, records_needed_if_public
 from confide.releases.words import Predecessor, check_about
 from confide.scores import score_kind
-from confide.support import caller_stacklevel, decimal_text
+from confide.support import caller_stacklevel, decimal_text, demonstration_note
 
 _UNIT = "state a public typical size of the scores (unit=, --unit)"
 _MORE = "take more, or a larger epsilon or alpha"
@@ -35,6 +35,8 @@ _KEPT = "_remarks"
 
 def remarks(release: Release) -> tuple[str, ...]:
     """The thresholds of a release that are +inf or nearly so, and the reasons; empty if there are none.
+
+    The first remark is that a demonstration sampler drew the release, if one did.
 
     Examples
     --------
@@ -54,7 +56,8 @@ def remarks(release: Release) -> tuple[str, ...]:
     for name, part in zip(names, release.parts.values(), strict=True):
         if remark := _remark(part, grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
-    return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
+    drawn = dict.fromkeys(note for part in release.parts.values() if (note := demonstration_note(part.versions)))
+    return (*drawn, *(_remark_text(release, *remark, which) for remark, which in groups.items()))
 
 
 def warn_about(release: Release) -> None:

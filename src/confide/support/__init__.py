@@ -78,6 +78,7 @@ from confide.support.files import (
 from confide.support.installed import (
     VERSIONS,
     check_versions,
+    demonstration_note,
     library_versions,
     needs_extra,
     optional_versions,
