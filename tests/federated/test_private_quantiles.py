@@ -138,7 +138,7 @@ def test_secret_sizes_are_bounded_at_every_size(rise):
     mechanism = Slopes(**{**vars(plain), "flat": Fraction(7), "rise": rise})
     rivals = mechanism.rivals(50)
     assert rivals == 49 if rise == 0 else rivals < 10
-    reply = any_size_reply(mechanism, 50, 20)
+    reply = any_size_reply(mechanism, 50, 20, LEVEL)
     sizes = [20, 21, 25, 33, 60, 100, 250, 1000, 5000, 40000]
     for t, bound in reply.steps:
         exact = max(
@@ -146,6 +146,27 @@ def test_secret_sizes_are_bounded_at_every_size(rise):
             for n in sizes
         )
         assert exact <= bound + 1e-12
+
+
+def test_secret_sizes_are_bounded_near_a_rate_close_to_the_level():
+    """Above the last step the bound is 1, so that without a step above the level nothing could be certified."""
+    mechanism = slopes_for(Fraction(955, 1000), Fraction(20), 14, 6, "add_remove", 5.0, "permute_and_flip")
+    level = Fraction(951, 1000)
+    reply, rivals = any_size_reply(mechanism, 50, 1, level), mechanism.rivals(50)
+    assert level < Fraction(reply.steps[-1][0]) < mechanism.rate
+    for t, bound in reply.steps[-6:]:
+        for n in (1, 30, 200, 1000, 3000, 10_000, 100_000):
+            target = float(mechanism.target(n))
+            assert conditional_failure(n, t, target, mechanism.slope_left, rivals, "permute_and_flip") <= bound + 1e-12
+    assert certified_k([reply] * 5, level, None) is not None
+    assert any_size_reply(mechanism, 50, 1, Fraction(94, 100)).steps[-1][0] < level  # the steps of earlier versions
+
+
+@pytest.mark.slow
+def test_secret_sizes_have_plans_for_small_alpha():
+    found = best_private_qq([None] * 5, Fraction(19, 20), 5.0, 100)
+    assert found is not None
+    assert 0.95 <= found.coverage <= found.expected < 0.97
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ class Goal:
     def replies(self, mechanisms: Sequence[Slopes]) -> ReplyTable:
         """The laws of the replies of all silos."""
         pairs = zip(self.sizes, mechanisms, strict=True)
-        return ReplyTable([slopes_reply(n, one, self.candidates, self.n_min) for n, one in pairs])
+        return ReplyTable([slopes_reply(n, one, self.candidates, self.n_min, self.level) for n, one in pairs])
 
     def certifies(self, mechanisms: Sequence[Slopes], k: int) -> bool:
         """Whether the k-th smallest honest reply of these mechanisms is certified."""

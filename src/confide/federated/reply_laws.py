@@ -22,6 +22,9 @@ from confide.mechanisms import Mechanism, Slopes
 
 _UNLIKELY = 1e-10
 _LEVELS = 24
+_NEAREST, _LEVELS_NEAR = 0.3, 16
+"""Where the level is close to the rate: the last step's distance from the rate, as a share of the level's distance; and
+the number of steps, fewer because each of them takes longer."""
 
 
 class ReplyLaw(Protocol):
@@ -164,9 +167,12 @@ class SecretSizeReply:
         return found
 
 
-def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int) -> ReplyLaw:
-    """The law that a silo's reply dominates; if n is None, for every number of scores from n_min on."""
-    return any_size_reply(mechanism, candidates, n_min) if n is None else random_rank(n, mechanism, candidates)
+def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, level: Fraction) -> ReplyLaw:
+    """The law that a silo's reply dominates; if n is None, for every number of scores from n_min on.
+
+    The bound for all n is finest near `level`, the required coverage.
+    """
+    return any_size_reply(mechanism, candidates, n_min, level) if n is None else random_rank(n, mechanism, candidates)
 
 
 @lru_cache(maxsize=8192)
@@ -192,24 +198,33 @@ def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankRepl
 
 
 @lru_cache(maxsize=64)
-def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> SecretSizeReply:
+def any_size_reply(mechanism: Slopes, candidates: int, n_min: int, level: Fraction) -> SecretSizeReply:
     """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem C3).
+
+    Above the last step the bound is 1, so no level above it can be certified. The last step lies 1/200 below the rate.
+    If that is below the level, as for a large typical number of records or a small alpha, it lies between both.
 
     Without a record S_(R) is +inf, so the reply differs from it with probability at most P(R = 0), for every t.
     """
     if n_min == 0:
         law = mechanism.rank_law(0, candidates)
         assert law is not None  # all records of silos have the same weight
-        return SecretSizeReply(tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1).steps))
+        return SecretSizeReply(
+            tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1, level).steps)
+        )
     rate = float(mechanism.rate)
     gaps = np.geomspace(0.02, 1.0, _LEVELS)[::-1] * min(0.25, rate)
-    steps = []
-    for gap in gaps:
-        t = Fraction(math.floor((rate - gap) * 10**5), 10**5)
-        if t > 0:
-            steps.append((float(t), _largest_failure(mechanism, candidates, n_min, t)))
+    places = _below_rate(rate, gaps, 10**5)
+    if places[-1] < level < mechanism.rate:
+        gaps = np.geomspace(_NEAREST * float(mechanism.rate - level), min(0.25, rate), _LEVELS_NEAR)[::-1]
+        places = _below_rate(rate, gaps, 10**7)
+    steps = [(float(t), _largest_failure(mechanism, candidates, n_min, t)) for t in places if t > 0]
     bounds = np.maximum.accumulate([bound for _, bound in steps])
     return SecretSizeReply(tuple((t, float(b)) for (t, _), b in zip(steps, bounds, strict=True)))
+
+
+def _below_rate(rate: float, gaps: NDArray[np.float64], grid: int) -> list[Fraction]:
+    return [Fraction(math.floor((rate - gap) * grid), grid) for gap in gaps]
 
 
 def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction) -> float:

@@ -374,7 +374,8 @@ class PrivateQQ(SortedReplies):
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
         """The law of a random rank; for a secret size the worst case over all sizes from n_min on."""
-        return slopes_reply(terms.silos[i].size, self.mechanism(terms, i), terms.candidates.size, self.n_min)
+        mechanism, m = self.mechanism(terms, i), terms.candidates.size
+        return slopes_reply(terms.silos[i].size, mechanism, m, self.n_min, terms.level)
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """The law from drawn counts and the exact law of each silo's choice, which is computed once for each size."""
