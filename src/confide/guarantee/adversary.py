@@ -170,7 +170,7 @@ class _Search:
         low = np.arange(edges.size).reshape(edges.shape)[:, :-1].ravel()
         columns = (np.repeat(column, cells - 1) for column in (case, first, final, corner, loose))
         weight = np.stack([edges.ravel()[low], edges.ravel()[low + 1]], axis=1)
-        parts = Parts(*columns, weight, *_ends(lines[:, low], lines[:, low + 1]))
+        parts = Parts._make([*columns, weight, *_ends(lines[:, low], lines[:, low + 1])])
         return parts.take(parts.weight[:, 1] > parts.weight[:, 0])
 
     def _lines(
@@ -224,7 +224,7 @@ class _Search:
         lines, loose = self._lines(*columns, corner, np.tile(owner, number) + ranges * again[0], np.tile(edges, number))
         high, spans = np.tile(high, number) + len(edges) * again[1], np.tile(spans, number) + ranges * again[1]
         columns = [column[spans] for column in (*columns, corner, loose)]
-        return Parts(*columns, np.tile(weight, (number, 1)), *_ends(lines[:, high - 1], lines[:, high]))
+        return Parts._make([*columns, np.tile(weight, (number, 1)), *_ends(lines[:, high - 1], lines[:, high])])
 
     def _by_weight(self, parts: Parts) -> list[Parts]:
         """Both halves of each part, divided at a W_0 in the middle; the lines at its ends are known."""
@@ -236,8 +236,8 @@ class _Search:
         enough = (self._enough() - self.high)[parts.case, None, None]
         old = np.concatenate([np.where(plain[0] > enough, best, plain), plain])
         return [
-            Parts(*parts[:5], np.stack([low, middle], axis=1), *_ends(old[..., 0], new)),
-            Parts(*parts[:5], np.stack([middle, high], axis=1), *_ends(new, old[..., 1])),
+            Parts._make([*parts[:5], np.stack([low, middle], axis=1), *_ends(old[..., 0], new)]),
+            Parts._make([*parts[:5], np.stack([middle, high], axis=1), *_ends(new, old[..., 1])]),
         ]
 
     def _terms(self, case: Indices, first: Indices, final: Indices, corner: Indices) -> tuple[Array, Array]:
