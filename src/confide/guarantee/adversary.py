@@ -219,11 +219,12 @@ class _Search:
         owner[high - 1] = owner[high] = spans
         number = corner_count(self.setting.slope_right)
         ranges, corner = spans[-1] + 1, np.repeat(np.arange(number), spans[-1] + 1)
-        columns = [np.tile(column[alone], number) for column in (case, first, final)]
+        case, first, final = (np.tile(column[alone], number) for column in (case, first, final))
         again = np.repeat(np.arange(number), len(edges)), np.repeat(np.arange(number), len(high))
-        lines, loose = self._lines(*columns, corner, np.tile(owner, number) + ranges * again[0], np.tile(edges, number))
+        owner = np.tile(owner, number) + ranges * again[0]
+        lines, loose = self._lines(case, first, final, corner, owner, np.tile(edges, number))
         high, spans = np.tile(high, number) + len(edges) * again[1], np.tile(spans, number) + ranges * again[1]
-        columns = [column[spans] for column in (*columns, corner, loose)]
+        columns = [column[spans] for column in (case, first, final, corner, loose)]
         return Parts._make([*columns, np.tile(weight, (number, 1)), *_ends(lines[:, high - 1], lines[:, high])])
 
     def _by_weight(self, parts: Parts) -> list[Parts]:
