@@ -170,7 +170,7 @@ class _Search:
         low = np.arange(edges.size).reshape(edges.shape)[:, :-1].ravel()
         columns = (np.repeat(column, cells - 1) for column in (case, first, final, corner, loose))
         weight = np.stack([edges.ravel()[low], edges.ravel()[low + 1]], axis=1)
-        parts = Parts(*columns, weight, *_ends(lines[:, low], lines[:, low + 1]))
+        parts = Parts._make([*columns, weight, *_ends(lines[:, low], lines[:, low + 1])])
         return parts.take(parts.weight[:, 1] > parts.weight[:, 0])
 
     def _lines(
@@ -219,12 +219,13 @@ class _Search:
         owner[high - 1] = owner[high] = spans
         number = corner_count(self.setting.slope_right)
         ranges, corner = spans[-1] + 1, np.repeat(np.arange(number), spans[-1] + 1)
-        columns = [np.tile(column[alone], number) for column in (case, first, final)]
+        case, first, final = (np.tile(column[alone], number) for column in (case, first, final))
         again = np.repeat(np.arange(number), len(edges)), np.repeat(np.arange(number), len(high))
-        lines, loose = self._lines(*columns, corner, np.tile(owner, number) + ranges * again[0], np.tile(edges, number))
+        owner = np.tile(owner, number) + ranges * again[0]
+        lines, loose = self._lines(case, first, final, corner, owner, np.tile(edges, number))
         high, spans = np.tile(high, number) + len(edges) * again[1], np.tile(spans, number) + ranges * again[1]
-        columns = [column[spans] for column in (*columns, corner, loose)]
-        return Parts(*columns, np.tile(weight, (number, 1)), *_ends(lines[:, high - 1], lines[:, high]))
+        columns = [column[spans] for column in (case, first, final, corner, loose)]
+        return Parts._make([*columns, np.tile(weight, (number, 1)), *_ends(lines[:, high - 1], lines[:, high])])
 
     def _by_weight(self, parts: Parts) -> list[Parts]:
         """Both halves of each part, divided at a W_0 in the middle; the lines at its ends are known."""
@@ -236,8 +237,8 @@ class _Search:
         enough = (self._enough() - self.high)[parts.case, None, None]
         old = np.concatenate([np.where(plain[0] > enough, best, plain), plain])
         return [
-            Parts(*parts[:5], np.stack([low, middle], axis=1), *_ends(old[..., 0], new)),
-            Parts(*parts[:5], np.stack([middle, high], axis=1), *_ends(new, old[..., 1])),
+            Parts._make([*parts[:5], np.stack([low, middle], axis=1), *_ends(old[..., 0], new)]),
+            Parts._make([*parts[:5], np.stack([middle, high], axis=1), *_ends(new, old[..., 1])]),
         ]
 
     def _terms(self, case: Indices, first: Indices, final: Indices, corner: Indices) -> tuple[Array, Array]:
