@@ -28,6 +28,11 @@ _OPTIONS = {
     "noisy number, rho": {"n_typical": None, "epsilon": None, "rho": 0.1},
     "noisy number, delta": {"n_typical": None, "delta": 0.05},
     "noisy number, weights": {"n_typical": None, "weights": np.tile([0.0, 1.5], 500), "weight_bound": 2.5},
+    "noisy number, class weights": {
+        "n_typical": None,
+        "class_weights": {"a": 0.5, "b": 2},
+        "labels": ["a", "b", "b", "a"] * 250,
+    },
     "replace_one": {"neighbors": "replace_one"},
     "n_min": {"n_min": 200},
     "exponential": {"selector": "exponential"},

@@ -217,11 +217,13 @@ def test_requests_without_a_noisy_number_use_a_guess(changes):
 
 WEIGHTS = np.tile([0.0, 0.0, 0.5, 2.0], 500)
 BY_WEIGHT = {"weights": WEIGHTS, "weight_bound": 2.0}
+BY_CLASS = {"class_weights": {"a": 1, "b": 2}, "labels": np.tile(["a", "b"], 1000)}
 
 
-def test_weighted_records_have_a_noisy_number():
-    """The number is noised, never the total weight of 1250. It fails by chance in 5e-9: the noise exceeds 20 scales."""
-    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_WEIGHT)
+@pytest.mark.parametrize("weighted", [BY_WEIGHT, BY_CLASS], ids=["records", "classes"])
+def test_weighted_records_have_a_noisy_number(weighted):
+    """The number is noised, never the total weight, of 1250 or 3000. It fails by chance in 5e-9: 20 scales of noise."""
+    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **weighted)
     assert abs(released.size.counted - 2000) <= 400
     assert released.privacy.epsilon <= 1.0
     assert released.privacy.replace_one == 2 * released.mechanism.add_remove <= 1.9
@@ -238,12 +240,15 @@ def test_weighted_records_with_a_guess_have_no_noisy_number():
     assert json.loads(released.to_json())["schema"] == 2
 
 
-def test_weights_of_classes_use_a_guess():
-    by_class = {"class_weights": {"a": 1, "b": 2}, "labels": np.tile(["a", "b"], 1000)}
-    one, stated = (confide.calibrate(SCORES, 0.1, 1.0, n_typical=guess, **by_class) for guess in (None, 1000))
-    assert one.size is None
-    assert (one.mechanism, one.guarantee, one.privacy) == (stated.mechanism, stated.guarantee, stated.privacy)
-    assert json.loads(one.to_json())["schema"] == 2
+def test_tables_and_arrays_with_weights_of_classes_are_the_same_data(tmp_path):
+    account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "patients"}
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_CLASS, **account)
+    table = pa.table({"s": SCORES, "class": BY_CLASS["labels"]})
+    with pytest.warns(EarlierReleaseWarning):
+        again = calibrate_table(
+            table, ScoreColumn("s", "lac"), 0.1, 1.0, by="class", class_weights=BY_CLASS["class_weights"], **account
+        )
+    assert again == first
 
 
 @pytest.mark.parametrize("source", ["table", *slow(["batches"])])

@@ -128,7 +128,7 @@ def test_a_release_states_the_population(released):
     text = str(released)
     assert "for new records with class shares a=0.2, b=0.8, if they are a=0.5, b=0.5 where the calibration" in text
     assert released.privacy.epsilon <= 1
-    assert released.privacy.replace_one == 2 * released.privacy.add_remove
+    assert released.privacy.replace_one == 2 * released.mechanism.add_remove
     assert released.mechanism.weight == 4
     again = confide.Calibration.from_json(released.to_json())
     assert again == released

@@ -246,7 +246,7 @@ def test_losses_by_critical_thresholds(confide_run, folder):
     assert f"loss 'false_negative_rate'  {1 - c.value:.3f} (95 % interval {1 - c.high:.3f} to {1 - c.low:.3f}" in out
     assert "at most 10 % of a record's true labels are missed on average" in out
     html = (folder / "report.html").read_text(encoding="utf-8")
-    assert f"{1 - c.value:.4g} (95\u00a0% interval" in html
+    assert f"{1 - c.value:.3f} (95 % interval" in html
     asked = ("evaluate", path, "--calibration", "release.json", "--probabilities", "p_*", "--label", "y")
     assert confide_run(*asked).refused == (REFUSED, "--calibration")
 

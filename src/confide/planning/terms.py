@@ -76,9 +76,9 @@ class Choices(TypedDict, total=False):
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
         target are chosen. It affects efficiency, never validity. By default a noisy number of records is released
-        first, at a twentieth of the privacy loss, and takes the place of the guess. With `shift`, with weights of
-        classes, with a published method, or with epsilon below 2e-5 per record there is no noisy number, and the
-        default is the larger of n_min and 1000. With weights of records it is the number of records, not their weight.
+        first, at a twentieth of the privacy loss, and takes the place of the guess. With `shift`, with a published
+        method, or with epsilon below 2e-5 per record there is no noisy number, and the default is the larger of n_min
+        and 1000. With weights it is the number of records, not their weight.
     delta
         Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
         coverage; in (0, 1).
@@ -320,8 +320,7 @@ class Terms:
             )
         typical, shift = choices.get("n_typical"), choices.get("shift")
         decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None and delta is None
-        sized = neighbors == "add_remove" and method == "slopes" and not decided
-        sized = sized and typical is None and shift is None and not isinstance(population, ClassShift)
+        sized = neighbors == "add_remove" and method == "slopes" and not decided and typical is None and shift is None
         loss = _Loss.of(method, epsilon, choices, sized=sized)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         terms = cls(
