@@ -223,7 +223,7 @@ def test_cells_run_and_their_release_is_marked(demonstrated):
     assert "CoverageWarning: not private: drawn by a demonstration sampler" in done.stderr
     released = confide.load(folder / "released.json")
     assert released.versions["opendp"] == demonstration.VERSION
-    assert "ot private: drawn by a demonstration sampler" in (folder / "page.html").read_text(encoding="utf-8")
+    assert "private: drawn by a demonstration sampler" in (folder / "page.html").read_text(encoding="utf-8")
     assert Conditions().check(released).failures == ("not private: drawn by a demonstration sampler, not by OpenDP",)
 
 
