@@ -1,5 +1,6 @@
-"""Configuration of the documentation: Sphinx, Markdown by MyST, the PyData theme. Nothing is loaded from the network, except by the page
-"Try it" when the reader presses its button (site_check.py).
+"""Configuration of the documentation: Sphinx, Markdown by MyST, the PyData theme. Nothing is loaded from the network.
+
+One exception: the page "Try it" loads Python when the reader presses its button (docs/_ext/site_check.py).
 
 MkDocs Material is inactive according to its newest release and ends in May 2027; its successor is in alpha. Pages do
 not depend on the choice.

@@ -29,7 +29,7 @@ def wheel(folder: Path) -> Path:
 
 
 def files() -> dict[str, str]:
-    """What the page needs besides Pyodide: the wheel in base 64, its name, and the text of the sampler."""
+    """What the page needs in addition to Pyodide: the wheel in base 64, its name, and the text of the sampler."""
     with tempfile.TemporaryDirectory() as folder:
         built = wheel(Path(folder))
         content = base64.b64encode(built.read_bytes()).decode()

@@ -105,7 +105,7 @@
 
   const startWorker = () => {
     const source = `(${work})(${JSON.stringify(CDN)}, ${JSON.stringify(PACKAGES)})`;
-    worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
+    worker = new Worker(`data:text/javascript,${encodeURIComponent(source)}`, { type: "module" });
     worker.onerror = (event) => fail(event.message || "the browser does not run it.");
     worker.onmessage = ({ data }) => {
       if (data.step) status.textContent = data.step;

@@ -21,6 +21,7 @@ PAGES = (
     "migrating",
     "benchmarks",
     "federated",
+    "try",
 )
 
 pytestmark = [
