@@ -26,8 +26,11 @@ demo: $(READY)  ## train, calibrate, predict and report on real data, in under t
 test: $(READY)  ## run the everyday tests, in under four minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
+# PART=2/4 runs the second of four parts of them.
+PART ?= 1/1
+
 test-slow: $(READY)  ## run the slow tests: simulations, long enumerations, whole grids, browsers, servers
-	$(BIN)/python -m pytest -m slow --hypothesis-profile=thorough -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -m slow --hypothesis-profile=thorough -n 2 --dist loadgroup --part $(PART)
 
 check: $(READY)  ## run linters and type checks, and check imports, workflows, and the wording of texts
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
-"""Modules that need an extra are collected only where it is installed; one thread per test process."""
+"""Modules that need an extra are collected only where it is installed; parts of the tests; one thread per process."""
 
 import os
+import zlib
 from importlib.util import find_spec
 
 import pytest
@@ -41,11 +42,23 @@ SLOW_EXAMPLES = {
 """Examples in docstrings that take seconds."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the examples that take seconds as slow."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --part, for a run of a few hundred of the slow tests."""
+    parser.addoption(
+        "--part", metavar="K/N", default="1/1", help="run the tests whose name has the checksum K modulo N (1/1: all)"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the examples that take seconds as slow, and leave out those of other parts."""
     for item in items:
         if isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
+    part, parts = map(int, config.getoption("part").split("/"))
+    others = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts != part % parts]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
 
 
 # There is a test process for each core already: the threads of numerical libraries would only wait for each other.
