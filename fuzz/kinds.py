@@ -131,8 +131,9 @@ def _evaluation_holds(read: Any) -> None:
         assert 0 <= one.coverage.low <= one.coverage.value <= one.coverage.high <= 1
         for part in (*one.classes, *one.sizes, *one.groups):
             assert 0 <= part.coverage.low <= part.coverage.high <= 1
-    release = evaluated()[0][0]
-    _shown(evaluation_sections(read, release))
+    release = evaluated()[0 if isinstance(read, Evaluation) else 1][0]
+    if isinstance(read, Evaluation) or len(read.levels) == len(release.parts):
+        _shown(evaluation_sections(read, release))
 
 
 def _private_evaluation_holds(read: Any) -> None:

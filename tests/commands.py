@@ -91,6 +91,7 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.price": Row(),
     "python -m benchmarks.price --runs 50 even": Row(elsewhere="python -m benchmarks.price"),
     "python -m benchmarks.price fresh": BENCH,
+    "python -m benchmarks.price --runs 300 fresh": BENCH,
     "python -m benchmarks.price noisy_number": Row(elsewhere="python -m benchmarks.price"),
     "python -m benchmarks.private_coverage": Row(),
     "python -m benchmarks.private_coverage --draws 60": Row(elsewhere="python -m benchmarks.private_coverage"),

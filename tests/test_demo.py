@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide.cli import main
 from confide.demo import CALIBRATION, TRAINING, apply_threshold, digits, run
-from confide.support import OutputExistsError
+from confide.support import OutputExistsError, short_number
 from tests.files import read
 from tests.refused import refused
 
@@ -76,8 +76,8 @@ def test_the_report_is_of_the_released_calibration_and_the_new_images(demo):
     assert "<h1>Prediction sets for handwritten digits</h1>" in page
     assert (folder / "calibration.json").read_text(encoding="utf-8") in page
     found = apply_threshold(digits(), confide.Calibration.load(folder / "calibration.json").threshold)
-    assert f"{100 * found.coverage.value:.4f}".rstrip("0")[:4] in page
-    assert f"{found.sets.sizes.mean():.2f}" in page
+    assert str(found.coverage) in page
+    assert short_number(found.sets.sizes.mean()) in page
     assert str(folder / "report.html") in story.replace("'", "")
 
 

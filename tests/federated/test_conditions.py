@@ -92,6 +92,7 @@ class Stated(Release):
         self.given = privacy
 
     privacy = property(lambda self: self.given)
+    parts = property(lambda self: {})
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.3])

@@ -80,7 +80,7 @@ def test_every_requirement_has_a_row_and_files_their_digests(hospitals):
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in hospitals}
     for name, digest in digests.items():
         assert f"### {name}" in text
-        assert text.count(digest) == 1
+        assert text.count(f"**SHA-256**: {digest}") == 1
         assert any(row[3] == f"{name}, {digest[:16]}..." for row in rows), name
     named = {row[3].split(",")[0] for row in rows if row[3]}
     assert named == set(digests)

@@ -147,7 +147,7 @@ def test_terms_are_explained():
     assert used - set(TERMS) <= UNEXPLAINED
     text = page_of(releases[0])
     for name in ("Slopes per rank, below and above it", "Prior bonus of +∞", "Target rank", "Gaps in the scores"):
-        assert re.search(rf"<dt>{re.escape(name)}</dt><dd.*?</dd><dd class=\"means\">", text, re.DOTALL), name
+        assert re.search(rf"<dt>{re.escape(name)}</dt><dd.*?</dd><dd class=\"means\">", text, re.DOTALL | re.I), name
     assert "That is no contradiction" in text
     assert "10 records replaced 10.56" in words_of(text)
     assert "10 records replaced 11.12" in words_of(page_of(calibration(n_typical=1000)))

@@ -398,7 +398,7 @@ def answer_law(
     Log prior weights have shape (m,); the last one may include a prior bonus of +inf.
     """
     law, last = np.zeros(len(reached)), len(reached) - 1
-    # A candidate, at worst the last one, has penalty 0. Those of a penalty above `most` have no weight beside it.
+    # A candidate, at worst the last one, has penalty 0. Those of a penalty above `most` have no weight next to it.
     most = float(heights[-1] - heights[0]) - math.log(_NO_WEIGHT) + 1
     first = int(np.searchsorted(reached, target - most / slope_left)) if reached[-1] >= target else 0
     final = int(np.searchsorted(reached, target + most / slope_right, side="right")) if reached[-1] >= target else last

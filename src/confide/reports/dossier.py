@@ -158,6 +158,12 @@ def _parts(file: EvidenceFile) -> str:
     return "; ".join(named[:6]) + ("; and more in the file" if len(named) > 6 else "")
 
 
+def _watched(file: EvidenceFile) -> str:
+    """What a watch promises, without the release that it belongs to."""
+    facts = [": ".join(fact) for fact in _facts(file.value) if "SHA-256" not in fact[0]]
+    return "; ".join((describe(file.value).lead, *facts))
+
+
 def _nameless(file: EvidenceFile) -> str:
     return f"{describe(file.value).lead} (this file does not name the release)"
 
@@ -180,7 +186,7 @@ EVIDENCE: Mapping[str, tuple[tuple[type, ...] | None, Callable[[EvidenceFile], s
     "silos": ((SiloReport,), _nameless),
     "schedule": ((Schedule,), _nameless),
     "federation": (_PLANS, lambda file: _named(_facts(file.value), "method", "silos", "privacy of an answer")),
-    "watch": ((Watch,), lambda file: "; ".join((describe(file.value).lead, *map(": ".join, _facts(file.value))))),
+    "watch": ((Watch,), _watched),
     "looks": ((Watch,), lambda file: "; ".join(describe(file.value).notes) if file.value.looks else ""),
 }
 """Kinds of evidence: types of values, or None for the current release, and the text about a file."""
