@@ -55,10 +55,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
     part, parts = map(int, config.getoption("part").split("/"))
-    others = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts != part % parts]
-    if others:
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in set(others)]
+    chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        chosen[zlib.crc32(item.nodeid.encode()) % parts == part % parts].append(item)
+    if chosen[False]:
+        config.hook.pytest_deselected(items=chosen[False])
+        items[:] = chosen[True]
 
 
 # There is a test process for each core already: the threads of numerical libraries would only wait for each other.
