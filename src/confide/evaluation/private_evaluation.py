@@ -441,11 +441,9 @@ def private_facts(name: str, finding: PrivateFinding, loss: tuple[str, float] | 
     else:
         first = (f"coverage, {name}" if name else "coverage", covered_text(finding.coverage))
     mean = None if name else finding.mean_size
-    return (
-        (first,)
-        if mean is None
-        else (first, ("classes per set, on average", interval_text(mean.value, mean.low, mean.high)))
-    )
+    if mean is None:
+        return (first,)
+    return first, ("classes per set, on average", interval_text(mean.value, mean.low, mean.high))
 
 
 def covered_text(part: Part) -> str:
