@@ -1,7 +1,6 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
 import copy
-import importlib
 import itertools
 import json
 
@@ -23,7 +22,7 @@ from confide.mechanisms import Slopes
 from confide.planning import COUNTED_SIZES, RecordWeights
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
-from tests.calibrations import fix_noisy_number
+from tests.calibrations import RELEASE, fix_noisy_number
 from tests.files import signed
 
 pytestmark = [
@@ -91,8 +90,7 @@ def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch):
     def drawn(*_):
         raise AssertionError("drawn again")
 
-    module = importlib.import_module("confide.calibration.release")
-    monkeypatch.setattr(module, "draw_size", drawn)
+    monkeypatch.setattr(RELEASE, "draw_size", drawn)
     monkeypatch.setattr(Slopes, "choose", drawn)
     monkeypatch.setattr(Scores, "count", lambda self, *given: passes.append(given) or count(self, *given))
     with pytest.warns(EarlierReleaseWarning):
@@ -256,8 +254,7 @@ def test_ledger_returns_the_release_of_weighted_arrays_for_the_same_table(source
     """Nothing is drawn again; records of weight 0 more are other data, though all sums of weights are the same."""
     account = {"ledger": confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5)), "dataset": "patients"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_WEIGHT, **account)
-    module = importlib.import_module("confide.calibration.release")
-    monkeypatch.setattr(module, "draw_size", lambda *_: pytest.fail("drawn again"))
+    monkeypatch.setattr(RELEASE, "draw_size", lambda *_: pytest.fail("drawn again"))
     table = pa.table({"s": SCORES, "w": WEIGHTS})
     rows = table if source == "table" else iter(table.to_batches(max_chunksize=300))
     with pytest.warns(EarlierReleaseWarning):
