@@ -1,6 +1,5 @@
 """Groups that overlap: privacy and coverage by enumeration, by search and by simulation; bad input; the ledger."""
 
-import importlib
 import itertools
 import json
 import warnings
@@ -17,11 +16,12 @@ import confide
 from confide import InputError, InputTypeError
 from confide.arrays import GroupColumns
 from confide.calibration import Request, prepare_thresholds
-from confide.mechanisms import NoisySize, Slopes
+from confide.mechanisms import Slopes
 from confide.planning import mechanism_for
 from confide.reports.page import number
 from confide.selection import zcdp_of_range
 from tests.builders import slow
+from tests.calibrations import fix_noisy_number
 from tests.exact import mechanism_law, renyi
 from tests.files import signed
 from tests.refused import refused
@@ -459,8 +459,8 @@ def test_a_column_is_a_partition_of_later_requests(tmp_path, neighbors):
 
 def fixed(monkeypatch):
     """A sampler that always selects candidate 30, and a list of the counts that it was given."""
-    module, seen = importlib.import_module("confide.calibration.release"), []
-    monkeypatch.setattr(module, "draw_size", lambda *_: NoisySize(1234, 20.0, 1250))
+    seen = []
+    fix_noisy_number(monkeypatch, 1234)
 
     def choose(self, counts):
         seen.append(counts.tolist())

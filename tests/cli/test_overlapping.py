@@ -1,7 +1,5 @@
 """Groups that overlap on the command line: calibrate, show, verify, predict, evaluate and recalibrate."""
 
-import importlib
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -11,7 +9,8 @@ from scipy import stats
 
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
-from confide.mechanisms import NoisySize, Slopes
+from confide.mechanisms import Slopes
+from tests.calibrations import fix_noisy_number
 
 NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b"]}
 N = 3000
@@ -163,8 +162,7 @@ def test_a_ledger_needs_the_name_of_the_partition(confide_run, folder):
 
 def test_with_a_fixed_sampler_the_same_is_printed_for_other_records(confide_run, folder, monkeypatch):
     """Output, warnings and files of 3000 records and of 5 are equal if the sampler selects the same candidates."""
-    sampler = importlib.import_module("confide.calibration.release")
-    monkeypatch.setattr(sampler, "draw_size", lambda *_: NoisySize(1234, 20.0, 1250))
+    fix_noisy_number(monkeypatch, 1234)
     monkeypatch.setattr(Slopes, "choose", lambda *_: 30)
     outputs = []
     for name, rows in (("all", TABLE), ("few", TABLE.slice(0, 5))):
