@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from confide.guarantee import left_side
-from confide.guarantee.adversary import _ALL, Parts, _Search, accuracy, largest
+from confide.guarantee import left_side, secret_n
+from confide.guarantee.adversary import _ALL, _SPARE, Parts, _Search, accuracy, largest
 from confide.guarantee.certificate import sharp_loss
-from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
+from confide.guarantee.left_side import _NODES, Case, LeftSide, Rows, Setting
 from confide.guarantee.secret_n import (
-    _cases_of_large_n,
     _groups_below,
     _halves,
+    _part_of,
+    _target_parts,
     two_sided_offset,
     two_sided_prior_bonus,
     two_sided_secret,
@@ -453,20 +454,47 @@ def test_offset_and_head_start_go_together():
 
 
 @pytest.mark.parametrize("rate", [Fraction(9, 10), Fraction(99, 100), Fraction(2, 3)])
-def test_groups_hold_every_n_once(rate):
-    offset, enough = Fraction(47, 20), 12
+@pytest.mark.parametrize("offset", [Fraction(47, 20), Fraction(2)])
+def test_groups_hold_every_n_once(rate, offset):
+    parts = _target_parts(rate, offset)
+    enough = tuple(5 + k % 8 for k in range(len(parts)))
     groups = _groups_below(rate, offset, 7, enough)
     found = sorted(size.n for group in groups for size in group)
-    assert found == list(range(7, found[-1] + 1))
-    assert found[-1] + 1 - math.ceil(rate * (found[-1] + 2) + offset) == enough
+    for n in range(7, found[-1] + 200):
+        target = rate * (n + 1) + offset
+        x, beyond = target - math.ceil(target) + 1, n - math.ceil(target)
+        part = _part_of(x, rate, offset)
+        assert parts[part][0] <= float(x) <= parts[part][1]
+        assert found.count(n) == (beyond < enough[part])
     for group in groups:
         assert sorted(group) == group
         assert sorted(itertools.chain(*_halves(group))) == group
-    many = _cases_of_large_n(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
-    for n in range(found[-1] + 1, found[-1] + 101):
-        target = rate * (n + 1) + offset
-        x = float(target - math.ceil(target) + 1)
-        assert any(case.low <= x <= case.high and case.beyond <= n - math.ceil(target) for case in many)
+
+
+def test_search_with_the_scale_of_a_mechanism_is_its_certificate():
+    """The bonus that the search finds, rounded as in the mechanism, was certified by the search itself."""
+    rate, offset, terms, scale = Fraction(9, 10), Fraction(5, 2), (0.45, 0.55, 28.0, "exponential"), 37.0
+    ahead = two_sided_prior_bonus(rate, offset, 0.05, 1, *terms, step=0.96, scale=scale)
+    start, fade = math.ceil(ahead * scale), round(0.05 * scale)
+    proved = secret_n._needing_of.cache_info().misses
+    assert two_sided_shortfall(rate, offset, lambda n: max(0, start - fade * n) / scale, 1, *terms, step=0.96) <= 0
+    assert secret_n._needing_of.cache_info().misses == proved
+    assert two_sided_shortfall(rate, offset, lambda n: max(0, start - 10 - fade * n) / scale, 1, *terms, step=0.96) > 0
+
+
+@pytest.mark.parametrize("total", [1.0, *_NODES, 61440.0])
+@pytest.mark.parametrize("slopes", [(0.5, 0.5), (0.05, 0.4)])
+def test_quadrature_is_accurate_for_any_number_of_candidates(total, slopes, monkeypatch):
+    setting = Setting(*slopes, total, 0.98, "permute_and_flip")
+    cases = [case for x in (0.05, 1.0) for case in adversaries(setting, x, x, 3, 3, 0.7)]
+    left = LeftSide(setting, cases)
+    case = np.repeat(np.arange(len(cases)), 40)
+    some = np.random.default_rng(1).random((5, len(case)))
+    weight = left.most[case] * some[0] ** 3
+    rows = Rows(case, weight, 5 * some[1], 3 * some[2], 4 * some[3], some[4])
+    found = left.lines(rows, -math.inf)[0]
+    monkeypatch.setattr(left_side, "node_count", lambda total: 200)
+    assert np.abs(LeftSide(setting, cases).lines(rows, -math.inf)[0] - found).max() < _SPARE
 
 
 def test_sampled_head_starts_are_close_to_the_full_search():

@@ -43,6 +43,7 @@ from confide.guarantee.random_rank import (
     tail,
 )
 from confide.guarantee.secret_n import (
+    TwoSidedTerms,
     two_sided_offset,
     two_sided_prior_bonus,
     two_sided_secret,

@@ -244,7 +244,8 @@ class _Search:
     def _terms(self, case: Indices, first: Indices, final: Indices, corner: Indices) -> tuple[Array, Array]:
         """R, the R in the exponent of X, v (s+1) and X at both ends of each range, and about what s in between adds."""
         slope, own, width = self.setting.slope_right, self.left.own[case], final - first
-        rho, kappa, larger = np.array([self._corner(*part) for part in zip(case, first, final, corner, strict=True)]).T
+        spans, again = np.unique(np.stack([case, first, final], axis=1), axis=0, return_inverse=True)
+        rho, kappa, larger = np.array([self._corners(*span) for span in spans.tolist()])[again.ravel(), corner].T
         endless = (final == self.far[case]) & (final != self.most[case])
         scale = np.where(self.last[case] | endless, 0.0, self.left.far[case])
         ends = np.stack([first, final], axis=1)
@@ -262,12 +263,11 @@ class _Search:
         loose += np.where(endless & (width > 0), math.inf, 0.0) + np.where(self.exact[case], least[:, 0] * width / 4, 0)
         return np.stack([least * rho[:, None], later, own[:, None] * count, extra], axis=2), loose
 
-    def _corner(self, case: int, first: int, final: int, corner: int) -> Array:
-        """rho, kappa, and the next larger rho at one corner."""
-        fewest, most = max(int(self.beyond[case]) - int(final), 0), max(int(self.most[case]) - int(first), 0)
+    def _corners(self, case: int, first: int, final: int) -> Array:
+        """rho, kappa, and the next larger rho at each corner, and at a point below all corners."""
+        fewest, most = max(int(self.beyond[case]) - final, 0), max(int(self.most[case]) - first, 0)
         ahead = self.cases[case].head_start if self.exact[case] and not self.last[case] else None
-        found: Array = corners(self.setting.slope_right, fewest, most, ahead)[corner]
-        return found
+        return corners(self.setting.slope_right, fewest, most, ahead)
 
 
 def _ends(low: Array, high: Array) -> tuple[Array, Array, Array]:

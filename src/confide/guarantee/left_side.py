@@ -25,6 +25,8 @@ _BLOCK = 200_000
 """Largest number of multiplications in one matrix product."""
 _POWER = 4
 """Power of the quadrature rule for factors (1 - t)^a with any a: masses need not be whole."""
+_NODES = {400: 48, 4000: 64, 70_000: 96}
+"""Up to each mass of left candidates, the number of nodes whose error is at most 3e-8; the last one for any mass."""
 _AT_ONCE = 1000
 """Largest number of lines that are computed together: arrays of more do not stay in a processor's cache."""
 _STEP = 0.35
@@ -100,10 +102,12 @@ class LeftSide:
         self.most = total * self.q[:, 0]
         self.flip = setting.selector == "permute_and_flip"
         if self.flip:
-            self.t, self.dt = unit_nodes(power=_POWER)
+            self.t, self.dt = unit_nodes(_POWER, node_count(total))
             self.twin_silent = np.exp(self.twin[:, None] * np.log1p(-self.t)) * self.dt
-            self.logs = -np.log1p(-self.q[:, :, None] * self.t)
-            self.gained = self.logs + np.log1p(-(self.q * self.y[:, None])[:, :, None] * self.t)
+            tables, alike = np.unique(np.column_stack([self.q, self.y]), axis=0, return_inverse=True)
+            q, y, self.alike = tables[:, :-1], tables[:, -1], alike.ravel()
+            self.logs = -np.log1p(-q[:, :, None] * self.t)
+            self.gained = self.logs + np.log1p(-(q * y[:, None])[:, :, None] * self.t)
 
     def lines(self, rows: Rows, enough: Array | float = -math.inf) -> Array:
         """For each program, a line above it as a function of the weight of the spread: value at its W_0, and slope.
@@ -214,11 +218,12 @@ class LeftSide:
         counts, reached = self._counts(spread)
         value = 1 - credit.sum(axis=1) + np.sum(counts * (missed[:, -1:] - missed[:, :-1]).sum(axis=2), axis=1)
         each, gradient = np.empty((*missed.shape[:2], self.depth)), np.empty_like(q)
-        for case in np.unique(rows.case):
-            here = rows.case == case
-            gradient[here] = _product(credit[here], self.logs[case])
-            some = missed[here]
-            each[here] = _product(some.reshape(-1, some.shape[2]), self.gained[case]).reshape(*some.shape[:2], -1)
+        alike = self.alike[rows.case]
+        order = np.argsort(alike, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(alike[order])) + 1):
+            table, some = alike[here[0]], missed[here]
+            gradient[here] = _product(credit[here], self.logs[table])
+            each[here] = _product(some.reshape(-1, some.shape[2]), self.gained[table]).reshape(*some.shape[:2], -1)
         return value, gradient + np.einsum("rsd,rsd->rd", each, reached), each[:, -1, -1] * self.group
 
     def _silent(self, rows: Rows, spread: Spread) -> tuple[Array, Array]:
@@ -227,13 +232,18 @@ class LeftSide:
         if spread.place.shape[1] == 2:  # the first spread, which depends on W_0 only: many programs have it in common
             _, some, again = np.unique(rows.case + 1j * rows.weight, return_index=True, return_inverse=True)
             case, spread = case[some], Spread(spread.place[some], spread.mass[some])
-        at = (case[:, None], spread.place)
+        at = (self.alike[case][:, None], spread.place)
         silent = np.exp(-np.einsum("rs,rst->rt", spread.mass, self.logs[at]))
         gained = spread.mass[:, :, None] * self.gained[at]
         for place in reversed(range(gained.shape[1] - 1)):
             gained[:, place] += gained[:, place + 1]
         kept = np.exp(-gained)
         return (silent, kept) if again is None else (silent[again], kept[again])
+
+
+def node_count(total: float) -> int:
+    """The number of nodes of the quadrature rule for this mass of left candidates."""
+    return next((count for most, count in _NODES.items() if total <= most), _NODES[max(_NODES)])
 
 
 def _product(rows: Array, table: Array) -> Array:

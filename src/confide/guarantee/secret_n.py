@@ -21,8 +21,12 @@ _ENOUGH = (5, 8, 12, 18, 30)
 """Numbers of points beyond rank c + 1 from which on all n are one case, tried in turn; larger at small slopes."""
 _SPARSE = 5
 """Number of points beyond rank c + 1 from which on all n with (about) the same fractional part of T(n) form a group."""
+_NARROW = Fraction(1, 20)
+"""The first groups of n with fewer points have x in intervals of this length."""
 _FRACTIONS = 24
 """Largest number of fractional parts of T(n) that are computed one by one; more are taken in as many intervals."""
+_PERIOD = 10
+"""x mostly repeats after so many n. A sample has a stride with no common factor, so that it contains each x."""
 _AT_ONCE = 64
 """Number of groups of n in one search."""
 _FLAT, _FLAT_RIGHT, _STEEP, _MOST_RIVALS = 0.9, 0.3, 4.0, 1_000
@@ -30,12 +34,23 @@ _FLAT, _FLAT_RIGHT, _STEEP, _MOST_RIVALS = 0.9, 0.3, 4.0, 1_000
 larger sum of slopes the certificate saves almost nothing."""
 _MOST_SMALL = 1_000
 """Largest count of n with few points beyond their target rank; if there are more, the certificate is not used."""
-_MORE = (1, 4, 16, 40)
-"""Numbers of small steps above the offset that is enough for large n, tried in turn."""
+_MORE, _MORE_AT_ONCE = (1, 4, 16, 40), (2, 3, 4, 6, 10, 16, 40)
+"""Numbers of small steps above the offset that is enough for large n, or above an estimate of it, tried in turn."""
 _FINE = 0.25
 """Step of the prior bonus, in log-odds."""
 _USUAL = 14
 """Number of steps that the search for a prior bonus tries first: just above most results."""
+
+
+class TwoSidedTerms(NamedTuple):
+    """The numbers of a mechanism that the certificate needs: slopes, G, selector, least weight ratio, and its scale."""
+
+    slope_left: float
+    slope_right: float
+    rivals: float
+    selector: Selector
+    step: float
+    scale: float | None = None
 
 
 class Size(NamedTuple):
@@ -105,7 +120,7 @@ def two_sided_shortfall(
     few = _groups_of_small_n(setting, rate, offset, n_min)
     if few is None:
         return math.inf
-    needing = _failing_sizes(setting, offset, few, head_start)
+    needing = _needing(setting, rate, offset, n_min, head_start)
     return max(1e-9, max(_bounds(setting, offset, needing, head_start)) - float(offset) - 2) if needing else 0.0
 
 
@@ -121,13 +136,15 @@ def two_sided_prior_bonus(
     *,
     most: float = math.inf,
     step: float = 0.0,
+    scale: float | None = None,
     sampled: bool = False,
 ) -> float:
     """The least a, in steps of 1/4, whose prior bonus max(0, a - fade n) of +inf is enough for every n >= n_min.
 
     It is in log-odds, and `two_sided_shortfall` is at most 0 with it. It is inf if it would be larger than `most`, or
-    if the offset is too small for large n, where no bonus helps. If `sampled`, only some n are computed, which give
-    nearly the result of all. The caller must then check `two_sided_shortfall`.
+    if the offset is too small for large n, where no bonus helps. With `scale`, a and the fade are rounded to multiples
+    of 1/scale as in a mechanism, which is then not certified a second time. If `sampled`, only some n are computed,
+    which give nearly the result of all. The caller must then check `two_sided_shortfall`.
 
     Examples
     --------
@@ -141,7 +158,10 @@ def two_sided_prior_bonus(
         return math.inf
 
     def ahead(steps: int) -> Callable[[int], float]:
-        return lambda n: max(0.0, steps * _FINE - fade * n)
+        if scale is None:
+            return lambda n: max(0.0, steps * _FINE - fade * n)
+        most_ahead, falls = math.ceil(steps * _FINE * scale), round(fade * scale)
+        return lambda n: max(0, most_ahead - falls * n) / scale
 
     def serving(some: list[Group], least: int, guess: int) -> tuple[int, Group | None]:
         """The least number of steps, from `least` on, that is enough for some groups, and a group that needs it."""
@@ -157,11 +177,14 @@ def two_sided_prior_bonus(
         return above, needy
 
     # A few n give nearly the result of all. Where other n need more, they are computed too.
-    steps, neediest = serving(_sample(groups, 8), 0, _USUAL)
+    few = _sample(groups, 8)
+    if most < math.inf and _failing(setting, offset, few, ahead(int(most / _FINE))):
+        return math.inf
+    steps, neediest = serving(few, 0, _USUAL)
     if neediest and steps * _FINE <= most:
-        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, 64))
-        steps, _ = serving([group for _, group in near[:6]], steps, steps)
-    while not sampled and steps * _FINE <= most and (needing := _failing_sizes(setting, offset, groups, ahead(steps))):
+        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, _MOST_SMALL))
+        steps, _ = serving([group for _, group in near[:_PERIOD]], steps, steps)
+    while not sampled and steps * _FINE <= most and (needing := _needing(setting, rate, offset, n_min, ahead(steps))):
         steps, _ = serving(needing, steps + 1, steps + 1)
     return steps * _FINE if steps * _FINE <= most else math.inf
 
@@ -179,12 +202,13 @@ def two_sided_secret(
     *,
     step: float = 0.0,
     sampled: bool = False,
+    exact: Callable[[Fraction], "TwoSidedTerms"] | None = None,
 ) -> tuple[Fraction, float] | None:
     """A small offset, in steps of 1/unit, for which a prior bonus of at most `most` is enough for every n >= n_min.
 
     Also returns the least such bonus; see `two_sided_prior_bonus`, also for `sampled`. With a slow fade the offset is
-    nearly that of large n. A fast fade needs a larger offset or bonus. None if `most` is too small even for an offset
-    that is two ranks larger.
+    nearly that of large n. A fast fade needs a larger offset or bonus. `exact` gives the numbers of the mechanism with
+    a certain offset, which differ slightly. None if `most` is too small even for an offset that is two ranks larger.
 
     Examples
     --------
@@ -193,18 +217,21 @@ def two_sided_secret(
     >>> float(offset), ahead < 5
     (2.4, True)
     """
-    terms = (slope_left, slope_right, rivals, selector)
+    about = TwoSidedTerms(slope_left, slope_right, rivals, selector, step)
     if not _is_useful(slope_left, slope_right, rivals):
         return None
-    fewest = _point_counts(setting_of(*terms, step))[0]
-    first = ceil_to(two_sided_loss(1.0, *terms, step=step), unit)
-    if _first_large_n(level, first, fewest) - n_min > _MOST_SMALL:
+    fewest = _point_counts(setting_of(*about[:5]))[0]
+    lost = two_sided_loss(1.0, *about[:4], step=step)
+    if _first_large_n(level, ceil_to(lost, unit), fewest) - n_min > _MOST_SMALL:
         return None
-    least = two_sided_offset(level, *terms, unit, step=step)
+    least = two_sided_offset(level, *about[:4], unit, step=step) if exact is None else ceil_to(max(0.0, lost - 1), unit)
     # A slightly larger offset makes the bonus much smaller, and faster to find.
-    for more in _MORE:
+    for more in _MORE if exact is None else _MORE_AT_ONCE:
         offset = least + ceil_to(more * _small_step(slope_left + slope_right), unit)
-        ahead = two_sided_prior_bonus(level, offset, fade, n_min, *terms, most=most, step=step, sampled=sampled)
+        *terms, step, scale = about if exact is None else exact(offset)
+        ahead = two_sided_prior_bonus(
+            level, offset, fade, n_min, *terms, most=most, step=step, scale=scale, sampled=sampled
+        )
         if ahead < math.inf:
             return offset, ahead
     return None
@@ -221,11 +248,22 @@ def _small_step(slopes: float) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
-    """Number of points beyond rank c + 1 from which on the offset is enough without a bonus; None if it never is."""
-    return next(
-        (enough for enough in _point_counts(setting) if _holds_for_large_n(setting, rate, offset, enough)), None
-    )
+def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> tuple[int, ...] | None:
+    """For each part of T(n), the number of points beyond rank c + 1 from which on the offset is enough without a bonus.
+
+    None if it never is.
+    """
+    parts, goal = _target_parts(rate, offset), float(offset) + 2
+    found = [0] * len(parts)
+    for enough in _point_counts(setting):
+        cases = {k: list(adversaries(setting, *parts[k], enough, None)) for k, some in enumerate(found) if not some}
+        bounds = iter(each(setting, [case for of_one in cases.values() for case in of_one], goal))
+        for k, of_one in cases.items():
+            if max([next(bounds) for _ in of_one]) <= goal:
+                found[k] = enough
+        if all(found):
+            return tuple(found)
+    return None
 
 
 def _point_counts(setting: Setting) -> list[int]:
@@ -233,22 +271,28 @@ def _point_counts(setting: Setting) -> list[int]:
 
 
 def _holds_for_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
+    """Whether the offset is enough without a bonus for all n with at least `enough` points beyond rank c + 1."""
     goal = float(offset) + 2
-    return largest(setting, _cases_of_large_n(setting, rate, offset, enough), goal) <= goal
+    cases = [case for part in _target_parts(rate, offset) for case in adversaries(setting, *part, enough, None)]
+    return largest(setting, cases, goal) <= goal
 
 
-def _cases_of_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
-    """All n with at least `enough` points beyond rank c + 1: every x that T(n) can have, or intervals of them."""
+def _target_parts(rate: Fraction, offset: Fraction) -> list[tuple[float, float]]:
+    """Every x of a target rank among the records, as the ends of an interval; or intervals that contain many x."""
     parts = min(rate.denominator, _FRACTIONS)
-    found: list[Case] = []
+    if parts < rate.denominator:
+        return [(k / parts, (k + 1) / parts) for k in range(parts)]
     first = offset % Fraction(1, parts)  # T(n) is the offset and a multiple of 1/denominator
-    for k in range(parts):
-        if parts == rate.denominator:
-            low = high = float(first + Fraction(k, parts)) or 1.0
-        else:
-            low, high = k / parts, (k + 1) / parts
-        found.extend(adversaries(setting, low, high, enough, None))
-    return found
+    every = [float(first + Fraction(k, parts)) or 1.0 for k in range(parts)]
+    return [(x, x) for x in every]
+
+
+def _part_of(x: Fraction, rate: Fraction, offset: Fraction) -> int:
+    """The place among `_target_parts` of an x in (0, 1]."""
+    parts = min(rate.denominator, _FRACTIONS)
+    if parts < rate.denominator:
+        return math.ceil(parts * x) - 1
+    return int(parts * (x - offset % Fraction(1, parts))) % parts
 
 
 def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
@@ -259,7 +303,7 @@ def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min
     if not _is_useful(setting.slope_left, setting.slope_right, setting.total):
         return None
     enough = _sufficient_points(setting, rate, offset)
-    if enough is None or _first_large_n(rate, offset, enough) - n_min > _MOST_SMALL:
+    if enough is None or _first_large_n(rate, offset, max(enough)) - n_min > _MOST_SMALL:
         return None
     return _groups_below(rate, offset, n_min, enough)
 
@@ -269,16 +313,16 @@ def _first_large_n(rate: Fraction, offset: Fraction, enough: int) -> int:
     return math.ceil((enough + offset + 2) / (1 - rate)) + 1
 
 
-def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
-    """Every n >= n_min with fewer than `enough` points beyond rank c + 1, in groups."""
-    groups: dict[tuple[int, Fraction | int], Group] = {}
-    for n in range(n_min, _first_large_n(rate, offset, enough)):
+def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: tuple[int, ...]) -> list[Group]:
+    """Every n >= n_min with too few points beyond rank c + 1 for its part of T(n), in groups."""
+    groups: dict[tuple[int, int], Group] = {}
+    for n in range(n_min, _first_large_n(rate, offset, max(enough))):
         target = rate * (n + 1) + offset
         beyond = max(n - math.ceil(target), -1)
-        if beyond < enough:
-            x = target - n + max(beyond, 0) + 1
-            part = x if rate.denominator <= _FRACTIONS else math.ceil(_FRACTIONS * x)
-            key = (_SPARSE, part) if beyond >= _SPARSE else (beyond, 0)
+        x = target - n + max(beyond, 0) + 1
+        part = _part_of(x, rate, offset) if beyond >= 0 else 0
+        if beyond < enough[part]:
+            key = (beyond, math.ceil(x / _NARROW)) if beyond < _SPARSE else (_SPARSE, part)
             groups.setdefault(key, []).append(Size(n, float(x), beyond))
     return list(groups.values())
 
@@ -296,6 +340,23 @@ def _failing_sizes(
     return []
 
 
+def _needing(
+    setting: Setting, rate: Fraction, offset: Fraction, n_min: int, head_start: Callable[[int], float]
+) -> list[Group]:
+    """Some single n for which offset and bonus are not enough; empty if they are enough for every n >= n_min."""
+    groups = _groups_of_small_n(setting, rate, offset, n_min) or []
+    every = sorted(size.n for group in groups for size in group)
+    return _needing_of(setting, rate, offset, n_min, tuple((n, head_start(n)) for n in every))
+
+
+@lru_cache(maxsize=256)
+def _needing_of(
+    setting: Setting, rate: Fraction, offset: Fraction, n_min: int, ahead: tuple[tuple[int, float], ...]
+) -> list[Group]:
+    groups = _groups_of_small_n(setting, rate, offset, n_min) or []
+    return _failing_sizes(setting, offset, groups, dict(ahead).__getitem__)
+
+
 def _halves(group: Group) -> tuple[Group, Group]:
     """Two halves by n, or by x where all have about equally many points beyond."""
     if group[-1].beyond <= 1.5 * group[0].beyond:
@@ -306,7 +367,10 @@ def _halves(group: Group) -> tuple[Group, Group]:
 def _sample(groups: list[Group], number: int) -> list[Group]:
     """About `number` n from smallest to largest, each as a group of one."""
     every = sorted(size for group in groups for size in group)
-    return [[size] for size in every[:: max(1, len(every) // number)]]
+    stride = max(1, len(every) // number)
+    while math.gcd(stride, _PERIOD) > 1:
+        stride += 1
+    return [[size] for size in every[::stride]]
 
 
 def _failing(

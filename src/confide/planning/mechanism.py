@@ -11,6 +11,7 @@ import numpy as np
 
 from confide.guarantee import (
     LARGE_N_MIN,
+    TwoSidedTerms,
     public_shift,
     public_target,
     secret_offset,
@@ -208,14 +209,24 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
     few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
     terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), request.selector, unit
     step = trial.step(request.m)
-    # The certificate checks all n in any case: mostly the requirement of a few suffices, without a second check.
-    for sampled in (True, False):
-        least = two_sided_secret(level, fade, needed + fade * few, *terms, step=step, sampled=sampled)
+
+    def exact(offset: Fraction) -> TwoSidedTerms:
+        made = build(level, offset)
+        slopes, rivals = (made.slope_left, made.slope_right), made.rivals(request.m)
+        return TwoSidedTerms(*slopes, rivals, made.selector, made.step(request.m), made.scale)
+
+    # The certificate checks all n in any case. For a guess, mostly the requirement of a few n suffices, without a second
+    # check; for a noisy number, the search is itself the check.
+    guessed = request.size_scale is None
+    for sampled in (True, False) if guessed else (False,):
+        least = two_sided_secret(
+            level, fade, needed + fade * few, *terms, step=step, sampled=sampled, exact=None if guessed else exact
+        )
         if least is None:
             return None
         offset, ahead = least
         # Again because of the rounding of prior weights: either value may have to increase slightly.
-        for more in range(1 if sampled and request.size_scale is None else _TRIES):
+        for more in range(1 if sampled else _TRIES):
             plain = build(level, offset + more * ceil_to(_LITTLE, unit))
             if plain.offset >= most:
                 return None

@@ -67,13 +67,13 @@ def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[n
 
 
 @lru_cache(maxsize=4)
-def unit_nodes(power: int = 2) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def unit_nodes(power: int = 2, count: int = 64) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gauss-Legendre nodes and weights for integrals over s in [0, 1] of prod (1 - s w_i).
 
     s = 1 - (1 - z^5)^power makes them dense near 0, where many candidates have an effect, and near 1. Factors (1 - s)^a
     with a below 1, and their logarithms, are not smooth near 1 and need a larger power.
     """
-    x, w = np.polynomial.legendre.leggauss(64)
+    x, w = np.polynomial.legendre.leggauss(count)
     z = (x + 1) / 2
     return 1 - (1 - z**5) ** power, w / 2 * 5 * power * z**4 * (1 - z**5) ** (power - 1)
 
