@@ -228,9 +228,9 @@ def two_sided_secret(
     # A slightly larger offset makes the bonus much smaller, and faster to find.
     for more in _MORE if exact is None else _MORE_AT_ONCE:
         offset = least + ceil_to(more * _small_step(slope_left + slope_right), unit)
-        *terms, step, scale = about if exact is None else exact(offset)
+        of = about if exact is None else exact(offset)
         ahead = two_sided_prior_bonus(
-            level, offset, fade, n_min, *terms, most=most, step=step, scale=scale, sampled=sampled
+            level, offset, fade, n_min, *of[:4], most=most, step=of.step, scale=of.scale, sampled=sampled
         )
         if ahead < math.inf:
             return offset, ahead

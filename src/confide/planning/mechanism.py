@@ -215,8 +215,8 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
         slopes, rivals = (made.slope_left, made.slope_right), made.rivals(request.m)
         return TwoSidedTerms(*slopes, rivals, made.selector, made.step(request.m), made.scale)
 
-    # The certificate checks all n in any case. For a guess, mostly the requirement of a few n suffices, without a second
-    # check; for a noisy number, the search is itself the check.
+    # The certificate checks all n in any case. For a guess, mostly the requirement of a few suffices, without a second
+    # check. For a noisy number, the search is itself the check.
     guessed = request.size_scale is None
     for sampled in (True, False) if guessed else (False,):
         least = two_sided_secret(
