@@ -251,7 +251,7 @@ def _small_step(slopes: float) -> Fraction:
 def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> tuple[int, ...] | None:
     """For each part of T(n), the number of points beyond rank c + 1 from which on the offset is enough without a bonus.
 
-    None if it never is.
+    If parts are intervals, it is the same number for all of them. None if the offset is never enough.
     """
     parts, goal = _target_parts(rate, offset), float(offset) + 2
     found = [0] * len(parts)
@@ -262,7 +262,7 @@ def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> tu
             if max([next(bounds) for _ in of_one]) <= goal:
                 found[k] = enough
         if all(found):
-            return tuple(found)
+            return tuple(found) if len(parts) == rate.denominator else (max(found),) * len(parts)
     return None
 
 
