@@ -17,7 +17,7 @@ from tests.builders import slow
 SCORES = np.linspace(0.01, 1.0, 500)
 CASES = {
     "a secret number": ({}, 134),
-    "residuals": ({"score": "absolute_residual"}, 160),
+    "residuals": ({"score": "absolute_residual"}, 206),
     "a guess": ({"n_typical": 1000}, 210),
     "residuals and a guess": ({"score": "absolute_residual", "n_typical": 1000}, 300),
     "a public number": ({"neighbors": "replace_one"}, None),
@@ -62,7 +62,7 @@ def test_python_plans_warnings_and_pages_agree(name):
 
 def test_calibrate_says_the_number_that_the_release_says(monkeypatch):
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)  # +inf
-    for needed, options in ((160, {}), (300, {"n_typical": 1000})):
+    for needed, options in ((206, {}), (300, {"n_typical": 1000})):
         with pytest.warns(confide.CoverageWarning, match=f"about {needed} calibration records are needed") as caught:
             made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual", **options)
         assert made.threshold == math.inf
@@ -99,7 +99,7 @@ def test_a_plan_for_too_few_records_says_so_first():
 
 def test_a_page_says_it():
     pytest.importorskip("jinja2", reason="needs the extra report")
-    for needed, options in ((160, {}), (300, {"n_typical": 1000})):
+    for needed, options in ((206, {}), (300, {"n_typical": 1000})):
         made = _made(score="absolute_residual", **options)
         html = confide.report(made).html
         assert f"about {needed}; with fewer, more than 1 calibration in 100" in html

@@ -14,10 +14,9 @@ from confide.guarantee.adversary import _ALL, _SPARE, Parts, _Search, accuracy, 
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.left_side import _NODES, Case, LeftSide, Rows, Setting
 from confide.guarantee.secret_n import (
+    _cases_of_large_n,
     _groups_below,
     _halves,
-    _part_of,
-    _target_parts,
     two_sided_offset,
     two_sided_prior_bonus,
     two_sided_secret,
@@ -454,21 +453,20 @@ def test_offset_and_head_start_go_together():
 
 
 @pytest.mark.parametrize("rate", [Fraction(9, 10), Fraction(99, 100), Fraction(2, 3)])
-@pytest.mark.parametrize("offset", [Fraction(47, 20), Fraction(2)])
-def test_groups_hold_every_n_once(rate, offset):
-    parts = _target_parts(rate, offset)
-    enough = tuple(5 + k % 8 for k in range(len(parts)))
+def test_groups_hold_every_n_once(rate):
+    offset, enough = Fraction(47, 20), 12
     groups = _groups_below(rate, offset, 7, enough)
     found = sorted(size.n for group in groups for size in group)
-    for n in range(7, found[-1] + 200):
-        target = rate * (n + 1) + offset
-        x, beyond = target - math.ceil(target) + 1, n - math.ceil(target)
-        part = _part_of(x, rate, offset)
-        assert parts[part][0] <= float(x) <= parts[part][1]
-        assert found.count(n) == (beyond < enough[part])
+    assert found == list(range(7, found[-1] + 1))
+    assert found[-1] + 1 - math.ceil(rate * (found[-1] + 2) + offset) == enough
     for group in groups:
         assert sorted(group) == group
         assert sorted(itertools.chain(*_halves(group))) == group
+    many = _cases_of_large_n(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
+    for n in range(found[-1] + 1, found[-1] + 101):
+        target = rate * (n + 1) + offset
+        x = float(target - math.ceil(target) + 1)
+        assert any(case.low <= x <= case.high and case.beyond <= n - math.ceil(target) for case in many)
 
 
 def test_search_with_the_scale_of_a_mechanism_is_its_certificate():

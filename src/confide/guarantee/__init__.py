@@ -46,6 +46,7 @@ from confide.guarantee.secret_n import (
     TwoSidedTerms,
     two_sided_offset,
     two_sided_prior_bonus,
+    two_sided_saves,
     two_sided_secret,
     two_sided_shortfall,
 )

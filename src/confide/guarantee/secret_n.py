@@ -26,7 +26,8 @@ _NARROW = Fraction(1, 20)
 _FRACTIONS = 24
 """Largest number of fractional parts of T(n) that are computed one by one; more are taken in as many intervals."""
 _PERIOD = 10
-"""x mostly repeats after so many n. A sample has a stride with no common factor, so that it contains each x."""
+"""x mostly repeats after so many n. A sample has a stride with no common factor, so that it contains each x. With a
+guess of n it has the stride of version 0.2, whose designs are the same."""
 _AT_ONCE = 64
 """Number of groups of n in one search."""
 _FLAT, _FLAT_RIGHT, _STEEP, _MOST_RIVALS = 0.9, 0.3, 4.0, 1_000
@@ -177,13 +178,14 @@ def two_sided_prior_bonus(
         return above, needy
 
     # A few n give nearly the result of all. Where other n need more, they are computed too.
-    few = _sample(groups, 8)
+    few = _sample(groups, 8, 1 if scale is None else _PERIOD)
     if most < math.inf and _failing(setting, offset, few, ahead(int(most / _FINE))):
         return math.inf
     steps, neediest = serving(few, 0, _USUAL)
     if neediest and steps * _FINE <= most:
-        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, _MOST_SMALL))
-        steps, _ = serving([group for _, group in near[:_PERIOD]], steps, steps)
+        number, some = (64, 6) if scale is None else (_MOST_SMALL, _PERIOD)
+        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, number))
+        steps, _ = serving([group for _, group in near[:some]], steps, steps)
     while not sampled and steps * _FINE <= most and (needing := _needing(setting, rate, offset, n_min, ahead(steps))):
         steps, _ = serving(needing, steps + 1, steps + 1)
     return steps * _FINE if steps * _FINE <= most else math.inf
@@ -218,7 +220,7 @@ def two_sided_secret(
     (2.4, True)
     """
     about = TwoSidedTerms(slope_left, slope_right, rivals, selector, step)
-    if not _is_useful(slope_left, slope_right, rivals):
+    if not two_sided_saves(slope_left, slope_right, rivals):
         return None
     fewest = _point_counts(setting_of(*about[:5]))[0]
     lost = two_sided_loss(1.0, *about[:4], step=step)
@@ -237,8 +239,14 @@ def two_sided_secret(
     return None
 
 
-def _is_useful(left: float, right: float, rivals: float) -> bool:
-    """Whether the search is fast and can save ranks; otherwise the sharp certificate is used."""
+def two_sided_saves(left: float, right: float, rivals: float) -> bool:
+    """Whether the two-sided search for a secret n is fast and can save ranks; otherwise the sharp one is used.
+
+    Examples
+    --------
+    >>> two_sided_saves(0.45, 0.55, 28.0), two_sided_saves(0.045, 0.055, 28.0)
+    (True, False)
+    """
     return _FLAT <= left + right <= _STEEP and right >= _FLAT_RIGHT and rivals <= _MOST_RIVALS
 
 
@@ -248,22 +256,11 @@ def _small_step(slopes: float) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> tuple[int, ...] | None:
-    """For each part of T(n), the number of points beyond rank c + 1 from which on the offset is enough without a bonus.
-
-    If parts are intervals, it is the same number for all of them. None if the offset is never enough.
-    """
-    parts, goal = _target_parts(rate, offset), float(offset) + 2
-    found = [0] * len(parts)
-    for enough in _point_counts(setting):
-        cases = {k: list(adversaries(setting, *parts[k], enough, None)) for k, some in enumerate(found) if not some}
-        bounds = iter(each(setting, [case for of_one in cases.values() for case in of_one], goal))
-        for k, of_one in cases.items():
-            if max([next(bounds) for _ in of_one]) <= goal:
-                found[k] = enough
-        if all(found):
-            return tuple(found) if len(parts) == rate.denominator else (max(found),) * len(parts)
-    return None
+def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
+    """Number of points beyond rank c + 1 from which on the offset is enough without a bonus; None if it never is."""
+    return next(
+        (enough for enough in _point_counts(setting) if _holds_for_large_n(setting, rate, offset, enough)), None
+    )
 
 
 def _point_counts(setting: Setting) -> list[int]:
@@ -271,28 +268,22 @@ def _point_counts(setting: Setting) -> list[int]:
 
 
 def _holds_for_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
-    """Whether the offset is enough without a bonus for all n with at least `enough` points beyond rank c + 1."""
     goal = float(offset) + 2
-    cases = [case for part in _target_parts(rate, offset) for case in adversaries(setting, *part, enough, None)]
-    return largest(setting, cases, goal) <= goal
+    return largest(setting, _cases_of_large_n(setting, rate, offset, enough), goal) <= goal
 
 
-def _target_parts(rate: Fraction, offset: Fraction) -> list[tuple[float, float]]:
-    """Every x of a target rank among the records, as the ends of an interval; or intervals that contain many x."""
+def _cases_of_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
+    """All n with at least `enough` points beyond rank c + 1: every x that T(n) can have, or intervals of them."""
     parts = min(rate.denominator, _FRACTIONS)
-    if parts < rate.denominator:
-        return [(k / parts, (k + 1) / parts) for k in range(parts)]
+    found: list[Case] = []
     first = offset % Fraction(1, parts)  # T(n) is the offset and a multiple of 1/denominator
-    every = [float(first + Fraction(k, parts)) or 1.0 for k in range(parts)]
-    return [(x, x) for x in every]
-
-
-def _part_of(x: Fraction, rate: Fraction, offset: Fraction) -> int:
-    """The place among `_target_parts` of an x in (0, 1]."""
-    parts = min(rate.denominator, _FRACTIONS)
-    if parts < rate.denominator:
-        return math.ceil(parts * x) - 1
-    return int(parts * (x - offset % Fraction(1, parts))) % parts
+    for k in range(parts):
+        if parts == rate.denominator:
+            low = high = float(first + Fraction(k, parts)) or 1.0
+        else:
+            low, high = k / parts, (k + 1) / parts
+        found.extend(adversaries(setting, low, high, enough, None))
+    return found
 
 
 def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
@@ -300,10 +291,10 @@ def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min
 
     None if the offset is too small for large n also, if there are too many such n, or if slopes are small.
     """
-    if not _is_useful(setting.slope_left, setting.slope_right, setting.total):
+    if not two_sided_saves(setting.slope_left, setting.slope_right, setting.total):
         return None
     enough = _sufficient_points(setting, rate, offset)
-    if enough is None or _first_large_n(rate, offset, max(enough)) - n_min > _MOST_SMALL:
+    if enough is None or _first_large_n(rate, offset, enough) - n_min > _MOST_SMALL:
         return None
     return _groups_below(rate, offset, n_min, enough)
 
@@ -313,17 +304,16 @@ def _first_large_n(rate: Fraction, offset: Fraction, enough: int) -> int:
     return math.ceil((enough + offset + 2) / (1 - rate)) + 1
 
 
-def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: tuple[int, ...]) -> list[Group]:
-    """Every n >= n_min with too few points beyond rank c + 1 for its part of T(n), in groups."""
-    groups: dict[tuple[int, int], Group] = {}
-    for n in range(n_min, _first_large_n(rate, offset, max(enough))):
+def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
+    """Every n >= n_min with fewer than `enough` points beyond rank c + 1, in groups."""
+    groups: dict[tuple[int, Fraction], Group] = {}
+    for n in range(n_min, _first_large_n(rate, offset, enough)):
         target = rate * (n + 1) + offset
         beyond = max(n - math.ceil(target), -1)
-        x = target - n + max(beyond, 0) + 1
-        part = _part_of(x, rate, offset) if beyond >= 0 else 0
-        if beyond < enough[part]:
-            key = (beyond, math.ceil(x / _NARROW)) if beyond < _SPARSE else (_SPARSE, part)
-            groups.setdefault(key, []).append(Size(n, float(x), beyond))
+        if beyond < enough:
+            x = target - n + max(beyond, 0) + 1
+            width = _NARROW if beyond < _SPARSE else Fraction(1, _FRACTIONS)
+            groups.setdefault((min(beyond, _SPARSE), math.ceil(x / width)), []).append(Size(n, float(x), beyond))
     return list(groups.values())
 
 
@@ -364,11 +354,11 @@ def _halves(group: Group) -> tuple[Group, Group]:
     return sorted(group[: len(group) // 2]), sorted(group[len(group) // 2 :])
 
 
-def _sample(groups: list[Group], number: int) -> list[Group]:
-    """About `number` n from smallest to largest, each as a group of one."""
+def _sample(groups: list[Group], number: int, period: int = 1) -> list[Group]:
+    """About `number` n from smallest to largest, each as a group of one; their distance has no factor of the period."""
     every = sorted(size for group in groups for size in group)
     stride = max(1, len(every) // number)
-    while math.gcd(stride, _PERIOD) > 1:
+    while math.gcd(stride, period) > 1:
         stride += 1
     return [[size] for size in every[::stride]]
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates, Spread, SpreadKind
-from confide.guarantee import sharp_loss, tail, weighted_loss
+from confide.guarantee import sharp_loss, tail, two_sided_saves, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.selection import Selector, selection_law
 
@@ -365,15 +365,17 @@ def _chosen(of: Candidates | Spread, terms: ChoiceInputs, left: float | None, ri
 def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, *, exactly_n: bool = False) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks.
 
-    A secret n may be smaller than the planned one, unless `exactly_n` is true.
+    A secret n may be smaller than the planned one, unless `exactly_n` is true. Then the target is also nearer to the
+    certified one.
     """
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
     rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
     sizes = ((float(terms.n), 1.0), (terms.n / terms.fewer, _FEWER_WEIGHT))
+    sharp = exactly_n and terms.neighbors == "add_remove" and not two_sided_saves(slope_left, slope_right, rivals)
     for n, weight in sizes[:1] if exactly_n or terms.neighbors == "replace_one" else sizes:
-        target = _target(n, terms, (slope_left, slope_right), rivals)
+        target = _target(n, terms, (slope_left, slope_right), rivals, sharp=sharp)
         if target > n:
             total += weight * PRICE_OF_ALL
             continue
@@ -477,13 +479,17 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
 
 
 @lru_cache(maxsize=4096)
-def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
-    """The approximate target rank for n records; the exact one of the certificate is computed after the choice."""
+def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float, *, sharp: bool = False) -> float:
+    """The approximate target rank for n records; the exact one of the certificate is computed after the choice.
+
+    `sharp` says that the two-sided certificate is not used.
+    """
     level, slope = float(terms.level), slopes[0]
     if terms.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals, terms.selector)
     if terms.delta is None:
-        return level * (n + 1) - 1 + _lost(slopes, rivals, terms.selector)
+        lost = sharp_loss(1.0, slope, rivals, terms.selector) if sharp else _lost(slopes, rivals, terms.selector)
+        return level * (n + 1) - 1 + lost
     from scipy.special import ndtri
 
     # The random rank is D below the target, and the binomial count has the variance n q (1 - q).

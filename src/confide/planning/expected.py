@@ -68,7 +68,7 @@ def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArr
 # If n is public, every n has its own candidates, slopes and rise. They are chosen here as for a plan, but nothing is
 # certified: the search uses approximate target ranks, as the choice itself does.
 
-_ROUNDS, _AGREE = 8, 0.03
+_ROUNDS, _AGREE, _FURTHER = 8, 0.03, (1.12, 1.25)
 
 
 def likely_enough(request: Terms) -> int:
@@ -111,9 +111,10 @@ def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
 
 
 def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> int:
-    """About the least n with a probability of at most `unlikely`, each n with its own optimal choice.
+    """About the n from which on the probability is at most `unlikely`, each n with its own optimal choice.
 
-    The least n for one choice is the n for which the next choice is made, until both agree.
+    The least n for one choice is the n for which the next choice is made, until both agree. Where a somewhat larger n
+    has a finer list, with which the probability is larger again, the number is that for the finer list.
 
     Examples
     --------
@@ -122,28 +123,38 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
     >>> 100 < closely_needed(request, request.candidates, 0.01) < 140
     True
     """
+
+    def needed_with(choice: Choice, guess: int) -> int:
+        return least(lambda n: chance_beyond_nearly(request, choice, n) <= unlikely, guess, parts=50)
+
     low, many, tried = 0, MOST_RECORDS + 1, likely_enough(request)
     for _ in range(_ROUNDS):
-        choice = request.at(tried).choice_of(of)
-
-        def enough(n: int, choice: Choice = choice) -> bool:
-            return chance_beyond_nearly(request, choice, n) <= unlikely
-
-        result = least(enough, tried, parts=50)
+        result = needed_with(request.at(tried).choice_of(of), tried)
         if abs(result - tried) <= _AGREE * tried:
-            return max(result, tried)
+            tried = max(result, tried)
+            break
         low, many = (low, tried) if result < tried else (tried, many)
         tried = result if low < result < many else math.isqrt(max(low, 1) * many)
+    for _ in range(_ROUNDS):
+        for further in _FURTHER:
+            n = min(math.ceil(further * tried), MOST_RECORDS)
+            choice = request.at(n).choice_of(of)
+            if chance_beyond_nearly(request, choice, n) > unlikely:
+                tried = max(n, needed_with(choice, n))
+                break
+        else:
+            break
     return tried
 
 
 @np.errstate(under="ignore")
 def chance_beyond_nearly(request: Terms, choice: Choice, n: int) -> float:
-    """The probability of an answer beyond all of n typical scores, for a public n and nearly the certified target."""
+    """The probability of an answer beyond all of n typical scores, for nearly the certified target."""
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
-    return mean_price(typical, request.at(n).circumstances, choice.left, choice.rise, exactly_n=True)
+    circumstances = replace(request.at(n).circumstances, n=n)  # a noisy number has a design for at least 100/epsilon
+    return mean_price(typical, circumstances, choice.left, choice.rise, exactly_n=True)
 
 
 # Sets and intervals of a plan on a public pilot sample, whose distribution is used as the true one.
