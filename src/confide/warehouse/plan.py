@@ -263,8 +263,7 @@ class CountingPlan(Described):
             ("candidates", str(self.bins)),
             ("alpha", ", ".join(f"{float(alpha):g}" for alpha in self._levels)),
             ("loss", f"{loss}, {request.neighbors}" if request.mechanism != "none" else "NOT PRIVATE"),
-            ("records", "secret" if self.n is None else str(self.n)),
-            *([("number of records", "a noisy one is released first, and the design follows it")] if request.sized else []),
+            ("records", str(self.n or ("secret; a noisy number is released first" if request.sized else "secret"))),
         ]
         if request.delta is not None:
             rows.append(("delta", f"{float(request.delta):g}"))
