@@ -185,14 +185,12 @@ def test_snowflake_finds_its_columns(database):
 def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
     """Default lists of every kind of score, also with a thousand classes; a longer query raises an error."""
     classes = tuple(f"class number {i}" for i in range(1000))
+    scores = (None, "lac", "aps", "margin", "top_k", "raps(penalty=0.01,k_reg=3)")
     for what, by_class in (
         (ClassColumns("probability_of_*", "y", classes), True),
         (TargetColumns("f", "t"), False),
         (TargetColumns(("f", "g"), "t", "cqr_sides"), False),
-        *(
-            (ScoreColumn("s", score), False)
-            for score in (None, "lac", "aps", "margin", "top_k", "raps(penalty=0.01,k_reg=3)")
-        ),
+        *((ScoreColumn("s", score), False) for score in scores),
     ):
         plan = CountingPlan.of(what, 0.1, 10.0, by_class=by_class, **options)
         assert len(counting_query(plan, dialect, "records")) < 0.65 * most
