@@ -246,8 +246,8 @@ class Request:
     def _divided(self) -> dict[Key, ThresholdRequest]:
         """One part for each level, group, class or side, or a single part with the key None."""
         levels = self._levels()
-        k, chosen = len(levels), {*CHOICES, "population", "longest"} - {"rho"}
-        choices = {name: getattr(self, name) for name in chosen}
+        k, names = len(levels), (*CHOICES, "population", "longest")
+        choices = {name: getattr(self, name) for name in names if name != "rho"}
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             replaced = self.neighbors == "replace_one"
             share = Fraction(1, len(self.overlap or [1]))
