@@ -14,6 +14,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ import confide
 from benchmarks.small import small
 from confide import Candidates
 from confide.noisy_counts import noise_law
-from confide.planning import Plan, law_of, mechanism_for
+from confide.planning import FEW_SIZES, Plan, law_of, mechanism_for
 from tests.threshold_laws import (
     HARD_IN_UNIT,
     HARD_RESIDUALS,
@@ -181,6 +182,30 @@ _NUMBERED: dict[tuple[str, float | None], dict[int, str]] = {
 }  # fmt: skip
 
 
+def one_query(runs: int) -> None:
+    """A noisy number in a warehouse, whose query counts over few lists; means over distributions of several scales."""
+    table("one query, n", "score", "unit", "excess, guess", "few lists", "all lists", "beyond, guess", "few lists",
+          "all lists")  # fmt: skip
+    for score, unit in _NUMBERED:
+        laws = [_power(p) if score == "lac" else residuals(p) for p in small(2.0 ** np.linspace(-1.5, 1.5, 7), (1.0,))]
+        for n in small((200, 1000, 10_000, 100_000), (1000,)):
+            few = max(runs // max(n // 1000, 1), 10)
+            guess, every = (confide.plan(0.1, 1.0, n, score=score, unit=unit, **typical)
+                            for typical in ({"n_typical": 1000}, {}))  # fmt: skip
+            listed = replace(every, request=replace(every.request, longest=FEW_SIZES[-1]))
+            found = []
+            for law in laws:
+                stated = outcome(guess, law, few)
+                found.append(((stated.excess, stated.beyond), *(_over_the_noise(p, law, few) for p in (listed, every))))
+            excess, beyond = np.mean(found, axis=0).T
+            row(n, score, unit or "none", *(f"{x:.1f}" for x in excess), *map(chance, beyond))
+
+
+def _power(p: float) -> Law:
+    """Uniform scores to a power."""
+    return Law(lambda g, n: g.random(n) ** p, lambda v: np.clip(v, 0, 1) ** (1 / p))
+
+
 def _over_the_noise(plan: Plan, law: Law, runs: int) -> tuple[float, float]:
     """Excess and probability of a threshold beyond all scores; means over the noise of the number of records."""
     request, spread, designs = plan.request, law_of(plan.request.candidates), Counter[int]()
@@ -307,7 +332,8 @@ def fresh(runs: int) -> None:
 
 FOLDER = Path(os.environ.get("CONFIDE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TABLES = {
-    one.__name__: one for one in (even, errors, scales, warm, conditional, noisy_number, fresh, hard, sets, classes)
+    one.__name__: one
+    for one in (even, errors, scales, warm, conditional, noisy_number, one_query, fresh, hard, sets, classes)
 }
 NEED_DATA = ("sets", "classes")
 

@@ -200,6 +200,7 @@ def plans() -> tuple[CountingPlan, ...]:
     classes = ClassColumns("p_*", "y", ("a", "b"))
     return (
         CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, **few),
+        CountingPlan.of(ScoreColumn("s"), 0.1, 1.0),
         CountingPlan.of(
             classes, 0.1, 1.0, by="g", groups=["n", 7], people=ContributionBound("who", 2, ("visit",)), **few
         ),

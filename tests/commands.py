@@ -93,6 +93,7 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.price fresh": BENCH,
     "python -m benchmarks.price --runs 300 fresh": BENCH,
     "python -m benchmarks.price noisy_number": Row(elsewhere="python -m benchmarks.price"),
+    "python -m benchmarks.price --runs 60 one_query": Row(elsewhere="python -m benchmarks.price"),
     "python -m benchmarks.private_coverage": Row(),
     "python -m benchmarks.private_coverage --draws 60": Row(elsewhere="python -m benchmarks.private_coverage"),
     "python -m benchmarks.published_counts": BENCH,

@@ -46,6 +46,7 @@ SCHEMAS = {
     "confide.federated.answer": {1, 2},
     "confide.federated.silo-report": {1, 2},
     "confide.federated.silo": {1, 2},
+    "confide.counting-plan": {1, 2},
     "confide.federated.private-keys": {None},
     "confide.federated.policy": {None},
 }
@@ -119,6 +120,8 @@ READERS = {
     "federated/samples/other/report-versions.json": federated.SiloReport.from_json,
     "warehouse/samples/other/scores.json": CountingPlan.from_json,
     "warehouse/samples/other/classes-by-ward.json": CountingPlan.from_json,
+    "warehouse/samples/other/own-list-of-people.json": CountingPlan.from_json,
+    "warehouse/samples/other/few-lists.json": CountingPlan.from_json,
     "ledger/samples/0.2/schedule.json": Schedule.from_json,
     "federated/samples/0.2/silo.json": federated.Silo.from_json,
     "federated/samples/0.2/silo-report.json": federated.SiloReport.from_json,
@@ -140,6 +143,8 @@ CHANGES = {
     "subgroups": ('"covered": ', '"covered": 9'),
     "scores": ('"s"', '"t"'),
     "classes-by-ward": ('"ward"', '"word"'),
+    "own-list-of-people": ('"most": 2', '"most": 3'),
+    "few-lists": ('"longest": 3842', '"longest": 1922'),
     "schedule": ('"epsilon": ', '"epsilon": 1'),
     **dict.fromkeys(
         ("private-versions", "watch-versions", "labelling-versions", "report-versions"),

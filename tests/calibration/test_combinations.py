@@ -45,6 +45,7 @@ SAMPLES = {
     "renews": [PREVIOUS],
     "cold": [True],
     "chosen": [Chosen("a", ("a", "b"), Fraction(1, 5), 1.0)],
+    "longest": [480],
     "fingerprint": [confide.ModelFingerprint.of(np.arange(10.0))],
 }
 PAIRS = [

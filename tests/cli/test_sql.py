@@ -8,7 +8,6 @@ import pytest
 from pyarrow import parquet
 
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
-from confide.planning import typical_of_groups
 from tests.builders import slow
 from tests.warehouse.requests import COLUMNS, NAMES, records
 
@@ -54,11 +53,27 @@ def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
     assert first.code == 0, first.err
     options = confide_run("calibrate", "--counts", "counts.csv", *REQUEST, *more, "--out", "b.json", *paid)
     assert "nothing was charged" in options.out, options.err
-    guess = ("--n-typical", typical_of_groups(3 if "--by" in more else 1, 1))  # that of a plan
     columns = ("--probabilities", "p_*", *REQUEST[2:])
-    table = confide_run("calibrate", "records.parquet", *columns, *guess, *more, "--out", "c.json", *paid)
+    table = confide_run("calibrate", "records.parquet", *columns, *more, "--out", "c.json", *paid)
     assert "nothing was charged" in table.out, table.err
     assert Path("a.json").read_bytes() == Path("b.json").read_bytes() == Path("c.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_default_candidates_with_the_budget_of_a_schedule(confide_run, clinic):
+    """A table has more candidates to choose from than a query; the ledger recognises its request all the same."""
+    assert confide_run("budget", "plan", "--releases", 2, "--epsilon", 2, "--out", "schedule.json").code == 0
+    request = ("--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1", "--schedule", "schedule.json")
+    columns = ("--probabilities", ",".join(COLUMNS))
+    clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *columns, *request, "--plan", "p.json").out)
+    paid = ("--ledger", "b.db", "--dataset", "d")
+    first = confide_run("calibrate", "--counts", "counts.csv", "--plan", "p.json", "--out", "a.json", *paid)
+    assert first.code == 0, first.err
+    assert "a noisy number" in first.out
+    table = confide_run("calibrate", "records.parquet", "--probabilities", "p_*", *request, "--out", "b.json", *paid)
+    assert "nothing was charged" in table.out, table.err
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    assert confide_run("verify", "a.json").code == 0
 
 
 def test_a_ledger_rejects_counts_of_other_records(confide_run, clinic):
@@ -80,7 +95,7 @@ def test_several_files_add_up(confide_run, clinic):
     assert confide_run("calibrate", "--counts", "counts.csv", *pay, "--out", "a.json").code == 0
     added = confide_run("calibrate", "--counts", "one.csv", "--counts", "two.csv", *pay, "--out", "b.json", "--json")
     assert added.json["earlier"]
-    assert added.json["expected"]["records"] == 1000
+    assert added.json["expected"]["records"] == 1250
 
 
 def test_a_macro_for_dbt(confide_run, folder):

@@ -24,6 +24,7 @@ EDGES = Candidates.unit(60, "logit").edges
 COLUMNS = ("p_0", "p_1", "p_2")
 OF_CLASSES = ClassColumns(COLUMNS, "y", NAMES)
 FEW = {"candidates": Candidates.sinh(1.0, 0.5, 2)}
+GUESS = {"n_typical": 1000}
 AT_MOST_TWO = ContributionBound("who", 2, ("visit",), "a sample")
 
 
@@ -73,26 +74,26 @@ CASES: dict[str, Case] = {
     "one column": (ClassColumns("p yes", "pair", ("no", "yes")), {}, _one()),
     "scores": (ScoreColumn("s"), {"candidates": Candidates.unit(60, "logit")}, _one()),
     "no candidates": (ScoreColumn("s"), {"candidates": Candidates.unit(1)}, _one()),
-    "holes": (ScoreColumn("holes", "lac"), {"skip_incomplete": True}, _one(skip_incomplete=True)),
+    "holes": (ScoreColumn("holes", "lac"), {"skip_incomplete": True, **GUESS}, _one(skip_incomplete=True)),
     "residuals": (TargetColumns("f", "t"), {"candidates": Candidates.geometric(1.0, 1.0)}, _one()),
     "quantiles": (TargetColumns(("f", "g"), "t"), FEW, _one()),
     "default candidates": (TargetColumns(("f", "g"), "t"), {}, _one()),
     "sides": (TargetColumns(("f", "g"), "t", "cqr_sides"), FEW, _sides),
     "each class": (
         OF_CLASSES,
-        {"by_class": True},
+        {"by_class": True, **GUESS},
         lambda source, plan, what: class_histograms(source, what, plan.candidates),
     ),
     "each group": (
         OF_CLASSES,
-        {"by": "ward", "groups": ["s", "7", "n", "empty"], "people": AT_MOST_TWO},
+        {"by": "ward", "groups": ["s", "7", "n", "empty"], "people": AT_MOST_TWO, **GUESS},
         lambda source, plan, what: group_histograms(
             source, what, "ward", ["s", "7", "n", "empty"], plan.candidates, people=AT_MOST_TWO
         ),
     ),
     "levels of people": (
         OF_CLASSES,
-        {"alpha": [0.2, 0.1], "people": ContributionBound("who", 1, ("visit",))},
+        {"alpha": [0.2, 0.1], "people": ContributionBound("who", 1, ("visit",)), **GUESS},
         _one(people=ContributionBound("who", 1, ("visit",))),
     ),
 }

@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from confide.candidates import Candidates
+from confide.calibration.request import every_candidate
+from confide.candidates import Candidates, Spread
 from confide.cli import main
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
+from confide.planning import FEW_SIZES
 from confide.tables import ClassColumns, ContributionBound, LossColumns, ScoreColumn, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan
 from tests.calibrations import suited
@@ -29,12 +31,14 @@ def test_a_plan_survives_its_file(tmp_path, case):
 
 
 def test_candidates_are_those_of_a_table():
-    assert CountingPlan.of(LAC, 0.1, 0.5).candidates == suited(None, "lac", 0.1, 0.5, n_typical=1000)
+    """Those of the guess or of the public number; otherwise of every list among which a noisy number chooses."""
+    assert CountingPlan.of(LAC, 0.1, 0.5).candidates == every_candidate(Spread("probability"), FEW_SIZES)
+    assert CountingPlan.of(LAC, 0.1, 1e-5).candidates == suited(None, "lac", 0.1, 1e-5, n_typical=1000)
     assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited(None, "lac", 0.1, 0.5, n_typical=300)
     public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
     assert public.candidates == suited(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
     unit = CountingPlan.of(TargetColumns("f", "t"), 0.1, 0.5, unit=25.0)
-    assert unit.candidates.recipe["unit"] == 25.0
+    assert unit.request.candidates == Spread("residual", unit=25.0)
 
 
 def test_the_digest_identifies_the_counts():
@@ -102,7 +106,11 @@ def _signed(**changed):
         ("[", "not a JSON object"),
         (plan_of("classes").to_json().replace('"1/10"', '"1/5"'), "damaged or was altered"),
         (_signed(digest="0" * 12), "digest is not that"),
-        (_signed(schema=2), "newer confide"),
+        (_signed(schema=3), "newer confide"),
+        (_signed(schema=1), "that of its fields"),
+        (_signed(longest=481), "one of 480"),
+        (_signed(candidates={"kind": "spread"}), "cannot be used: recipe"),
+        (_signed(candidates={"kind": "spread", "of": "probability"}), "digest is not that"),
         (_signed(alpha=["2"]), "cannot be used: alpha must lie"),
         (_signed(alpha=[]), "cannot be used: alpha"),
         (_signed(more=1), "unknown field"),
@@ -127,16 +135,17 @@ def test_files_that_are_not_plans_raise_an_error(text, words):
         ("classes", {"mechanism": "pcoqs", "epsilon": None, "rho": 0.5, "n": 1200, "neighbors": "replace_one"}),
         ("classes", {"alpha": ["0.2", "0.1"], "neighbors": "replace_one", "n": 1200}),
         ("each class", {"neighbors": "replace_one"}),
+        ("one column", {"n_typical": 3000}),
         ("sides", {}),
     ],
 )
 def test_a_release_equals_that_of_the_table_except_for_the_draw(case, options):
-    """Everything except the draw is equal for the plan's guess: guarantees, privacy, mechanism, candidates, names."""
+    """Everything except the draw is equal for a public number, a guess and your own list of candidates."""
     what, given, count = CASES[case]
     options = {"alpha": 0.1, "epsilon": 1.0, **given, **options}
     table, plan = records(), CountingPlan.of(what, **options)
     by_counts = plan.calibrate(count(table, plan, what))
-    by_table = calibrate_table(table, what, n_typical=plan.request.n_typical, **options)
+    by_table = calibrate_table(table, what, **options)
     said = [json.loads(one.to_json()) for one in (by_counts, by_table)]
     for document in said:
         _forget(document)
@@ -182,7 +191,7 @@ def test_a_plan_is_shown(tmp_path, capsys):
     assert rows["columns"] == "p_a, p_b, p_c, y"
     assert rows["alpha"] == "0.2, 0.1"
     assert rows["loss"] == "epsilon 0.5, add_remove"
-    assert rows["records"] == "secret"
+    assert rows["records"] == "secret; a noisy number is released first"
     assert main(["show", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counting_plan"] == json.loads(plan.to_json())
     assert main(["show", path, "--records", "2"]) == 3

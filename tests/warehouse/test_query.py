@@ -181,15 +181,19 @@ def test_snowflake_finds_its_columns(database):
 
 
 @pytest.mark.parametrize(("dialect", "most"), [("snowflake", 1_000_000), ("bigquery", 1_000_000)])
-def test_queries_stay_within_the_limits_of_engines(dialect, most):
-    """Every default list, also with a thousand classes; a longer query raises an error with a remedy."""
+@pytest.mark.parametrize("options", [{}, {"n_typical": 10**7}])
+def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
+    """Default lists of every kind of score, also with a thousand classes; a longer query raises an error."""
     classes = tuple(f"class number {i}" for i in range(1000))
-    for what in (
-        ClassColumns("probability_of_*", "y", classes),
-        TargetColumns(("f", "g"), "t", "cqr_sides"),
-        ScoreColumn("s"),
+    scores = (None, "lac", "aps", "margin", "top_k", "raps(penalty=0.01,k_reg=3)")
+    for what, by_class in (
+        (ClassColumns("probability_of_*", "y", classes), True),
+        (TargetColumns("f", "t"), False),
+        (TargetColumns(("f", "g"), "t", "cqr_sides"), False),
+        *((ScoreColumn("s", score), False) for score in scores),
     ):
-        assert len(counting_query(CountingPlan.of(what, 0.1, 10.0, n_typical=10**7), dialect, "records")) < most
+        plan = CountingPlan.of(what, 0.1, 10.0, by_class=by_class, **options)
+        assert len(counting_query(plan, dialect, "records")) < 0.65 * most
     longest = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.geometric(1.0, 0.001))
     assert len(counting_query(longest, "duckdb", "records")) > most
     with refused(InputError, "query"):

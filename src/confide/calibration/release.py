@@ -240,8 +240,10 @@ class PreparedThreshold:
         return self.part.words.of(drawn)
 
     def list_of(self, drawn: Calibration) -> Candidates:
-        """The candidates of a calibration that `draw` returned."""
-        return self.terms.candidates if drawn.size is None else self.designed(drawn.size).candidates
+        """The candidates of a calibration that `draw` returned, in this request or in an earlier one of the ledger."""
+        if drawn.size is None or isinstance(self.part.law, Candidates):
+            return self.terms.candidates
+        return Candidates.from_recipe(drawn.recipe)
 
     def warn(self, drawn: Calibration) -> None:
         """Warn of a threshold that is +inf or nearly so, and of a guarantee below the requested level."""
@@ -491,7 +493,7 @@ def _request_fields_before_design(part: ThresholdRequest, terms: Terms) -> dict[
     """The same fields for a threshold with a noisy number of records, before its design is known."""
     law = part.law
     over = law.digest if isinstance(law, Candidates) else repr(law)
-    stated = _choices(terms) | {"n_typical": None, "candidates": None}
+    stated = _choices(replace(terms, longest=None)) | {"n_typical": None, "candidates": None}
     return {"request": stated, "mechanism": None, "candidates": over, "score": part.score}
 
 
@@ -507,7 +509,7 @@ def _choices(terms: Terms) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if name not in _LATER or value is not None}
 
 
-_LATER = ("rise", "population", "rho", "size_scale")
+_LATER = ("rise", "population", "rho", "size_scale", "longest")
 
 
 def _plain(value: Any) -> Any:

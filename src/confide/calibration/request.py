@@ -20,7 +20,7 @@ from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors, published_candidates, split_epsilon
-from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, check_combinations
+from confide.planning import CHOICES, Population, Terms, check_combinations
 from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
@@ -107,6 +107,9 @@ class Request:
         `recalibrate`.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
+    longest
+        The longest list among which a design for a noisy number of records chooses, if one pass counts over few
+        lists, as in a warehouse; by default there are more and longer ones.
     neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
@@ -150,6 +153,7 @@ class Request:
     renews: Release | None = None
     cold: bool = False
     chosen: Chosen | None = None
+    longest: int | None = None
     parts: Mapping[Key, ThresholdRequest] = field(init=False, repr=False, compare=False)
     """The parameters of each threshold, by key."""
 
@@ -242,7 +246,8 @@ class Request:
     def _divided(self) -> dict[Key, ThresholdRequest]:
         """One part for each level, group, class or side, or a single part with the key None."""
         levels = self._levels()
-        k, choices = len(levels), {name: getattr(self, name) for name in CHOICES if name != "rho"}
+        k, names = len(levels), (*CHOICES, "population", "longest")
+        choices = {name: getattr(self, name) for name in names if name != "rho"}
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             replaced = self.neighbors == "replace_one"
             share = Fraction(1, len(self.overlap or [1]))
@@ -262,7 +267,7 @@ class Request:
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
             listed = isinstance(law, Candidates)
             groups = most_groups(self.overlap, k) if self.disjoint else 1
-            terms = Terms.partial(level, population=self.population, listed=listed, groups=groups, **(choices | loss))
+            terms = Terms.partial(level, listed=listed, groups=groups, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 
@@ -343,10 +348,8 @@ def every_candidate(law: Spread, sizes: tuple[int, ...]) -> Candidates:
 def _candidate_list(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
     if isinstance(law, Candidates):
         return law
-    if terms.size_scale is not None:
-        return every_candidate(law, COUNTED_SIZES)
-    if known_later and terms.mechanism == "slopes":
-        return every_candidate(law, SIZES)
+    if terms.size_scale is not None or (known_later and terms.mechanism == "slopes"):
+        return every_candidate(law, terms.circumstances.sizes)
     return terms.with_candidates(law, n or terms.n_typical).candidates
 
 
@@ -468,7 +471,8 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
         choices["n_typical"] = _typical(request, part)
         check_combinations(choices)
         law = _law(part, request.cold, request.candidates)
-        terms = Terms.partial(listed=isinstance(law, Candidates), groups=groups, **choices)
+        listed = isinstance(law, Candidates)
+        terms = Terms.partial(listed=listed, groups=groups, longest=request.longest, **choices)
         if part.size is not None and terms.size_scale is not None and request.epsilon is None and request.rho is None:
             terms = replace(terms, size_scale=part.size.scale)  # epsilon does not determine its share of a zCDP loss
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)

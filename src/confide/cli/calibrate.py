@@ -468,7 +468,10 @@ def expected_plan(released: Any, request: Request) -> Plan | None:
         return None
     (part,) = request.parts.values()
     if released.size is not None:
-        return make_plan(part.terms.with_candidates(part.law, None), released.size.design_for)
+        n, candidates = released.size.design_for, part.law
+        if not isinstance(candidates, Candidates):
+            candidates = candidates_of(released)
+        return Plan(part.terms.designed_for(n).with_candidates(candidates, None), released.mechanism, n)
     terms = part.terms.with_candidates(candidates_of(released), released.n)
     return make_plan(terms, terms.n or terms.n_typical)  # n only where it is public
 

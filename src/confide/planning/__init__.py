@@ -10,7 +10,7 @@ expected.py      answers for typical scores, required number of records, evaluat
 plan.py          `Plan`: consequences for coverage, usefulness and privacy
 """
 
-from confide.planning.choice import COUNTED_SIZES, PARTS, SIZES, answer_law, flat_for, law_of
+from confide.planning.choice import COUNTED_SIZES, FEW_SIZES, PARTS, answer_law, flat_for, law_of
 from confide.planning.combinations import (
     ALONE,
     COMBINATIONS,

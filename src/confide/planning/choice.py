@@ -227,6 +227,11 @@ PARTS = 20
 SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360, 1920, 2720, 3840)
 COUNTED_SIZES = (*SIZES, 7680, 15360, 30720, 61440)
 """The possible numbers of candidates of a design for a noisy number of records."""
+FEW_SIZES = (16, 22, 32, 44, 62, 86, 122, 170, 242, 480, 962, 1922, 3842)
+"""Those of a design for one query, which counts over all lists. Most lists contain the shorter ones: steps are halved.
+
+The list of 480 is the one that a ledger compares. Files of counting plans depend on these sizes.
+"""
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 """At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`)."""
 LEFTS = tuple(range(4, 16))
@@ -274,7 +279,7 @@ class ChoiceInputs:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
     If records have different weights (`weighted`), n is a number of records of the largest weight. If `counted`, n is
-    a noisy number of records instead of a guess.
+    a noisy number of records instead of a guess. If `longest` is a number, lists have few sizes, at most this one.
     """
 
     n: int
@@ -285,10 +290,13 @@ class ChoiceInputs:
     selector: Selector
     weighted: bool = False
     counted: bool = False
+    longest: int | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The numbers of candidates to choose from."""
+        if self.longest is not None:
+            return tuple(size for size in FEW_SIZES if size <= self.longest)
         return COUNTED_SIZES if self.counted else SIZES
 
     @property

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confide.candidates import AnyCandidates
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
-from confide.planning.choice import gap_crossed, law_of
+from confide.planning.choice import FEW_SIZES, gap_crossed, law_of
 from confide.planning.combinations import unusual
 from confide.planning.expected import (
     OnPilot,
@@ -384,11 +384,12 @@ def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
 def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
     """For a public or a noisy n: the request with slopes, rise and shift that were set by hand, read off the mechanism.
 
-    With a noisy n a shift cannot be set by hand.
+    With a noisy n a shift cannot be set by hand, and a design may have chosen among few lists.
     """
     decided = replace(request, slopes=None, rise=None, shift=None)
     given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
-    for terms in (decided, given):
+    few = [] if request.size_scale is None else [replace(decided, longest=FEW_SIZES[-1])]
+    for terms in (decided, *few, given):
         derived = slopes_for_request(terms)
         if derived is not None and (derived.left, derived.right, derived.offset) == (
             mechanism.left,

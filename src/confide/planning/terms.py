@@ -21,7 +21,7 @@ from confide.mechanisms import (
     size_scale,
     size_zcdp,
 )
-from confide.planning.choice import PARTS, Choice, ChoiceInputs, choose
+from confide.planning.choice import FEW_SIZES, PARTS, Choice, ChoiceInputs, choose
 from confide.planning.combinations import CONCENTRATED, check_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
 from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
@@ -125,7 +125,7 @@ class Terms:
     otherwise. epsilon is infinite without privacy (`mechanism="none"`), and for a mechanism with zCDP alone, whose
     privacy loss per person is `rho`. `population` is that of the guarantee, if it differs by a known shift. If
     `size_scale` is a number, a noisy number of records with noise of this scale is released first, and `designed_for`
-    returns the terms of the threshold.
+    returns the terms of the threshold. `longest` is then the length of the longest list among which the design chooses.
     """
 
     alpha: Fraction
@@ -145,6 +145,7 @@ class Terms:
     population: Population | None = None
     rho: float | None = None
     size_scale: float | None = None
+    longest: int | None = None
 
     @cached_property
     def level(self) -> Fraction:
@@ -172,7 +173,7 @@ class Terms:
         weighted = self.population is not None
         counted = self.size_scale is not None
         return ChoiceInputs(
-            n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted
+            n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted, self.longest
         )
 
     @cached_property
@@ -297,12 +298,13 @@ class Terms:
         *,
         listed: bool = False,
         groups: int = 1,
+        longest: int | None = None,
         **choices: Unpack[Choices],
     ) -> "Terms":
         """The terms before candidates and a number of records are fixed; combinations are valid already.
 
         `listed` states that the candidates are a list. With slopes and a rise, no number of records is then needed.
-        `groups` is the number of groups that the records are divided into.
+        `groups` is the number of groups that the records are divided into. `longest` is used only with a noisy number.
         """
         method = one_of("mechanism", choices.get("mechanism", "slopes"), MECHANISMS)
         neighbors = one_of(
@@ -343,6 +345,7 @@ class Terms:
             population=population,
             rho=loss.rho,
             size_scale=loss.size_scale,
+            longest=None if loss.size_scale is None else _longest(longest),
         )
         if terms.rho is not None and terms.rho_per_record < LEAST_LOSS:
             raise _too_little(loss.records, f"rho={terms.rho:g}", "rho")
@@ -444,6 +447,13 @@ def _from_0_to(name: str, value: float | None, most: float, what: str, end: str)
     if not 0 <= number <= most:
         raise InputError(name, f"must be {what} from 0 to {end}", got=repr(number))
     return number
+
+
+def _longest(size: int | None) -> int | None:
+    longest = FEW_SIZES[-4:]  # a ledger compares counts over the first of them
+    if size is not None and size not in longest:
+        raise InputError("longest", f"must be one of {', '.join(map(str, longest))}", got=repr(size))
+    return size
 
 
 def _sixteenths(shift: float | None) -> Fraction | None:

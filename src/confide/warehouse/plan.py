@@ -1,6 +1,7 @@
 """The request of a table that this process never reads, what is counted for it, and the candidates.
 
-Candidates follow from the request only. The query and the calibration therefore count over the same candidates.
+Candidates follow from the request only. The query and the calibration therefore count over the same candidates. If a
+noisy number of records is released, they are the union of the lists among which its design chooses.
 """
 
 import hashlib
@@ -20,10 +21,10 @@ from confide.calibration import (
     release,
     split_options,
 )
-from confide.candidates import BUILDERS, AnyCandidates, Candidates
+from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.planning import CONCENTRATED, typical_of_groups
+from confide.planning import CONCENTRATED, FEW_SIZES, law_of, typical_of_groups
 from confide.support import (
     Described,
     Fields,
@@ -146,8 +147,6 @@ class CountingPlan(Described):
                 "by", "only one of several levels, groups or classes, and two sides can be requested", got="more"
             )
         names = next(iter(divided.values()), ())
-        # A warehouse counts over candidates that are fixed before its query, so that they follow a guess.
-        request_options.setdefault("n_typical", _guess(names, request_options.get("n_min", 1)))
         request = Request(
             alpha=levels if len(levels) > 1 else levels[0],
             epsilon=epsilon,
@@ -164,20 +163,25 @@ class CountingPlan(Described):
                 raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
         elif request.public_n:
             raise InputError("n", "must be given where the number of records is public: candidates follow from it")
-        request = replace(request, candidates=request.counted_over(n), unit=None)
+        law = next(iter(request.parts.values())).law
+        if request.sized:
+            request = replace(request, candidates=law, unit=None, longest=FEW_SIZES[-1])
+        else:
+            guess = request.n_typical or _guess(names, request.n_min)
+            law = request.counted_over(n)
+            request = replace(request, candidates=law, unit=None, n_typical=guess)
         made = cls(counted, request, n, column, people, skip_incomplete)
-        if made.candidates.recipe["kind"] not in BUILDERS:
+        if isinstance(law, Candidates) and law.recipe["kind"] not in BUILDERS:
             raise InputError(
                 "candidates", "must be spread, or made by a recipe: a list of your own does not fit a plan"
             )
         prepare_thresholds(request, n)
         return made
 
-    @property
+    @cached_property
     def candidates(self) -> Candidates:
         """The candidates over which scores are counted."""
-        assert isinstance(self.request.candidates, Candidates)
-        return self.request.candidates
+        return self.request.counted_over(self.n)
 
     @property
     def score(self) -> str | None:
@@ -259,7 +263,7 @@ class CountingPlan(Described):
             ("candidates", str(self.bins)),
             ("alpha", ", ".join(f"{float(alpha):g}" for alpha in self._levels)),
             ("loss", f"{loss}, {request.neighbors}" if request.mechanism != "none" else "NOT PRIVATE"),
-            ("records", "secret" if self.n is None else str(self.n)),
+            ("records", str(self.n or ("secret; a noisy number is released first" if request.sized else "secret"))),
         ]
         if request.delta is not None:
             rows.append(("delta", f"{float(request.delta):g}"))
@@ -274,12 +278,17 @@ class CountingPlan(Described):
         return self.request.alpha if self.request.by == "level" else (self.request.alpha,)
 
     def to_json(self) -> str:
-        """The plan as a JSON document with a schema version and a checksum; it contains nothing private."""
+        """The plan as a JSON document with a schema version and a checksum; it contains nothing private.
+
+        With a noisy number of records the schema is 2, and 1 otherwise, where `n_typical` of null stands for the guess.
+        """
         options = {name: getattr(self.request, name) for name in OPTIONS}
         options["delta"] = None if self.request.delta is None else str(self.request.delta)
         if options["n_typical"] == _guess(self.request.names, self.request.n_min):
             options["n_typical"] = None
         levels = list(map(str, self._levels))
+        if self.request.longest is not None:
+            options["longest"] = self.request.longest
         return _FORM.write({"digest": self.digest, **self._counted, "alpha": levels, "n": self.n, **options})
 
     @classmethod
@@ -418,6 +427,21 @@ def _read_division(values: dict[str, Any]) -> dict[str, Any]:
     return {"by": values["column"], "groups": values["names"]}
 
 
+def _read_candidates(recipe: dict[str, Any]) -> AnyCandidates:
+    if recipe.get("kind") == "spread" and "size" not in recipe:
+        return law_of(Candidates.from_recipe({**recipe, "size": FEW_SIZES[0]}))
+    return Candidates.from_recipe(recipe)
+
+
+def _write_candidates(law: AnyCandidates) -> dict[str, Any]:
+    """A recipe; without a size for a law, of whose lists a noisy number of records chooses one."""
+    if isinstance(law, Candidates):
+        return dict(law.recipe)
+    assert isinstance(law, Spread)
+    recipe = Candidates.quantiles(law, FEW_SIZES[0]).recipe
+    return {name: value for name, value in recipe.items() if name != "size"}
+
+
 def _write_division(plan: CountingPlan) -> dict[str, Any] | None:
     if plan.column is None:
         return None
@@ -441,7 +465,11 @@ _COUNTED: shapes.Shape = {
         "columns of a score", (dict,), _read_columns, _write_columns, attribute="what", shape=_columns_shape
     ),
     "candidates": shapes.Field(
-        "candidates that a recipe makes", (dict,), Candidates.from_recipe, lambda made: dict(made.recipe)
+        "candidates that a recipe makes",
+        (dict,),
+        _read_candidates,
+        _write_candidates,
+        attribute="request.candidates",
     ),
     "by": shapes.Field(
         "a division of records",
@@ -462,17 +490,28 @@ _SHAPE: shapes.Shape = {
     "alpha": shapes.listed(shapes.TEXT),
     "n": shapes.nullable(shapes.INTEGER),
     **dict.fromkeys(OPTIONS, shapes.nullable(shapes.Field("a text or a number", (str, int, float)))),
+    "longest": shapes.optional(shapes.INTEGER),
 }
 _FORM = Form(
-    "confide.counting-plan", "counting_plan", hint="`confide sql --plan` writes one", most_characters=10_000_000
+    "confide.counting-plan",
+    "counting_plan",
+    hint="`confide sql --plan` writes one",
+    most_characters=10_000_000,
+    since_2=frozenset({"longest"}),
 )
 
 
 def _read(fields: Fields) -> CountingPlan:
     values = shapes.read_shape(fields, _SHAPE)
-    digest, what, division, levels = (values.pop(name) for name in ("digest", "columns", "by", "alpha"))
+    names = ("digest", "columns", "by", "alpha", "longest")
+    digest, what, division, levels, longest = (values.pop(name) for name in names)
     alpha = levels[0] if len(levels) == 1 else levels
     made = CountingPlan.of(what, alpha, **(division or {}), **values)
+    if longest is None and made.request.sized:  # a plan for the guess
+        values["n_typical"] = _guess(made.request.names, made.request.n_min)
+        made = CountingPlan.of(what, alpha, **(division or {}), **values)
+    elif longest != made.request.longest:
+        made = replace(made, request=replace(made.request, longest=longest))
     if made.digest != digest:
         raise FormatError("counting_plan.digest", "must be that of the stated counts", remedy="Get the original")
     return made

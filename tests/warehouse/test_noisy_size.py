@@ -1,0 +1,177 @@
+"""A warehouse counts once, over few lists of candidates; a noisy number of records then chooses one of them."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.calibration import Request
+from confide.calibration import release as release_of
+from confide.calibration.release import _COMPARED
+from confide.calibration.sources import Scores
+from confide.candidates import Candidates
+from confide.cli import main
+from confide.errors import EarlierReleaseWarning, InputError
+from confide.mechanisms import Slopes
+from confide.planning import FEW_SIZES
+from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table
+from confide.warehouse import CountingPlan, counting_query, read_counts
+from tests.builders import slow
+from tests.calibrations import RELEASE, fix_noisy_number, number_itself
+from tests.refused import refused
+from tests.warehouse.requests import OF_CLASSES, records
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # +inf is possible, if improbable
+
+SAMPLES = Path(__file__).parent / "samples" / "other"
+SCORES = np.random.default_rng(5).random(2000)
+LAC = ScoreColumn("s", "lac")
+
+
+def counts_of_query(plan, table, folder):
+    """The counts in the file that the query returned."""
+    with duckdb.connect() as database:
+        database.register("records", table)
+        database.sql(counting_query(plan, "duckdb", "records")).write_csv(str(folder / "counts.csv"))
+    return read_counts(folder / "counts.csv", plan)
+
+
+@pytest.mark.parametrize("counted", [-50, 300, 1010, 40_000, 10**9])
+def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists(monkeypatch, tmp_path, counted):
+    """Given the noisy number, the mechanism gets the same counts, so that the threshold has the same law."""
+    drawn = []
+    monkeypatch.setattr(
+        RELEASE, "draw_size", lambda n, *rest: drawn.append((n, *rest)) or number_itself(counted, *rest)
+    )
+    monkeypatch.setattr(Slopes, "choose", lambda mechanism, counts: drawn.append((mechanism, counts.tolist())) or 5)
+    plan = CountingPlan.of(LAC, 0.1, 1.0)
+    by_counts = plan.calibrate(counts_of_query(plan, pa.table({"s": SCORES}), tmp_path))
+    by_arrays = release_of(Scores({None: SCORES}), plan.request)
+    assert by_counts == by_arrays
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] == (2000, 20.0, 1)
+    assert by_counts.candidates <= FEW_SIZES[-1] + 1
+    assert by_counts.size.counted == counted
+
+
+@pytest.mark.usefixtures("noisy_number")
+def test_release_draws_its_number(tmp_path):
+    """It fails by chance in 5e-9, the noise exceeds 20 scales, and in 4e-7, four numbers are without noise."""
+    plan = CountingPlan.of(LAC, 0.1, 1.0)
+    counts = counts_of_query(plan, pa.table({"s": SCORES}), tmp_path)
+    found = [plan.calibrate(counts) for _ in range(4)]
+    assert all(abs(one.size.counted - 2000) <= 400 for one in found)
+    assert Counter(one.size.counted for one in found)[2000] < 4
+    assert all(one.privacy.epsilon == 1.0 and one.coverage == 0.9 for one in found)
+
+
+REQUESTS = {
+    "classes": (OF_CLASSES, {}),
+    "own list": (OF_CLASSES, {"candidates": Candidates.unit(60)}),
+    "around a guess": (OF_CLASSES, {"candidates": Candidates.around(0.4, hedged=True)}),
+    "levels": (OF_CLASSES, {"alpha": ["0.2", "0.1"]}),
+    "each class": (OF_CLASSES, {"by_class": True}),
+    "each group": (OF_CLASSES, {"by": "ward", "groups": ["s", "7", "n"], "skip_incomplete": True}),
+    "sides": (TargetColumns(("f", "g"), "t", "cqr_sides"), {}),
+    "residuals of people": (
+        TargetColumns("f", "t"),
+        {"unit": 2.0, "people": ContributionBound("who", 2, ("visit",)), "delta": 0.1},
+    ),
+    "zcdp": (TargetColumns(("f", "g"), "t"), {"epsilon": None, "rho": 0.3}),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "first"), slow(product(REQUESTS, ["counts", "table"]), [("levels", "counts"), ("each group", "table")])
+)
+def test_ledger_recognises_the_request_of_the_table(monkeypatch, tmp_path, case, first):
+    """The text is the same although the design for 40,000 records has a longer list for a table."""
+    fix_noisy_number(monkeypatch, 40_000)
+    what, options = REQUESTS[case]
+    options = {"alpha": 0.1, "epsilon": 1.0, **options}
+    account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "clinic"}
+    if {"by", "by_class"} & options.keys():
+        account["partition"] = "parts"
+    table, plan = records(), CountingPlan.of(what, **options)
+    counts = counts_of_query(plan, table, tmp_path)
+    calls = [lambda: plan.calibrate(counts, **account), lambda: calibrate_table(table, what, **options, **account)]
+    if first == "table":
+        calls.reverse()
+    released = calls[0]()
+    spent = account["ledger"].account("clinic").spent()
+    with pytest.warns(EarlierReleaseWarning):
+        again = calls[1]()
+    assert account["ledger"].account("clinic").spent() == spent
+    assert again.to_json() == released.to_json()
+
+
+@pytest.mark.parametrize("case", slow(REQUESTS, ["classes", "sides"]))
+def test_release_is_verified_shown_and_renewed(monkeypatch, tmp_path, capsys, case):
+    fix_noisy_number(monkeypatch, 40_000)
+    what, options = REQUESTS[case]
+    plan = CountingPlan.of(what, **{"alpha": 0.1, "epsilon": 1.0, **options})
+    released = plan.calibrate(counts_of_query(plan, records(), tmp_path))
+    (tmp_path / "released.json").write_text(released.to_json())
+    assert all(part.size.design_for == 40_000 for part in released.parts.values())
+    assert main(["verify", str(tmp_path / "released.json")]) == 0
+    assert main(["show", str(tmp_path / "released.json")]) == 0
+    shown = capsys.readouterr().out
+    if released.by is None:
+        assert "a noisy number" in shown
+        renewed = confide.recalibrate(released, SCORES)
+        assert renewed.size is None
+        assert renewed.predecessors[0].threshold == released.threshold
+
+
+def test_plans_for_the_guess_mean_what_they_meant():
+    """Files of earlier versions contain no number where they meant the guess."""
+    meant = {"classes-by-ward": (500, "d41441f65d12"), "own-list-of-people": (1000, "09fdc65ebb99")}
+    for name, (guess, digest) in meant.items():
+        plan = CountingPlan.load(SAMPLES / f"{name}.json")
+        assert (plan.request.n_typical, plan.request.sized, plan.digest) == (guess, False, digest)
+    plan = CountingPlan.load(SAMPLES / "few-lists.json")
+    assert (plan.request.n_typical, plan.request.sized, plan.request.longest) == (None, True, 3842)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_typical": 1000},
+        {"neighbors": "replace_one", "n": 1000},
+        {"mechanism": "pps", "n_min": 200},
+        {"epsilon": 1e-5},
+    ],
+)
+def test_plans_without_a_noisy_number_are_as_before(options):
+    plan = CountingPlan.of(LAC, **{"alpha": 0.1, "epsilon": 1.0, **options})
+    content = json.loads(plan.to_json())
+    assert (content["schema"], content["n_typical"], plan.request.longest) == (1, None, None)
+    assert content["candidates"]["size"] == plan.request.candidates.recipe["size"]
+    assert CountingPlan.from_json(plan.to_json()) == plan
+
+
+def test_shorter_lists_are_kept_in_the_file_and_in_the_release(monkeypatch):
+    plan = CountingPlan.of(LAC, 0.1, 1.0)
+    few = replace(plan, request=replace(plan.request, longest=480))
+    assert CountingPlan.from_json(few.to_json()) == few
+    assert few.bins < plan.bins
+    fix_noisy_number(monkeypatch, 10**6)
+    counts = confide.ScoreHistogram.from_scores(SCORES, few.candidates)
+    assert few.calibrate({None: counts}).recipe["size"] == 480
+
+
+@pytest.mark.parametrize("longest", [8, 242, 481, 61_440, "480"])
+def test_other_longest_lists_raise_an_error(longest):
+    with refused(InputError, "longest"):
+        Request(alpha=0.1, epsilon=1.0, score="lac", longest=longest)
+
+
+def test_ledger_compares_counts_over_a_list_of_every_query():
+    assert _COMPARED in FEW_SIZES[:-3]
