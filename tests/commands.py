@@ -146,7 +146,7 @@ ROWS = {  # what takes longest comes first
     "python -m tests.mutation.mutants find": Row(),
     "python -m tests.mutation.mutants report RESULTS": MUTANTS,
     "python -m tests.mutation.mutants run RESULTS": MUTANTS,
-    "python -m tests.mlflow.logged FOLDER": Row(elsewhere="tests/mlflow/environment.py"),
+    "python -m tests.mlflow.logged FOLDER": Row(elsewhere="tests/mlflow/test_served.py"),
     "python -m tests.surface.pinned": Row(),
     "python -m tests.vectors.make": Row(),
     "python docs/_ext/price_picture.py": Row(),

@@ -18,7 +18,7 @@ import pytest
 import confide
 from confide.scores.classification import set_mask
 from tests.builders import slow
-from tests.peer_libraries import peers_python
+from tests.environments import python_of
 
 PENALTY, K_REG = 0.0625, 2
 ALPHAS = [0.1, Fraction(1, 3), "0.5", 0.005]  # 0.005 is out of reach of 150 records
@@ -150,7 +150,7 @@ def test_peers_where_they_are_right(library, score, tmp_path):
         np.save(tmp_path / f"{name}.npy", values)
     worker = Path(__file__).parents[1] / "benchmarks" / "peers_worker.py"
     done = subprocess.run(
-        [peers_python(), worker, tmp_path, library, score, tmp_path / "mask.npy"], capture_output=True, text=True
+        [python_of("peers"), worker, tmp_path, library, score, tmp_path / "mask.npy"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["coverage"] > 0

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import confide
 from confide.cli import main
 from tests.calibrations import fix_noisy_number
-from tests.mlflow.environment import mlflow_python
+from tests.environments import python_of
 from tests.tables.connect_server import connect_server
 
 NAMES = ["cat", "dog", "emu", "fox"]
@@ -273,7 +273,7 @@ found = mlflow.pyfunc.load_model(str(folder / "model")).predict(table)
 (folder / "found.json").write_text(json.dumps([found["labels"].tolist(), found["promise"].unique().tolist()]))
 """
     environment = os.environ | {"PYTHONPATH": str(Path(confide.__file__).parents[1])}
-    command = [mlflow_python(), "-c", program, tmp_path]
+    command = [python_of("mlflow"), "-c", program, tmp_path]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     labels, promises = json.loads((tmp_path / "found.json").read_text())

@@ -5,7 +5,7 @@ A marker is an HTML comment right before a block:
     <!-- output -->             the output of the block before; `...` matches anything
     <!-- output: numbers vary -->   the same, but numbers contain noise and are not compared
     <!-- needs: torch -->       run if these modules are installed, otherwise skipped with a message;
-                                other libraries may be in a separate environment (tests/peer_libraries.py)
+                                other libraries may be in a separate environment (tests/environments.py)
     <!-- shared -->             also run in that environment, before the blocks that need it
     <!-- fails: 3 -->           the last command ends with this exit code
     <!-- not run: reason -->    not run, for this reason

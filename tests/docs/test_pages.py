@@ -8,8 +8,7 @@ import pytest
 
 from tests.docs.blocks import READ, ROOT, RUN, Block, blocks, pages
 from tests.docs.runner import run_elsewhere, run_page
-from tests.mlflow.environment import mlflow_python
-from tests.peer_libraries import is_installed_there, peers_python
+from tests.environments import has_peer, python_of
 
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
 PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in a separate environment: `nox -s peers`
@@ -48,9 +47,9 @@ def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
 def elsewhere(missing: list[str]) -> Path | None:
     """The interpreter of the environment that has the missing modules."""
     if missing == ["mlflow"]:
-        return mlflow_python()
-    if missing and set(missing) <= PEERS and all(map(is_installed_there, missing)):
-        return peers_python()
+        return python_of("mlflow")
+    if missing and set(missing) <= PEERS and all(map(has_peer, missing)):
+        return python_of("peers")
     return None
 
 

@@ -34,13 +34,6 @@ def test_hospitals():
 
 
 @pytest.mark.slow
-def test_hospitals_without_data_state_their_needs(tmp_path):
-    code, _, err = run("hospitals", tmp_path)
-    assert code == 1
-    assert err.startswith("needs the folder uci_heart")
-
-
-@pytest.mark.slow
 def test_year(tmp_path):
     code, out, err = run("year", shared_data("bike_train.csv").parent, str(tmp_path))
     assert code == 0, err
@@ -60,10 +53,11 @@ def test_year(tmp_path):
 
 
 @pytest.mark.slow
-def test_year_without_data_states_its_needs(tmp_path):
-    code, _, err = run("year", tmp_path)
+@pytest.mark.parametrize(("name", "needs"), [("hospitals", "folder uci_heart"), ("year", "file bike_train.csv")])
+def test_stories_without_data_state_their_needs(tmp_path, name, needs):
+    code, _, err = run(name, tmp_path)
     assert code == 1
-    assert err.startswith("needs the file bike_train.csv")
+    assert err.startswith(f"needs the {needs}")
 
 
 @pytest.mark.slow

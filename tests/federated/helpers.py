@@ -1,7 +1,6 @@
 """Small federations in one process."""
 
 import os
-import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +10,7 @@ import numpy as np
 from confide import federated
 from confide.candidates import Candidates
 from confide.ledger import Ledger
-from confide.ledger.events import ChargedEvent, ReleasedEvent
-from confide.ledger.store import Writer
+from tests.killed import arm
 
 
 class Federation:
@@ -82,34 +80,23 @@ def forked(work):
     return child
 
 
-# Each step of a charged answer: owner and name of a function, for which record, and before or after the call.
-CHARGED, KEPT = (Ledger, "charge_all"), (Ledger, "attach_all")
+# Each step of a charged answer: a function, and whether to die before or after its call.
+CHARGED, KEPT = "confide.ledger.ledger.Ledger.charge_all", "confide.ledger.ledger.Ledger.attach_all"
 PAID_STEPS = {
-    "before the charge": (*CHARGED, None, "before"),
-    "charge written, not committed": (Writer, "append", ChargedEvent, "after"),
-    "charge on disk": (*CHARGED, None, "after"),
-    "made, not kept": (*KEPT, None, "before"),
-    "written, not committed": (Writer, "append", ReleasedEvent, "after"),
-    "kept, not returned": (*KEPT, None, "after"),
+    "before the charge": (CHARGED, "before"),
+    "charge written, not committed": ("confide.ledger.store.Writer.append:ChargedEvent", "after"),
+    "charge on disk": (CHARGED, "after"),
+    "made, not kept": (KEPT, "before"),
+    "written, not committed": ("confide.ledger.store.Writer.append:ReleasedEvent", "after"),
+    "kept, not returned": (KEPT, "after"),
 }
 
 
 def killed(step, work):
     """Run the work in a child process that is killed with SIGKILL before or after a step."""
-    owner, name, only, when = step
 
     def armed_work():
-        original = getattr(owner, name)
-
-        def armed(*arguments, **options):
-            chosen = only is None or isinstance(arguments[1], only)
-            if when == "after" or not chosen:
-                found = original(*arguments, **options)
-            if chosen:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return found
-
-        setattr(owner, name, armed)
+        arm(*step)
         work()
 
     assert os.WIFSIGNALED(os.waitpid(forked(armed_work), 0)[1])

@@ -14,21 +14,17 @@ from confide import federated
 from confide.errors import InputError, MissingExtraError
 from confide.federated import Refusal, nvflare
 from confide.releases import Calibration
+from tests.environments import python_of
 from tests.federated.deployment import stop_all_that_name
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
 ROOT = Path(__file__).parents[2]
-FOUND = ROOT / ".venv-nvflare" / "bin" / "python"
 
 
 @pytest.fixture
 def python():
-    """Return the interpreter of that environment: CONFIDE_NVFLARE, or the one from `nox -s nvflare`."""
-    found = Path(os.environ.get("CONFIDE_NVFLARE", FOUND))
-    if not found.exists():
-        pytest.skip("needs FLARE's environment: `nox -s nvflare` sets it up, CONFIDE_NVFLARE names its interpreter")
-    return found
+    return python_of("nvflare")
 
 
 def sites(tmp_path, sizes):

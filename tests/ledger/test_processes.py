@@ -14,6 +14,7 @@ from confide.ledger import Ledger
 from confide.ledger.events import OpenedEvent
 from confide.ledger.stores import open_log
 from tests.builders import slow
+from tests.killed import drive
 from tests.refused import refused
 
 SPEND = """
@@ -55,35 +56,13 @@ LATER_STEPS = {
 
 # A process of its own that imports once and forks a child per step; each child arms one step and really dies there.
 DRIVER = """
-import functools, importlib, json, os, signal, sys
+import json, os, sys
 import numpy as np
 import confide, confide.ledger.payment
 from confide.ledger import Ledger
+from tests.killed import arm
 
 SCORES = np.random.default_rng(0).random(300)
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def arm(place, when):
-    path, _, only = place.partition(":")
-    owner_path, name = path.rsplit(".", 1)
-    try:
-        owner = importlib.import_module(owner_path)
-    except ModuleNotFoundError:
-        module, cls = owner_path.rsplit(".", 1)
-        owner = getattr(importlib.import_module(module), cls)
-    original = getattr(owner, name)
-    @functools.wraps(original)
-    def armed(*arguments, **options):
-        chosen = not only or type(arguments[1]).__name__ == only
-        if chosen and when == "before":
-            die()
-        result = original(*arguments, **options)
-        if chosen:
-            die()
-        return result
-    setattr(owner, name, armed)
 
 UNIT = confide.Candidates.unit(50)
 confide.calibrate(SCORES, 0.1, 1.0)  # before the forks, so that children need not load and plan again what they do
@@ -106,7 +85,7 @@ for folder, (kept_in, place, when, later) in json.loads(sys.argv[1]).items():
         os._exit(0)
     _, status = os.waitpid(child, 0)
     with open(folder + "/status", "w") as file:
-        file.write(str(os.WTERMSIG(status) if os.WIFSIGNALED(status) else -1))
+        file.write(str(os.waitstatus_to_exitcode(status)))
 """
 
 
@@ -154,9 +133,7 @@ def killed(request, tmp_path_factory) -> dict[str, Killed]:
     steps = [(step, *where, False) for step, where in STEPS.items()]
     steps += [(step, *where, True) for step, where in LATER_STEPS.items()]
     plan = {str(folders[step]): (places[step], *of_server(where, request.param), *more) for step, where, *more in steps}
-    driver = run(DRIVER, json.dumps(plan))
-    driver.communicate(timeout=300)
-    assert driver.returncode == 0
+    drive(DRIVER, json.dumps(plan))
     return {step: Killed(folders[step], places[step]) for step in folders}
 
 
@@ -170,7 +147,7 @@ def of_server(where: str, kept_in: str) -> tuple[str]:
 def test_killed_between_request_and_release(killed, step):
     """After a kill at every step: no release without a charge, no lost charge, and the ledger opens."""
     folder, place = killed[step].folder, killed[step].place
-    assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
+    assert (folder / "status").read_text() == str(-signal.SIGKILL), "the process did not die at this step"
     accounts = Ledger(place).accounts()
     entries = accounts["patients"].entries if accounts else ()
     committed = step not in ("before the charge", "key written, not committed", "charge written, not committed")
@@ -185,7 +162,7 @@ def test_killed_between_request_and_release(killed, step):
 def test_killed_between_comparison_and_release(killed, step):
     """A stored release is neither charged again nor lost; a new one is charged before it is drawn."""
     folder, place = killed[step].folder, killed[step].place
-    assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
+    assert (folder / "status").read_text() == str(-signal.SIGKILL), "the process did not die at this step"
     entries = Ledger(place).account("patients").entries
     charged = step != "compared, not charged"
     assert [entry.cost.epsilon for entry in entries] == ([0.5, 0.5] if charged else [0.5])

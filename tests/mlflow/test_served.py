@@ -14,7 +14,7 @@ import pytest
 
 import confide
 from confide.errors import MissingExtraError
-from tests.mlflow.environment import mlflow_python
+from tests.environments import python_of
 from tests.refused import refused
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def python():
-    return mlflow_python()
+    return python_of("mlflow")
 
 
 def surroundings(python):

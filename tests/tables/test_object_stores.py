@@ -6,7 +6,6 @@ S3 is moto's, which checks signatures and permissions. Google's and Azure's are 
 import gzip
 import os
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +19,11 @@ from confide.cli.run import main
 from confide.releases import Calibration, load_release
 from confide.support import OutputExistsError, as_place, object_stores
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table, open_table, predict_table
+from tests.environments import python_of
 from tests.refused import refused
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened
-from tests.tables.store_servers import BUCKET, FOUND, started
+from tests.tables.store_servers import BUCKET, started
 
 # the tests of all other sources, with these sources
 from tests.tables.test_exactness import (  # noqa: F401
@@ -47,10 +47,7 @@ names = count()
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
-    python = Path(os.environ.get("CONFIDE_STORES", FOUND))
-    if not python.exists():
-        pytest.skip("needs object stores: `nox -s stores` sets them up, CONFIDE_STORES names their interpreter")
-    with started(python, tmp_path_factory.mktemp("stores") / "log") as said:
+    with started(python_of("stores"), tmp_path_factory.mktemp("stores") / "log") as said:
         if "az" in said:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("AZURE_STORAGE_CONNECTION_STRING", said["az"])

@@ -10,6 +10,7 @@ from confide import CoverageWarning, InputError
 from confide.support import OutputExistsError
 from confide.tables import ClassColumns, TargetColumns, open_table, predict_table
 from confide.tables.arrow import ColumnRef
+from tests.files import figures_of
 from tests.refused import bad_rows, refused
 from tests.tables.class_records import NAMES, RNG, WARD, K, N, P, calibrated
 from tests.tables.engines import Spark
@@ -39,11 +40,7 @@ def test_sets_are_written_by_the_executors(table, tmp_path, score, by):
     assert found.column_names == ["id", "ward", "f", "prediction_set", "set_size"]
     assert found["prediction_set"].to_pylist() == expected.labels()
     assert found["set_size"].to_pylist() == expected.sizes.tolist()
-    assert figures == {
-        "rows": N,
-        "mean_set_size": pytest.approx(expected.sizes.mean()),
-        "empty_sets": int((expected.sizes == 0).sum()),
-    }
+    assert figures == figures_of(expected)
 
 
 def test_intervals_are_written_by_the_executors(table, tmp_path):

@@ -10,6 +10,7 @@ from confide import InputError
 from confide.support import OutputExistsError
 from confide.tables import ClassColumns, TargetColumns, open_table, predict_table
 from tests.builders import slow
+from tests.files import figures_of
 from tests.refused import Refused, bad_rows, refused
 from tests.tables import postgres_server
 from tests.tables.class_records import NAMES, RNG, WARD, N, P, Y, calibrated
@@ -46,11 +47,7 @@ def test_sets_in_a_file(engine, tmp_path, by):
         assert found.column_names == ["id", "prediction_set", "set_size"]
         assert found["prediction_set"].to_pylist() == expected.labels()
         assert found["set_size"].to_pylist() == expected.sizes.tolist()
-        assert figures == {
-            "rows": N,
-            "mean_set_size": pytest.approx(expected.sizes.mean()),
-            "empty_sets": int((expected.sizes == 0).sum()),
-        }
+        assert figures == figures_of(expected)
 
 
 class Owned:
@@ -117,11 +114,7 @@ def test_sets_in_a_table_of_the_same_database(owned, monkeypatch, by, score):
     in_batches = score != "lac" or owned.url.startswith("duckdb")
     assert (len(output) > 1 and sum(output) == N) or not in_batches
     expected = confide.predict_set(P, calibration, NAMES, groups=WARD if by == "group" else None)
-    assert figures == {
-        "rows": N,
-        "mean_set_size": pytest.approx(expected.sizes.mean()),
-        "empty_sets": int((expected.sizes == 0).sum()),
-    }
+    assert figures == figures_of(expected)
     found, before = owned.read(name), owned.read().drop_columns("p")
     assert found.column_names == [*before.column_names, "prediction_set", "set_size"]
     assert found.drop_columns(["prediction_set", "set_size"]).equals(before)

@@ -13,7 +13,7 @@ import confide
 from confide.tables import ClassColumns, TargetColumns, predict_table
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import slow
-from tests.files import FORMATS, NAMES, class_table, classified, read, write
+from tests.files import FORMATS, NAMES, class_table, classified, figures_of, read, write
 from tests.refused import bad_rows, refused
 
 
@@ -30,11 +30,7 @@ def test_sets_in_every_format(tmp_path, calibration, source, target):
     found = predict(records, out, calibration)
     p, _ = classified(3000, seed=1)
     sets = confide.predict_set(p, calibration, NAMES)
-    assert found == {
-        "rows": 3000,
-        "mean_set_size": pytest.approx(sets.sizes.mean()),
-        "empty_sets": int((sets.sizes == 0).sum()),
-    }
+    assert found == figures_of(sets)
     back = read(out)
     assert back.column_names == ["id", "text", "label", "name", "prediction_set", "set_size"]
     members = back["prediction_set"].to_pylist()

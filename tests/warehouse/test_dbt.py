@@ -14,11 +14,11 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.tables import ClassColumns, ScoreColumn
 from confide.warehouse import DIALECTS, CountingPlan, counting_query, dbt_macro, read_counts
+from tests.environments import python_of
 from tests.refused import refused
 from tests.warehouse.requests import CASES, plan_of, records
 
 ROOT = Path(__file__).parents[2]
-FOUND = ROOT / ".venv-dbt" / "bin" / "python"
 PLAN = plan_of("each class")
 
 
@@ -86,9 +86,7 @@ clinic:
 @pytest.mark.slow
 def test_dbt_runs_the_macro(tmp_path):
     """dbt-core and dbt-duckdb: a project with a model of one line, whose table is read."""
-    python = Path(os.environ.get("CONFIDE_DBT", FOUND))
-    if not python.exists():
-        pytest.skip("needs dbt's environment: `nox -s dbt` sets it up, CONFIDE_DBT names its interpreter")
+    python = python_of("dbt")
     for folder in ("models", "macros"):
         (tmp_path / folder).mkdir()
     (tmp_path / "dbt_project.yml").write_text(PROJECT)

@@ -23,6 +23,7 @@ from confide.tables import (
 from confide.watching import Watch, watch
 from tests.calibrations import calibration_at
 from tests.files import NAMES, class_table, write
+from tests.killed import drive
 from tests.refused import Refused, refused
 
 RELEASE = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
@@ -243,14 +244,14 @@ def test_unlabelled_needs_sets_and_no_labels(state):
 
 
 DRIVER = """
-import functools, importlib, json, os, signal, sys
+import json, os, sys
 import numpy as np, pyarrow as pa
 import confide
 from confide.ledger import Ledger
 from confide.tables import ScoreColumn
-import confide.ledger.ledger, confide.watching.take_look, confide.watching.watch_state
 from confide.watching import watch
 from pathlib import Path
+from tests.killed import arm
 
 RELEASE = confide.Calibration.from_json(sys.argv[2])
 TABLE = pa.table({"s": np.repeat([0.1, 0.9], [460, 40])})
@@ -259,25 +260,6 @@ def look(folder, name):
     ledger = Ledger(folder + "/budget.db")
     watch(TABLE, ScoreColumn("s"), RELEASE, state=Path(folder) / "watch.json", look=name, epsilon=1.0, batch=500,
           ledger=ledger, dataset="patients")
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def arm(path, when):
-    owner_path, name = path.rsplit(".", 1)
-    try:
-        owner = importlib.import_module(owner_path)
-    except ModuleNotFoundError:
-        module, cls = owner_path.rsplit(".", 1)
-        owner = getattr(importlib.import_module(module), cls)
-    original = getattr(owner, name)
-    @functools.wraps(original)
-    def armed(*arguments, **options):
-        if when == "before":
-            die()
-        result = original(*arguments, **options)
-        die()
-    setattr(owner, name, armed)
 
 for folder, steps in json.loads(sys.argv[1]).items():
     look(folder, "before") if steps else None
@@ -291,8 +273,7 @@ for folder, steps in json.loads(sys.argv[1]).items():
             os._exit(0)
         children.append(child)
     statuses = [os.waitpid(child, 0)[1] for child in children]
-    found = [os.WTERMSIG(status) if os.WIFSIGNALED(status) else -os.WEXITSTATUS(status) for status in statuses]
-    Path(folder, "status").write_text(json.dumps(found))
+    Path(folder, "status").write_text(json.dumps([os.waitstatus_to_exitcode(status) for status in statuses]))
 """
 
 STEPS = {
@@ -309,8 +290,7 @@ STEPS = {
 def killed(tmp_path_factory):
     folders = {step: tmp_path_factory.mktemp("killed") for step in [*STEPS, "together"]}
     plan = {str(folders[step]): [["Monday", where]] for step, where in STEPS.items()} | {str(folders["together"]): []}
-    done = subprocess.run([sys.executable, "-c", DRIVER, json.dumps(plan), RELEASE.to_json()], timeout=300, check=False)
-    assert done.returncode == 0
+    drive(DRIVER, json.dumps(plan), RELEASE.to_json())
     return folders
 
 
@@ -320,7 +300,7 @@ def killed(tmp_path_factory):
 def test_interrupted_look_is_neither_lost_nor_counted_twice(killed, step):
     """Whatever the step, the state is whole, and asking again adds the batch once; it is drawn at most once."""
     folder = killed[step]
-    assert json.loads((folder / "status").read_text()) == [signal.SIGKILL], "the process did not die at this step"
+    assert json.loads((folder / "status").read_text()) == [-signal.SIGKILL], "the process did not die at this step"
     state, ledger = folder / "watch.json", Ledger(folder / "budget.db")
     names = [look.name for look in Watch.load(state).looks]
     assert names == (["before", "Monday"] if step == "state written" else ["before"])

@@ -6,7 +6,7 @@ Prediction sets are counted by true class, size and group. Intervals and scores 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -172,6 +172,10 @@ class Tally:
         """Coverage and sizes of records at each level, without counting them; arguments are those of `add`."""
         raise NotImplementedError
 
+    def _count(self, outcomes: Sequence[RecordOutcomes], groups: Groups | None) -> None:
+        for counts, seen in zip(self.levels, outcomes, strict=True):
+            counts.add(seen, groups)
+
     def result(self) -> Evaluation | LevelEvaluation:
         """Evaluation of all records so far."""
         found = [counts.result() for counts in self.levels]
@@ -179,6 +183,12 @@ class Tally:
             one: Evaluation = found[0]
             return one
         return LevelEvaluation(fingerprint(self.release), dict(zip(self.release.parts, found, strict=True)))
+
+
+def _refuse_by(release: Release, kinds: Collection[str], requirement: str, *, remedy: str) -> None:
+    """Refuse a release whose thresholds are of a kind that a tally cannot count."""
+    if as_release(release).by in kinds:
+        raise InputTypeError("release", f"must have {requirement}", got=type(release).__name__, remedy=remedy)
 
 
 def evaluate_sets(
@@ -260,13 +270,9 @@ class SetTally(Tally):
     """
 
     def __init__(self, release: Release, names: Sequence[object], examples: int = 0) -> None:
-        if as_release(release).by in ("side", "loss"):
-            raise InputTypeError(
-                "release",
-                "must have thresholds for sets of classes",
-                got=type(release).__name__,
-                remedy="Evaluate the scores or the intervals",
-            )
+        _refuse_by(
+            release, ("side", "loss"), "thresholds for sets of classes", remedy="Evaluate the scores or the intervals"
+        )
         if any(part.score is None for part in release.parts.values()):
             raise InputError(*UNNAMED)
         own = names_for(release, tuple(names), len(names)) or tuple(names)
@@ -407,13 +413,7 @@ class IntervalTally(Tally):
     """Counts of intervals."""
 
     def __init__(self, release: Release) -> None:
-        if as_release(release).by == "loss":
-            raise InputTypeError(
-                "release",
-                "must have thresholds for intervals",
-                got=type(release).__name__,
-                remedy="Evaluate critical thresholds as scores",
-            )
+        _refuse_by(release, ("loss",), "thresholds for intervals", remedy="Evaluate critical thresholds as scores")
         super().__init__(release)
 
     def add(
@@ -424,10 +424,7 @@ class IntervalTally(Tally):
         difficulty: ArrayLike | None = None,
     ) -> None:
         """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
-        for counts, seen in zip(
-            self.levels, self.record_outcomes(predictions, targets, groups, difficulty), strict=True
-        ):
-            counts.add(seen, groups)
+        self._count(self.record_outcomes(predictions, targets, groups, difficulty), groups)
 
     def record_outcomes(
         self,
@@ -502,20 +499,13 @@ class ScoreTally(Tally):
     """Counts of scores."""
 
     def __init__(self, release: Release) -> None:
-        if as_release(release).by == "side":
-            raise InputTypeError(
-                "release",
-                "must have one threshold per record",
-                got=type(release).__name__,
-                remedy="Evaluate the intervals",
-            )
+        _refuse_by(release, ("side",), "one threshold per record", remedy="Evaluate the intervals")
         super().__init__(release)
         warn_about(release)
 
     def add(self, scores: NDArray[Any], groups: Groups | None = None) -> None:
         """Count scores, shape (n,)."""
-        for counts, seen in zip(self.levels, self.record_outcomes(scores, groups), strict=True):
-            counts.add(seen, groups)
+        self._count(self.record_outcomes(scores, groups), groups)
 
     def record_outcomes(self, scores: NDArray[Any], groups: Groups | None = None) -> list[RecordOutcomes]:
         """Coverage of records, level by level."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.reply_laws import ReplyLaw, ReplyTable
+from confide.support import bisect
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -240,14 +241,6 @@ def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None)
                 return None
             low, high, step = high, min(high + step, most), 2 * step
     return bisect(enough, low, high)
-
-
-def bisect(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest number above `low` that is enough; `high` must be enough, and so must every number above one."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
 
 
 def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fraction:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.certificates import (
-    bisect,
     certified_k,
     certifies,
     nodes_around,
@@ -24,6 +23,7 @@ from confide.federated.certificates import (
 from confide.federated.reply_laws import RandomRankReply, ReplyTable, WholeRanks, random_rank, slopes_reply
 from confide.mechanisms import Slopes
 from confide.selection import Selector, selection_law
+from confide.support import bisect
 
 _SIZES = 48
 """Maximum number of representative sizes in the search."""

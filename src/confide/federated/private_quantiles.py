@@ -15,7 +15,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from confide.federated.certificates import bisect
 from confide.federated.many_silos import (
     Goal,
     Line,
@@ -29,6 +28,7 @@ from confide.guarantee import secret_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, flat_for
 from confide.selection import Selector
+from confide.support import bisect
 
 _SPLITS, _LEFT = (8, 10, 12, 14, 16), 14
 """Parts of the loss left of the target, for public and for secret sizes."""

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.federated.certificates import (
     DOUBT,
-    bisect,
     certified_k,
     coverage_fraction,
     gauss_legendre,
@@ -26,7 +25,7 @@ from confide.federated.certificates import (
     order_statistic_coverage,
 )
 from confide.federated.reply_laws import RandomRankReply
-from confide.support import Level, exact_level, positive_integer
+from confide.support import Level, bisect, exact_level, positive_integer
 
 _NODES = 64
 _NEGLIGIBLE = 1e-17

@@ -6,7 +6,7 @@ levels of `secure-sum` follow from one opened sum, which costs as much as one le
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -245,14 +245,22 @@ def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
     _check_equal_fields(parts, but=())
     plan = next(iter(parts.values()))
     if plan.method != "private-qq":
-        raise InputError(
-            "method",
-            (
-                "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
-                f"certificate of {plan.method!r} needs them"
-            ),
-        )
-    if plan.silos[0].size is not None:
+        raise _needs_sizes_of_groups(plan.method)
+    _check_secret_sizes(plan.silos)
+
+
+def _needs_sizes_of_groups(method: str) -> InputError:
+    return InputError(
+        "method",
+        (
+            "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
+            f"certificate of {method!r} needs them"
+        ),
+    )
+
+
+def _check_secret_sizes(silos: Iterable[Silo]) -> None:
+    if any(silo.size is not None for silo in silos):
         raise InputError(
             "silos",
             "must keep their sizes secret where groups or classes have thresholds of their own",
@@ -387,7 +395,6 @@ def plan_sides(
 
     Examples
     --------
-    >>> from confide import Candidates
     >>> from confide.federated import SiloKeys
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=400) for i in range(5)]
     >>> made = plan_sides(silos, 0.2, 4.0, unit=1.0)
@@ -453,21 +460,10 @@ def plan_groups(
     one_of("by", by, ("group", "class"))
     one_of("neighbors", neighbors, NEIGHBORS)
     if options.get("method", "private-qq") == "secure-sum":
-        raise InputError(
-            "method",
-            (
-                "must be 'private-qq' for groups and classes: the certificate of 'secure-sum' needs the "
-                "number of records of each group, which stays secret"
-            ),
-        )
+        raise _needs_sizes_of_groups("secure-sum")
     if by == "class" and options.get("classes") is not None:
         raise InputError("classes", "must be left out with by='class': names are the classes")
-    if any(silo.size is not None for silo in silos):
-        raise InputError(
-            "silos",
-            "must keep their sizes secret where groups or classes have thresholds of their own",
-            remedy="Issue public files without a size: SiloKeys.public(), or confide federated public",
-        )
+    _check_secret_sizes(silos)
     options |= {"method": options.get("method") or "private-qq", "n_min": options.get("n_min", 0)}
     if options.get("n_typical") is None:
         options["n_typical"] = typical_of_groups(len(known), max(options["n_min"], 1))

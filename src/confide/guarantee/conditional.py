@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from confide.guarantee.random_rank import binomial_at_least, conditional_failure, tail
 from confide.selection import Selector
-from confide.support import ceil_to
+from confide.support import bisect, ceil_to
 
 _LARGEST_N = 2**60
 _MOST_BLOCKS = 2**16
@@ -38,13 +38,9 @@ def public_target(
     def enough(steps: int) -> bool:
         return conditional_failure(n, float(level), steps / unit, slope, rivals, selector) <= delta
 
-    low, high = math.floor(level * n) * unit, n * unit
-    if not enough(high):
+    if not enough(n * unit):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return Fraction(high, unit)
+    return Fraction(bisect(enough, math.floor(level * n) * unit, n * unit), unit)
 
 
 def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:

@@ -11,7 +11,7 @@ from confide.guarantee.certificate import (
     sizes_below_target,
 )
 from confide.selection import Selector
-from confide.support import ceil_to
+from confide.support import bisect, ceil_to
 
 LARGE_N_MIN = 2**60
 """An n_min at which every n reaches its target rank."""
@@ -30,12 +30,11 @@ def public_shift(
     whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, slope_left, rivals, selector)))
     if whole > n:
         return None
-    low, high = max(whole - 1, 0) * unit, max(whole, 1) * unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = public_coverage(n, Fraction(middle, unit), slope_left, slope_right, rivals, selector) >= level
-        low, high = (low, middle) if enough else (middle, high)
-    return Fraction(high, unit)
+
+    def enough(steps: int) -> bool:
+        return public_coverage(n, Fraction(steps, unit), slope_left, slope_right, rivals, selector) >= level
+
+    return Fraction(bisect(enough, max(whole - 1, 0) * unit, max(whole, 1) * unit), unit)
 
 
 def secret_shift(
@@ -90,13 +89,14 @@ def secret_prior_bonus(
 
     def needed(low: float, high: float) -> float:
         """The smallest bonus h, in steps of a twentieth of a unit of log-odds, with L(low + h) + high <= limit."""
-        below, enough, step = 0, 1, 0.05 / slope_left
-        while not serves(low + enough * step, high):
-            below, enough = enough, 2 * enough
-        while enough - below > 1:
-            middle = (below + enough) // 2
-            below, enough = (below, middle) if serves(low + middle * step, high) else (middle, enough)
-        return enough * step
+        below, above, step = 0, 1, 0.05 / slope_left
+
+        def enough(steps: int) -> bool:
+            return serves(low + steps * step, high)
+
+        while not enough(above):
+            below, above = above, 2 * above
+        return bisect(enough, below, above) * step
 
     head_start = 0.0
     few = list(sizes_below_target(level, offset, fade, n_min, slope_left))

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from confide.guarantee.random_rank import RankLaw, law_failure
+from confide.support import bisect
 
 _STEPS = 1000
 _REACH = 4.7
@@ -90,7 +91,4 @@ def noisy_rank(level: float, n: int, stay_probability: float, signal: float, del
     step, enough = 1, short + 1
     while not keeps(enough):
         short, enough, step = enough, enough + step, 2 * step
-    while enough - short > 1:
-        middle = (short + enough) // 2
-        short, enough = (short, middle) if keeps(middle) else (middle, enough)
-    return enough
+    return bisect(keeps, short, enough)

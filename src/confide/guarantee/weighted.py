@@ -21,6 +21,7 @@ import numpy as np
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.random_rank import tail
 from confide.selection import Selector
+from confide.support import bisect
 
 _FINE = 1 / 16
 """The steps, in log-odds, of an upper Riemann sum of Lambda."""
@@ -89,10 +90,7 @@ def weighted_prior_bonus(
         below, above = 0, 1
         while not enough(above):
             below, above = above, 2 * above
-        while above - below > 1:
-            middle = (below + above) // 2
-            below, above = (below, middle) if enough(middle) else (middle, above)
-        start = ahead + above * step + fade * last
+        start = ahead + bisect(enough, below, above) * step + fade * last
     return start
 
 

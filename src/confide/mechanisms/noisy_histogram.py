@@ -33,7 +33,7 @@ from confide.guarantee import (
 )
 from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts
-from confide.support import float_above, scale_for
+from confide.support import bisect, float_above, scale_for
 
 _ROUNDING = 1e-7
 """Ranks reserved for the rounding of the convolutions."""
@@ -141,13 +141,9 @@ def noisy_histogram_for(level: Fraction, epsilon: float, m: int, n: int | None, 
         made = NoisyHistogram(Fraction(0), Fraction(target), scale, "last")
         return _public_coverage(made, n, m) - _ROUNDING >= level
 
-    low, high = math.floor(level * n), n
-    if not serves(high):
+    if not serves(n):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if serves(middle) else (middle, high)
-    return NoisyHistogram(Fraction(0), Fraction(high), scale, "last")
+    return NoisyHistogram(Fraction(0), Fraction(bisect(serves, math.floor(level * n), n)), scale, "last")
 
 
 def optimal_bins(n: int, epsilon: float) -> int:
@@ -206,10 +202,10 @@ def _of_secret_size(level: Fraction, scale: float, m: int, n_min: int) -> NoisyH
     def made(offset: int) -> NoisyHistogram:
         return NoisyHistogram(level, Fraction(offset, unit), scale, "last")
 
+    def serves(offset: int) -> bool:
+        return _shortfall(made(offset), m, n_min) <= 0
+
     low, high = 0, unit
-    while _shortfall(made(high), m, n_min) > 0:
+    while not serves(high):
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _shortfall(made(middle), m, n_min) <= 0 else (middle, high)
-    return made(high)
+    return made(bisect(serves, low, high))

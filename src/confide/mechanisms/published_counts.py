@@ -18,7 +18,7 @@ from confide.guarantee import Guarantee, RankLaw, chosen_by_rule, law_failure, m
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.mechanisms.stated_noise import NOISE, Noise
-from confide.support import float_above, shapes
+from confide.support import bisect, float_above, shapes
 
 _SLACK = 1e-9
 """Tolerance for another machine's rounding of the sums of a certificate."""
@@ -121,14 +121,13 @@ def published_histogram_for(
     def made(steps: int) -> PublishedHistogram:
         return PublishedHistogram(noise, rate, Fraction(steps, unit))
 
+    def serves(steps: int) -> bool:
+        return made(steps).lacks(level, m, n, n_min, delta) <= 0
+
     low, step = 0 if n is None else math.floor(level * n), 1
-    while made(low + step).lacks(level, m, n, n_min, delta) > 0:
+    while not serves(low + step):
         low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if made(middle).lacks(level, m, n, n_min, delta) <= 0 else (middle, high)
-    return made(high)
+    return made(bisect(serves, low, low + step))
 
 
 _STATED = "as the maker of the counts states"

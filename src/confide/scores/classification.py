@@ -44,6 +44,7 @@ from confide.scores.ranked import (
     true_class_margin,
     true_class_scores,
 )
+from confide.support import bisect
 
 # Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
 #
@@ -424,14 +425,13 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     """
     dtype = dtype.newbyteorder("=")
     bits = np.dtype(f"u{dtype.itemsize}")
-    unit = np.ones(1, dtype=dtype)
-    low, high = -1, int(unit.view(bits)[0])  # p at `high` qualifies: 1 - 1 = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        p = np.array([middle], dtype=bits).view(dtype)[0]
-        low, high = (low, middle) if 1.0 - float(p) <= threshold else (middle, high)
-    smallest: np.floating = np.array([high], dtype=bits).view(dtype)[0]
-    return smallest
+
+    def probability(pattern: int) -> np.floating:
+        p: np.floating = np.array([pattern], dtype=bits).view(dtype)[0]
+        return p
+
+    one = int(np.ones(1, dtype=dtype).view(bits)[0])  # 1 - 1 = 0 is at most the threshold
+    return probability(bisect(lambda pattern: 1.0 - float(probability(pattern)) <= threshold, -1, one))
 
 
 def lac_score(

@@ -26,7 +26,7 @@ from confide.releases import (
     Calibration,
     Release,
 )
-from confide.support import Described, Level, Section, caller_stacklevel, exact_level, positive_integer
+from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,10 +328,7 @@ def _from_records(release: Release, high: float, few: int, many: int) -> int | N
     if not passed:
         return None
     below, least = max((n for n in tried if n < passed[-1]), default=few - 1), passed[-1]
-    while least - below > 1:
-        middle = (below + least) // 2
-        below, least = (below, middle) if excluded(middle) else (middle, least)
-    return least
+    return bisect(excluded, below, least)
 
 
 def _failure(release: Release, n: int | None) -> Callable[[float], float]:

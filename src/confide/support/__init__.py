@@ -5,6 +5,7 @@ names.py          the rule for names of classes and groups
 shapes.py         strict JSON: a text is converted to an object, and each field is read and written by one table
 files.py          kinds of files, permission to overwrite them, atomic writing, locks
 object_stores.py  S3, Google Cloud Storage and Azure with the interface of files; addresses of servers
+search.py         the smallest number that is enough
 installed.py      optional packages, and versions of libraries
 events.py         log events; the place that warnings refer to
 shown.py          texts, numbers and tables for people
@@ -110,6 +111,7 @@ from confide.support.object_stores import (
     shown_address,
     store_words,
 )
+from confide.support.search import bisect
 from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_markdown, to_text
 from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
 from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number

@@ -36,7 +36,7 @@ _LEAST = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Tests:
+class ShareTests:
     """Tests of lower bounds on shares, each of which uses some of the counts of a look.
 
     Parameters
@@ -68,7 +68,7 @@ class Tests:
         return self.members @ found, self.others @ found
 
 
-def coverage_tests(least: Sequence[float], names: Sequence[str]) -> Tests:
+def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
     """Tests that each part has at least this coverage; a look has a covered and a missed count for each part.
 
     Examples
@@ -78,10 +78,10 @@ def coverage_tests(least: Sequence[float], names: Sequence[str]) -> Tests:
     """
     one = np.eye(len(names), dtype=np.bool_)
     covered, missed = (np.kron(one, np.array([pair], np.bool_)) for pair in ([1, 0], [0, 1]))
-    return Tests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
+    return ShareTests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
 
 
-def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Tests:
+def size_tests(reference: Reference, bins: Sequence[int], error: float) -> ShareTests:
     """Tests that sets up to each size, and sets above it, are as frequent as in a reference.
 
     The reference gives a lower bound for each share; all bounds hold together except with half of the error. If they
@@ -121,7 +121,7 @@ def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Tests
         members += [up_to[cut], ~up_to[cut]]
     kept = [place for place, share in enumerate(least) if share >= _LEAST]
     chosen = np.array(members, np.bool_)[kept].reshape(len(kept), len(bins))
-    return Tests(tuple(names[place] for place in kept), np.array(least)[kept], chosen, ~chosen, SIZE_DROPS)
+    return ShareTests(tuple(names[place] for place in kept), np.array(least)[kept], chosen, ~chosen, SIZE_DROPS)
 
 
 STEP = 0.005

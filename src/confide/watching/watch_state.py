@@ -24,7 +24,7 @@ from confide.releases import Document, Release, documents
 from confide.support import VERSIONS, Fields, Level, Section, decimal_text, exact_level, library_versions, shapes
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, Scale, realised
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
-from confide.watching.sequence import Tests, confidence_sequence, coverage_tests, size_tests
+from confide.watching.sequence import ShareTests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     ERROR,
     LOOKS,
@@ -261,7 +261,7 @@ class Watch(Document):
         return (2 if self.monitors_sizes else 1) / self.settings.error
 
     @cached_property
-    def tests(self) -> Tests | None:
+    def tests(self) -> ShareTests | None:
         """The tests; None for set sizes without a reference."""
         settings = self.settings
         if not self.monitors_sizes:
