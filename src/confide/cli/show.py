@@ -76,6 +76,7 @@ from confide.support import (
     FileKind,
     Section,
     decimal_text,
+    demonstration_note,
     describe,
     kind_of,
     markdown_or_html,
@@ -140,24 +141,24 @@ def _with(value: object, *facts: tuple[str, str], lead: str = "") -> Section:
 
 def _document(found: Document, k: int) -> FileDescription:
     """A release or a private evaluation, with its privacy loss for k records, or a monitor."""
+    notes = list(remarks(found)) if isinstance(found, Release) else [*filter(None, [demonstration_note(found)])]
     if isinstance(found, CorrectedRelease):
-        return FileDescription(describe(found), {"corrected": json.loads(found.to_json())}, list(remarks(found)))
+        return FileDescription(describe(found), {"corrected": json.loads(found.to_json())}, notes)
     if isinstance(found, Watch):
         versions = dict.fromkeys(versions_text(look.versions) for look in found.looks)
         alarm = None if found.alarm is None else found.alarm.look.name
         section = _with(found, *(("made with", one) for one in versions))
-        return FileDescription(section, {"watch": json.loads(found.to_json()), "alarm": alarm})
+        return FileDescription(section, {"watch": json.loads(found.to_json()), "alarm": alarm}, notes)
     losses: dict[str, float] = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
     values: dict[str, Any] = {"records": k, "losses": losses}
     if isinstance(found, PrivateEvaluation):
         n = "secret" if found.query.n is None else str(found.query.n)
         rows = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
         section = _with(found, *_losses(found.privacy, k), *rows, ("made with", versions_text(found.versions)))
-        return FileDescription(section, {"evaluation": json.loads(found.to_json()), **values, "warnings": []})
+        return FileDescription(section, {"evaluation": json.loads(found.to_json()), **values, "warnings": notes}, notes)
     released = as_release(found)
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
-    notes = list(remarks(released))
     values |= {"records_needed": most_needed(released.parts.values()), "warnings": notes}
     making = _making(released) if isinstance(released, Calibration) else ()
     facts = (*_words(released), *_losses(released.privacy, k), *making, *lineage_rows(released))
@@ -588,8 +589,8 @@ def report(
     )
     output.save(page.html)
     if isinstance(measured, PrivateEvaluation):
-        whole = "" if not released.privacy.is_private else ": the whole page may be published"
-        print_text(f"The page shows a private evaluation{whole}.")
+        public = released.privacy.is_private and not any(map(demonstration_note, (released, measured)))
+        print_text(f"The page shows a private evaluation{': the whole page may be published' if public else ''}.")
     elif measured is not None:
         print_text("The page shows numbers from labelled records: this part is not private.")
 

@@ -7,7 +7,7 @@ within 1e-6, because machines may round the last digits differently.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -367,6 +367,9 @@ class PrivateEvaluation(Document):
             noisy.append(np.array(counts, dtype=np.int64).reshape((1,) if q.one_count else q.shape(table)))
         held = {name: q.statement_cells(name) for name in q.statements}
         return Cells(q.partitions, q.tables, noisy, held, q.noise, q.n, q.one_count)
+
+    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
+        return [self.versions]
 
     def _section(self) -> Section:
         return Section(

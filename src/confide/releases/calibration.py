@@ -34,7 +34,6 @@ from confide.support import (
     Level,
     Section,
     canonical_name,
-    demonstration_note,
     exact_level,
     order_of,
     positive_integer,
@@ -314,6 +313,9 @@ class Release(Document):
             got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
         )
 
+    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
+        return [part.versions for part in self.parts.values()]
+
     @property
     def _needed(self) -> tuple[tuple[str, str], ...]:
         return needed_facts(self.parts.values(), FORMS[self.by].each)
@@ -506,8 +508,6 @@ class Calibration(Release):
     def _section(self) -> Section:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
         facts = [("promise", str(self.guarantee)), ("privacy", str(self.privacy))]
-        if note := demonstration_note(self.versions):
-            facts.append(("demonstration", note))
         if self.size is not None:
             facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
         if self.chosen is not None:

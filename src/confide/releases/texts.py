@@ -56,8 +56,8 @@ def remarks(release: Release) -> tuple[str, ...]:
     for name, part in zip(names, release.parts.values(), strict=True):
         if remark := _remark(part, grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
-    drawn = dict.fromkeys(note for part in release.parts.values() if (note := demonstration_note(part.versions)))
-    return (*drawn, *(_remark_text(release, *remark, which) for remark, which in groups.items()))
+    drawn = demonstration_note(release)
+    return (*([drawn] if drawn else []), *(_remark_text(release, *remark, which) for remark, which in groups.items()))
 
 
 def warn_about(release: Release) -> None:

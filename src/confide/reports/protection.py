@@ -48,10 +48,11 @@ from confide.releases import (
     class_list,
     parts_of,
     records_needed,
+    remarks,
 )
 from confide.reports import charts
 from confide.reports.page import number, percent
-from confide.support import Chart, decimal_text
+from confide.support import Chart, Described, decimal_text, demonstration_note
 
 PRIORS = (0.01, 0.1, 0.5)
 
@@ -93,6 +94,19 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
         "units": _units(privacy),
         "concentrated": privacy.concentrated_only,
     }
+
+
+def warnings_of(release: Release, shown_with: Mapping[str, Described]) -> tuple[str, ...]:
+    """Sentences about unusual thresholds, and about everything on the page that a demonstration sampler drew.
+
+    Examples
+    --------
+    >>> import confide
+    >>> warnings_of(confide.calibrate([0.5] * 2000, 0.1, 1.0, score="lac"), {})
+    ()
+    """
+    others = (f"the {name} is {note}" for name, one in shown_with.items() if (note := demonstration_note(one)))
+    return tuple(f"{note[0].upper()}{note[1:]}." for note in (*remarks(release), *others))
 
 
 def limits(release: Release) -> tuple[tuple[str, str], ...]:
