@@ -14,6 +14,7 @@ from confide.releases import (
     NoisyLabelCalibration,
     Release,
     candidates_of,
+    making_section,
     meaning_of_infinity,
     parts_of,
     records_of_design,
@@ -21,7 +22,7 @@ from confide.releases import (
 from confide.reports.cost import explorer_data, grid, price
 from confide.reports.guarantee_text import (
     Law,
-    any_shares,
+    about_groups,
     explanation,
     headline,
     law_sections,
@@ -49,7 +50,6 @@ from confide.reports.protection import (
     limits,
     metadata,
     protection,
-    provenance_rows,
     report_row,
     silos,
     warnings_of,
@@ -95,7 +95,7 @@ def release_page(
         "coverage": (promised_figure(release)[0], "promised, but not reached") if broken else promised_figure(release),
         "broken": broken,
         "shortfalls": [sentence_of(name, one) for name, one in short.items()],
-        "explanation": f"{explanation(first.guarantee)}{any_shares(release)}",
+        "explanation": f"{explanation(first.guarantee)}{about_groups(release)}",
         "parts": [
             {
                 "name": name,
@@ -129,7 +129,7 @@ def release_page(
         "neighbors": chosen.request.neighbors,
         "candidates": chosen.request.candidates.description,
         "typical": chosen.typical_scores,
-        "making": provenance_rows(release),
+        "making": making_section(release),
         "certificate": release.to_json(),
         "sha256": fingerprint(release),
         "command": check_command(file_name),
