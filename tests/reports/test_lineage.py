@@ -46,7 +46,7 @@ def test_page_shows_all_releases_of_lineage(first):
     assert cells[5:10] == ["1", "&lt;b&gt;2026-01&lt;/b&gt;", f"{first.threshold:.5g}", "1", "1/10"]
     assert cells[10:] == ["2, this release", "2026-02", f"{second.threshold:.5g}", "1", "1/10"]
     assert "epsilon 2 for a person who is in each release" in section
-    assert "Release 2 of a chain; it renews release 1, with the same settings for new records." in section
+    assert "Release 2 of a chain; it renews release 1, with the same settings for new records, and names" in section
     assert "the promise is whole, for new records" in section
     assert "the promise is whole" not in confide.report(confide.recalibrate(first, [0.5], cold=True)).html
 
@@ -95,7 +95,7 @@ def test_several_thresholds_have_separate_charts():
     output = lineage(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
     assert (len(output["charts"]), output["more"]) == (6, 1)
     (table,) = output["described"].tables
-    assert table.heads == ("number", "date", *(f"alpha {level:g}" for level in levels), "epsilon")
+    assert table.heads == ("Number", "Date", *(f"alpha {level:g}" for level in levels), "epsilon")
     assert table.rows[0][0] == "1"
     assert not output["described"].notes
 

@@ -332,7 +332,7 @@ class FederatedPlan(AnyPlan, Terms):
     def trust_rows(self) -> list[tuple[str, str]]:
         """The conditions of the guarantee and of privacy, and the settings of the method, as (name, value) rows."""
         rows = [
-            ("may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
+            ("silos that may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
             ("Byzantine silos", f"at most {self.liars}"),
             ("guarantee", self.assumed or "none"),
         ]

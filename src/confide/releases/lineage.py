@@ -37,7 +37,7 @@ def chain_section(release: Release) -> Section | None:
         values = (_five_digits(thresholds_of(parts[name])[place]) for name in names)
         level = (str(release.first.alpha),) if single else ()
         rows.append((number, date or "not stated", *values, decimal_text(epsilon, 6), *level))
-    heads = ("number", "date", *(name or "threshold" for name in names), "epsilon", *(("alpha",) if single else ()))
+    heads = ("Number", "Date", *(name or "Threshold" for name in names), "epsilon", *(("alpha",) if single else ()))
     total = decimal_text(sum(epsilon for _, epsilon in history), 6)
     more = len(parts) - len(names)
     return Section(
@@ -73,14 +73,17 @@ def renewal_text(release: Release) -> str:
     >>> rng = np.random.default_rng(0)
     >>> first = confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac")
     >>> print(renewal_text(confide.recalibrate(first, rng.random(2000), cold=True)))
-    release 2 of a chain; it renews release 1, with the same settings for new records
+    release 2 of a chain; it renews release 1, with the same settings for new records, and names all releases before it
     start: cold; the promise does not depend on what was released before
     """
     line, parts = predecessors_of(release), list(parts_of(release).values())
     if not line:
         return ""
     warm = [part for part in parts if is_warm(part)]
-    said = f"release {len(line) + 1} of a chain; it renews release {len(line)}, with the same settings for new records"
+    said = (
+        f"release {len(line) + 1} of a chain; it renews release {len(line)}, with the same settings for new records, "
+        "and names all releases before it"
+    )
     if not warm:
         return f"{said}\nstart: cold; the promise does not depend on what was released before"
     near = f"near the earlier threshold {short_number(line[-1].threshold)}"
