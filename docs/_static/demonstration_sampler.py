@@ -1,9 +1,9 @@
 """DEMONSTRATION ONLY, NOT FOR PRIVATE DATA: a sampler in plain Python that stands in for OpenDP on the page "Try it".
 
 OpenDP has no build for browsers. `install` puts a stand-in for the few functions of OpenDP that a calibration calls
-where `import opendp` finds it, and refuses to do so if OpenDP is installed. Every release that is drawn with it states
-`opendp: none (demonstration sampler, not private)` among its versions. confide warns of such a release whenever it is
-applied, and `confide verify` rejects it. The privacy of a real release must come from OpenDP.
+where `import opendp` finds it, and refuses to do so if OpenDP is installed. All files that are drawn with it state
+`opendp: none (demonstration sampler, not private)` among their versions. confide warns of such a release whenever it is
+applied, and `confide verify` rejects all such files. The privacy of a real release must come from OpenDP.
 
 The laws are exact: decisions are made on integers and fractions, with bits from `secrets`, after Canonne, Kamath and
 Steinke, "The Discrete Gaussian for Differential Privacy" (2020), algorithms 1 and 2. Its running time depends on the

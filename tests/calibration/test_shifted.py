@@ -10,13 +10,13 @@ from scipy import stats
 
 import confide
 from confide.calibration import weighted_sum
-from confide.cli.show import _words
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
 from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, plan, rounding_text
+from confide.releases import any_shares
 from confide.reports import cost
-from confide.reports.guarantee_text import any_shares
 from confide.selection import selection_law
+from confide.support import describe
 from tests.calibrations import weighted_counts
 from tests.files import signed
 from tests.refused import refused
@@ -142,9 +142,9 @@ def test_a_release_states_the_population(released):
 def test_thresholds_per_class_state_that_any_shares_are_covered(records, released, monkeypatch):
     scores, labels = records
     groups = confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, by="class", candidates=CANDIDATES)
-    assert any_shares(groups) == " It holds for any shares of the classes among new records."
+    assert any_shares(groups) == "the promise holds for any shares of the classes among new records"
     assert any_shares(released) == ""
-    assert ("shares", f"the promise{any_shares(groups)[3:-1]}") in _words(groups)
+    assert ("shares", any_shares(groups)) in describe(groups).facts
     for name, value in {"LEVELS": (), "LOSS_REACH": (1.0, 1.0), "SIZE_REACH": (1.0, 1.0)}.items():
         monkeypatch.setattr(cost, name, value)
     page = confide.report(released).html

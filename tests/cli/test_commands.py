@@ -380,10 +380,10 @@ def test_show_states_every_loss(confide_run, folder):
     text = confide_run("show", "cal.json", "--records", 4).out
     for words in (
         "score 'mine'",
-        "loss, replacing one record",
-        "loss, replacing 4 records",
+        "one record replaced",
+        "4 records replaced",
         "unlimited",
-        "3000",
+        "3,000",
         "slopes",
     ):
         assert words in text

@@ -74,7 +74,7 @@ def test_renewals(run):
     assert confide.load("other.json").for_model(retrained)
     assert "fingerprint" in run("show", "other.json").out
     assert run("report", "other.json", "--out", "page.html").code == 0
-    assert "Fingerprint of the model" in Path("page.html").read_text(encoding="utf-8")
+    assert "fingerprint of the model" in Path("page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

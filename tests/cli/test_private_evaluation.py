@@ -99,7 +99,7 @@ def test_show_verify_and_report_read_private_evaluations(evaluate, confide_run, 
     found = PrivateEvaluation.load("private.json")
     shown = confide_run("show", "private.json", "--records", 2)
     assert set(str(found).splitlines()) <= set(shown.out.splitlines())
-    assert "loss, replacing 2 records            4\n" in shown.out
+    assert "  2 records replaced           4\n" in shown.out
     assert confide_run("show", "private.json", "--json").json["evaluation"]["counts"] == [list(c) for c in found.counts]
     assert confide_run("verify", "private.json").out.startswith("claims: recomputed, and they hold\n")
     made = confide_run("report", "cal.json", "--evaluation", "private.json", "--out", "page.html")

@@ -1,6 +1,7 @@
 """`confide recalibrate`, `verify --previous` and `show` of a chain: monthly renewals of a release."""
 
 import json
+import re
 
 import duckdb
 import numpy as np
@@ -66,8 +67,10 @@ def test_a_year_begins(months, first, confide_run):
     shown = confide_run("show", "3.json").out
     assert "release 3 of a chain; it renews release 2" in shown
     assert "start: cold" in shown
-    assert f"chain, release 1 (2026-01)           threshold {first.threshold:.4g}; epsilon 1" in shown
-    assert "chain, all together                  epsilon 3 for a person who is in each" in shown
+    threshold = f"{first.threshold:.5g}"
+    assert re.search(rf"^ +1 +2026-01 +{threshold} +1 +1/10$", shown, re.MULTILINE)
+    assert "  all together  epsilon 3 for a person who is in each release\n" in shown
+    assert f"  release 1  {first.checksum}\n" in shown
 
 
 def test_verify_checks_the_links(months, first, confide_run):

@@ -105,7 +105,7 @@ def test_show_reads_releases_of_several_thresholds(confide_run, folder):
     released.save("levels.json")
     done = confide_run("show", "levels.json", "--records", 2)
     assert done.out.startswith(str(released))
-    assert "replacing 2 records" in done.out
+    assert "2 records replaced" in done.out
     text = (folder / "levels.json").read_text().replace('"epsilon": 1.0', '"epsilon": 0.5', 1)
     (folder / "levels.json").write_text(text)
     assert confide_run("show", "levels.json").refused == (REFUSED, "--calibration")

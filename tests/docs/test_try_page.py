@@ -206,12 +206,18 @@ def test_the_sampler_refuses_where_opendp_is_installed():
         demonstration.install()
 
 
+MORE = """
+confide.evaluate(released, scores=rng.random(500), epsilon=1.0).save("evaluation.json")
+confide.Watch.start(released, epsilon=1.0, batch=500).look("Monday", [450, 50]).save("watch.json")
+"""
+
+
 @pytest.fixture(scope="module")
 def demonstrated(tmp_path_factory):
-    """All cells, with the release and its page as files."""
+    """All cells, with the release and its page as files, and a private evaluation and a watch of it."""
     folder = tmp_path_factory.mktemp("page")
     *first, last = cells()
-    ending = f"\npage = {last.strip()}\npage.save('page.html'); released.save('released.json')\n"
+    ending = f"\npage = {last.strip()}\npage.save('page.html'); released.save('released.json')\n{MORE}"
     return folder, run_here("\n".join(first) + ending, folder)
 
 
@@ -227,15 +233,30 @@ def test_cells_run_and_their_release_is_marked(demonstrated):
     assert Conditions().check(released).failures == ("not private: drawn by a demonstration sampler, not by OpenDP",)
 
 
-def test_verify_rejects_a_demonstration(demonstrated):
+@pytest.mark.parametrize("name", ["released", "evaluation", "watch"])
+def test_verify_rejects_a_demonstration(demonstrated, name):
     folder, _ = demonstrated
     for command, code in (("verify", 5), ("show", 0)):
         done = subprocess.run(
-            [sys.executable, "-m", "confide", command, "released.json"],
+            [sys.executable, "-m", "confide", command, f"{name}.json"],
             cwd=folder, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         )  # fmt: skip
         assert done.returncode == code, done.stderr
         assert "not private: drawn by a demonstration sampler" in done.stderr
+        assert "demonstration: not private: drawn by a demonstration sampler" in done.stdout
+
+
+def test_pages_do_not_call_a_demonstration_private(demonstrated):
+    folder, _ = demonstrated
+    released, watch = confide.load(folder / "released.json"), confide.load(folder / "watch.json")
+    page = " ".join(confide.report(released, evaluation=folder / "evaluation.json").html.split())
+    assert "The private evaluation is not private: drawn by a demonstration sampler" in page
+    assert "They may be published" not in page
+    marked = '<p class="warning" role="note">Not private: drawn by a demonstration sampler, not by OpenDP.</p>'
+    assert marked in page
+    assert marked in confide.report(watch).html
+    card = confide.card(released, evaluation=folder / "evaluation.json").text
+    assert "The evaluation is not private: drawn by a demonstration sampler" in card
 
 
 needs_pyodide = pytest.mark.skipif(

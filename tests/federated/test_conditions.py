@@ -85,6 +85,28 @@ def test_every_kept_file_meets_just_what_it_states(path):
     assert Conditions(signed=True).check(document, "ab" * 32).failures == wrong
 
 
+DEMONSTRATION = {"opendp": "none (demonstration sampler, not private)"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_what_a_demonstration_sampler_drew_is_marked_and_rejected(path):
+    document = read(path)
+    text = str(document)
+    assert "demonstration" not in text
+    drawn = [document, *getattr(document, "looks", ()), *getattr(document, "parts", {}).values()]
+    drawn = [one for one in drawn if hasattr(one, "versions")]
+    object.__setattr__(drawn[-1], "versions", DEMONSTRATION)  # the last draw suffices
+    marked = str(document).splitlines()
+    assert [line for line in marked if line not in text.splitlines()] == [f"demonstration: {DRAWN}"]
+    assert len(marked) == len(text.splitlines()) + 1
+    bare = math.isinf(document.privacy.epsilon) and document.privacy.rho is None
+    assert (DRAWN in Conditions().check(document).failures) is not bare
+    assert not Conditions().check(document).holds
+
+
+DRAWN = "not private: drawn by a demonstration sampler, not by OpenDP"
+
+
 class Stated(Release):
     """A release that states only its privacy loss."""
 

@@ -13,7 +13,7 @@ from confide.federated import Refusal
 from confide.federated.envelope import sign_message
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Ledger
-from confide.reports.protection import _federated
+from confide.releases import making_facts
 from tests.builders import slow
 from tests.federated.by_files import Files
 from tests.federated.helpers import PAID_STEPS, killed
@@ -76,7 +76,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     run(*opening(files, "far"))
     assert "late: this silo has helped to open" in files.answer("far", code=3)
     assert not Path("far-answer.json").exists()
-    assert ("The sum was reconstructed by", "4 of 5 share holders; 4 must help") in _federated(released)
+    assert ("the sum was reconstructed by", "4 of 5 share holders; 4 must help") in making_facts(released)
 
 
 def test_wrong_files_are_refused_by_name(files, run):

@@ -78,10 +78,10 @@ def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):
     assert main(["show", str(tmp_path / "own.json")]) == 0
     shown = capsys.readouterr().out
     assert "the larger of the common threshold and the answer" in shown
-    assert "+inf was answered" not in shown
+    assert "+inf was returned" not in shown
     page = confide.report(federated.own_share(released, answers[0])).html
     assert "the larger of the common threshold" in page
-    assert "+∞ covers everything" not in page
+    assert "+inf covers everything" not in page
 
 
 def test_methods_without_replies_say_how_else(round_):

@@ -329,4 +329,4 @@ def test_over_files(tmp_path, run, monkeypatch):
     run("report", "released.json", "--out", "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "reduces no loss" in page
-    assert "smallest of 3 answers" in page
+    assert "of 3 answers in ascending order" in page

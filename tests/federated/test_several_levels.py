@@ -81,7 +81,7 @@ def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options
     assert len(sets) == 1
     assert f"method: {method}, 5 of 5 silos answered" in str(released)
     assert "privacy of all together" in str(released)
-    assert "Silos that do not answer" in str(confide.report(released).html)
+    assert "silos that may be missing" in str(confide.report(released).html)
 
 
 def test_shares_of_the_budget_are_the_requested_ones(five):

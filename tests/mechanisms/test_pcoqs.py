@@ -148,7 +148,7 @@ def test_a_release_states_everywhere_that_there_is_no_epsilon(name):
     page = protection(released.privacy)
     assert page["concentrated"]
     assert (page["short"][0], page["factor"], page["beliefs"]) == ("ρ = 0.5, no ε", None, ())
-    assert ("one record replaced", "no ε") in page["units"]
+    assert ("one record replaced", "unlimited: zCDP alone, no epsilon") in page["units"]
     assert facts_of(released)["rho"] == "0.5"
 
 

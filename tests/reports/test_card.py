@@ -151,7 +151,7 @@ def test_metadata_and_options_reach_the_card():
         "split": "calibration",
     }
     assert "# lesions-resnet" in text
-    assert "- **Contact**: not stated" in text
+    assert "- **contact**: not stated" in text
 
 
 leaves = st.text() | st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.booleans()

@@ -116,7 +116,7 @@ def test_the_four_hospitals_show_this(hospitals):
 def test_a_chain_is_evidence_of_changes(chain):
     rows = table_rows(confide.dossier(chain).text)
     changes = [row for row in rows if row[0] == "6"]
-    assert changes[0][2].startswith("2 releases, ε = 2 together")
+    assert changes[0][2].startswith("2 releases, all together: epsilon 2 for a person who is in each release")
     assert changes[1][2].startswith("an earlier release of the chain")
     assert {row[3].split(",")[0] for row in changes} == {"release-0.json", "release-1.json"}
     groups = [row for row in rows if row[2].startswith("group a ")]

@@ -54,17 +54,17 @@ def test_spent_and_remaining_budget(ledger):
     said = words(ledger_page(ledger, title="Budget"))
     account = ledger.account("patients")
     for row in (
-        "patients 2.25 4 at δ = 1e-06 1.75 6",  # spent, limit, left, releases
+        "patients 2.25 4 at delta 1e-06 1.75 6",  # spent, limit, left, releases
         "calibration by slopes radiology 3 1.5",
         f"calibration by slopes {HOSTILE} 1 0.5",
         "calibration by slopes not kept 2 0.5",
         "evaluation by laplace not kept 1 12",
         "cardiology 0 3 as planned 0 never 12 releases, 52 looks",
-        "open +∞ (not private) none unlimited",
+        "open +inf (not private) none unlimited",
         "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
         "by a factor of at most 9.49",  # e^2.25 = 9.488
         f"Hash of the last record {ledger.hashes()[-1]}",
-        "Left for one more release 1.75",
+        "left for one more release 1.75",
         "region = north",
     ):
         assert row in said, row

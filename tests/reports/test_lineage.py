@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.releases import Predecessor
+from confide.releases import Predecessor, chain_section
 from confide.reports.thresholds import lineage
 from confide.support import Dot, Line
 
@@ -45,9 +45,10 @@ def test_page_shows_all_releases_of_lineage(first):
     cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", section)
     assert cells[5:10] == ["1", "&lt;b&gt;2026-01&lt;/b&gt;", f"{first.threshold:.5g}", "1", "1/10"]
     assert cells[10:] == ["2, this release", "2026-02", f"{second.threshold:.5g}", "1", "1/10"]
-    assert "add up to ε = 2." in section
-    assert "The promise is for new records" in section
-    assert "The promise is for new records" not in confide.report(confide.recalibrate(first, [0.5], cold=True)).html
+    assert "epsilon 2 for a person who is in each release" in section
+    assert "Release 2 of a chain; it renews release 1, with the same settings for new records, and names" in section
+    assert "the promise is whole, for new records" in section
+    assert "the promise is whole" not in confide.report(confide.recalibrate(first, [0.5], cold=True)).html
 
 
 @pytest.mark.parametrize(
@@ -69,8 +70,10 @@ def test_chart_stays_within_frame_for_all_thresholds(first, thresholds, circles,
     assert all(0 <= place <= 480 for place in places)
     assert drawn.count("<circle") == circles
     assert drawn.count("<polyline") == lines
-    assert len(output["rows"]) == len(thresholds) + 1
-    assert output["total"] == f"{0.25 * len(thresholds) + 1:g}"
+    (table,) = output["described"].tables
+    assert len(table.rows) == len(thresholds) + 1
+    total = f"epsilon {0.25 * len(thresholds) + 1:g} for a person who is in each release"
+    assert output["described"].facts == (("all together", total),)
     assert ("+∞" in [text for _, text in chart.chart.y.ticks]) == any(map(math.isinf, thresholds))
 
 
@@ -91,5 +94,15 @@ def test_several_thresholds_have_separate_charts():
     some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 14.0, score="lac", **PUBLIC)
     output = lineage(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
     assert (len(output["charts"]), output["more"]) == (6, 1)
-    assert output["heads"] == ["Number", "Date", *(f"alpha {level:g}" for level in levels[:6]), "ε"]
-    assert output["rows"][0][0] == "1"
+    (table,) = output["described"].tables
+    assert table.heads == ("Number", "Date", *(f"alpha {level:g}" for level in levels), "epsilon")
+    assert table.rows[0][0] == "1"
+    assert not output["described"].notes
+
+
+def test_a_description_has_ten_of_many_thresholds():
+    levels = [k / 20 for k in range(1, 13)]
+    some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 24.0, score="lac", **PUBLIC)
+    described = chain_section(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
+    assert len(described.tables[0].heads) == len(described.tables[0].rows[0]) == 13
+    assert described.notes == ("2 more thresholds of each release are in the file",)

@@ -23,11 +23,11 @@ from confide.evaluation import (
     fingerprint,
     read_evaluation,
 )
-from confide.releases import Release, load_release, meaning_of_infinity
+from confide.releases import Release, load_release, making_facts, meaning_of_infinity
 from confide.reports.measurements import evaluation_sections
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
-from confide.reports.protection import common_rows, silos
+from confide.reports.protection import silos
 from confide.support import Dot
 from tests.builders import slow
 from tests.calibrations import OPTIONS, fix_noisy_number, released
@@ -77,12 +77,12 @@ def test_page_names_certificate(options, theorem):
     cal = calibration(**options)
     assert cal.guarantee.certificate == "two-sided"
     words = words_of(page_of(cal))
-    assert "Certified coverage 0.9 (marginal, two-sided certificate)" in words
+    assert "certified coverage 0.9 (marginal, two-sided certificate)" in words
     assert f"docs/theory-two-sided.md, Theorem {theorem}; privacy by docs/theory.md, Theorem P1" in words
     sharp = dataclasses.replace(cal.guarantee, certificate=None)
-    rows = dict(common_rows(dataclasses.replace(cal, guarantee=sharp)))
-    assert rows["Certified coverage"] == "0.9 (marginal)"
-    assert rows["Certified by"] == f"docs/theory.md, Theorem C2{theorem[-1]}; privacy by Theorem P1"
+    rows = dict(making_facts(dataclasses.replace(cal, guarantee=sharp)))
+    assert rows["certified coverage"] == "0.9 (marginal)"
+    assert rows["certified by"] == f"docs/theory.md, Theorem C2{theorem[-1]}; privacy by Theorem P1"
 
 
 METHODS = {

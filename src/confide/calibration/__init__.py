@@ -1,6 +1,8 @@
 """Calibration: compute releases from records and a request.
 
-request.py       `Request`: all public parameters, validated once; one part for each threshold; renewal of a release
+request.py       `Request`: all public parameters, validated once; one part for each threshold
+threshold_request.py  the part for one threshold, and its shares of level, budget and failure probability
+renewal.py       the request of an earlier release, which a renewal repeats
 sources.py       `Source`: records, wherever they are stored, as counts
 release.py       `release()`, the only function that makes a release: price, compare, charge, draw
 calibrate.py     functions for scores and counts; risk.py: functions for losses, masks and claims
@@ -40,18 +42,7 @@ from confide.calibration.release import (
     prepare_thresholds,
     release,
 )
-from confide.calibration.request import (
-    SIDES,
-    By,
-    Request,
-    ThresholdRequest,
-    different_levels,
-    divide_budget,
-    exact_shares,
-    levels_of_sides,
-    most_groups,
-    part_of_failure,
-)
+from confide.calibration.request import SIDES, By, Request
 from confide.calibration.risk import (
     MaskOptions,
     calibrate_areas,
@@ -65,3 +56,12 @@ from confide.calibration.risk import (
     true_pixels,
 )
 from confide.calibration.sources import Batches, GivenCounts, Scores, Source, first_and_all, weighted_sum
+from confide.calibration.threshold_request import (
+    ThresholdRequest,
+    different_levels,
+    divide_budget,
+    exact_shares,
+    levels_of_sides,
+    most_groups,
+    part_of_failure,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -44,6 +44,7 @@ from confide.support import (
     positive_integer,
     public_classes,
     several,
+    to_text,
 )
 
 if TYPE_CHECKING:
@@ -87,8 +88,11 @@ class RandomisedLabels(Described):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.labels.tolist())
 
+    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
+        return [self.statement.versions]
+
     def _section(self) -> Section:
-        return Section("RandomisedLabels", str(self.statement))
+        return Section("RandomisedLabels", to_text(self.statement._section()))
 
     def _brief(self) -> str:
         return f"n {len(self)}, classes {self.statement.width}, epsilon {self.epsilon:g} of each label"

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.calibration.calibrate import Options, split_options
 from confide.calibration.release import release
-from confide.calibration.request import SIDES, Key, Request
+from confide.calibration.request import SIDES, Request
 from confide.calibration.risk import critical_thresholds, false_negative_thresholds
 from confide.calibration.sources import Scores
+from confide.calibration.threshold_request import Key
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.planning import ClassShift

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from confide.calibration.request import SIDES, Key, Request, ThresholdRequest, joined
+from confide.calibration.request import SIDES, Request, joined
 from confide.calibration.sources import AnyRequest, GivenCounts, Seen, Source
+from confide.calibration.threshold_request import Key, ThresholdRequest
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError

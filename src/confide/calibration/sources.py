@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
-from confide.calibration.request import Key, Request
+from confide.calibration.request import Request
+from confide.calibration.threshold_request import Key
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError

@@ -381,18 +381,21 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     --------
     >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97})
     'spread around the guess 0.97'
+    >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97, "hedged": True})
+    'half of them spread around the guess 0.97, the others spread for scores from 0 to 1, densest in the middle'
     >>> spread_words({"kind": "unit", "size": 30, "spacing": "logit"})
     'unit, spacing logit'
     """
     if recipe.get("kind") != "spread":
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
-    if "around" in recipe:
-        return f"{'half of them ' if 'hedged' in recipe else ''}spread around the guess {recipe['around']:g}"
     words = _OF.get(str(recipe.get("of")), "spread")
-    if not words.endswith(" "):
+    if words.endswith(" "):
+        words += f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given"
+    if "around" not in recipe:
         return words
-    return words + (f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given")
+    guess = f"spread around the guess {recipe['around']:g}"
+    return f"half of them {guess}, the others {words}" if "hedged" in recipe else guess
 
 
 # The type of every `candidates=` argument. Only `confide.scores.ScoreKind.choose_candidates` interprets it.

@@ -18,9 +18,10 @@ from confide.cli.federated import federated
 from confide.cli.ledger import ledger
 from confide.cli.machine import audit, demo, doctor
 from confide.cli.output import print_text
+from confide.cli.pages import card, dossier, report
 from confide.cli.plan import budget_plan, plan
 from confide.cli.predict import predict, randomise_labels
-from confide.cli.show import card, dossier, report, show, sign_release, verify
+from confide.cli.show import show, sign_release, verify
 from confide.cli.watch import watch
 from confide.support import escape_line, escape_text
 

@@ -26,7 +26,6 @@ from confide.cli.choices import (
 from confide.cli.columns import Columns, check_score
 from confide.cli.command import command
 from confide.cli.output import check_output, left_out_text, print_result, print_text
-from confide.cli.show import renewal_text
 from confide.cli.values import (
     GroupOptions,
     OptionalSource,
@@ -51,6 +50,7 @@ from confide.releases import (
     most_needed,
     parts_of,
     remarks,
+    renewal_text,
 )
 from confide.scores import NamedScores
 from confide.support import FileKind

@@ -10,12 +10,14 @@ masks.py              missed area and size of masks
 Private evaluations, which add noise to the counts:
 
 intervals.py          public lists of parts; simultaneous intervals from noisy counts
-private_evaluation.py the public query and its privacy, PrivateEvaluation, its files
+count_query.py        the public query, and the privacy of its noisy counts
+private_evaluation.py PrivateEvaluation: findings from noisy counts, its files
 private_release.py    order of a private evaluation: check, count, charge, draw, store
 """
 
 from typing import TypeAlias
 
+from confide.evaluation.count_query import CountPrivacy
 from confide.evaluation.counts import TooManyGroupsError, too_many_groups
 from confide.evaluation.evaluate import (
     IntervalTally,
@@ -39,7 +41,7 @@ from confide.evaluation.metrics import (
     size_coverage,
 )
 from confide.evaluation.parts import CONFIDENCE, Part, WorstPart, format_interval_ends, interval_text, surely_below
-from confide.evaluation.private_evaluation import CountPrivacy, PrivateEvaluation, load_evaluation, private_facts
+from confide.evaluation.private_evaluation import PrivateEvaluation, load_evaluation, private_facts
 from confide.evaluation.private_release import PARTS, PrivateRequest, answer, evaluate_arrays, private_statements
 from confide.evaluation.values import (
     MOST_EXAMPLES,

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, refuse_other_rows
 from confide.errors import CoverageWarning, InputError
+from confide.evaluation.count_query import SIDES, CountQuery, Outcome, level_name, query_fields
 from confide.evaluation.counts import Counts, RecordOutcomes, group_names, outcomes_of
 from confide.evaluation.evaluate import (
     IntervalTally,
@@ -45,15 +46,7 @@ from confide.evaluation.intervals import (
     width_parts,
 )
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.private_evaluation import (
-    SIDES,
-    CountQuery,
-    Outcome,
-    PrivateEvaluation,
-    empty,
-    level_name,
-    query_fields,
-)
+from confide.evaluation.private_evaluation import PrivateEvaluation, empty
 from confide.evaluation.values import Evaluation, LevelEvaluation
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import draw_counts

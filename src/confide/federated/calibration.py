@@ -33,7 +33,7 @@ from confide.federated.evidence import (
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import OpenedList
 from confide.federated.plan import AnyPlan, FederatedPlan
-from confide.federated.protocols import Counts
+from confide.federated.protocols import Counts, NoisyCounts, Shared
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE
 from confide.federated.several_plans import SeveralPlans, plan_texts
@@ -48,7 +48,17 @@ from confide.releases import (
     class_list,
     register_kind,
 )
-from confide.support import VERSIONS, Fields, Section, escape_line, exact_level, library_versions, shapes
+from confide.support import (
+    VERSIONS,
+    Facts,
+    Fields,
+    Section,
+    decimal_text,
+    escape_line,
+    exact_level,
+    library_versions,
+    shapes,
+)
 
 Kind: TypeAlias = Literal["calibration", "several"]
 _ONE: Kind = "calibration"
@@ -183,6 +193,21 @@ class FederatedCalibration(Calibration):
         who = f"{len(self.answered)} of {len(self.plan.silos)} silos answered"
         left_out = "".join(f"\nleft out: {_sender(sender)} ({code})" for sender, code in self.refused)
         return f"method: {self.plan.method}, {who}{left_out}"
+
+    def _mechanism_facts(self) -> Facts:
+        plan = self.plan
+        facts = [("method", plan.method), ("plan", f"SHA-256 {plan.digest}"), *plan.trust_rows]
+        if isinstance(plan.protocol, NoisyCounts):
+            facts.append(("noise scale of the sum", decimal_text(plan.protocol.scale, 5)))
+        elif self.k:
+            facts.append(("threshold", f"number {self.k} of {len(self.answered)} answers in ascending order"))
+        if isinstance(plan.channel, Shared) and self.opened is not None:
+            helped = f"{len(self.opened.parts)} of {len(plan.channel.openers)} share holders"
+            facts.append(("the sum was reconstructed by", f"{helped}; {plan.channel.needed} must help"))
+        return tuple(facts)
+
+    def _proof(self) -> str:
+        return f"docs/theory-federated.md, {self.plan.protocol.theorem}"
 
     def _section(self) -> Section:
         base = super()._section()

@@ -79,7 +79,7 @@ class Conditions:
         wrong: list[str] = []
         if not privacy.is_private:
             wrong.append(str(privacy))
-        elif note := demonstration_note(_versions(document)):
+        elif note := demonstration_note(document):
             wrong.append(note)
         elif self.private:
             protects = not isinstance(privacy, LabelPrivacy)
@@ -119,12 +119,6 @@ class Conditions:
         elif privacy.add_remove is None:  # the number of records is public
             del losses["add_remove"]
         return losses if looks == 1 else {name: float(looks * fraction_of(loss)) for name, loss in losses.items()}
-
-
-def _versions(document: Document) -> dict[str, str]:
-    """The versions that drew a release or a private evaluation; empty for a monitor, whose looks state them."""
-    parts = document.parts.values() if isinstance(document, Release) else [document]
-    return {name: version for part in parts for name, version in getattr(part, "versions", {}).items()}
 
 
 def promised_by(document: Document) -> tuple[float | None, str]:

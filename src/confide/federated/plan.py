@@ -321,7 +321,18 @@ class FederatedPlan(AnyPlan, Terms):
             ("privacy of an answer", loss),
             ("candidate thresholds", self.candidates.description),
             ("silos", f"{len(self.silos)}, their numbers of records {size}"),
-            ("may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
+            *self.trust_rows,
+        ]
+        if self.classes is not None:
+            rows.append(("classes", class_list(self.classes)))
+        rows += [(ABOUT[key], text) for key, text in self.about.items()]
+        return [*rows, ("answers until", self.closes or "any time"), ("session", self.session), ("plan", self.digest)]
+
+    @property
+    def trust_rows(self) -> list[tuple[str, str]]:
+        """The conditions of the guarantee and of privacy, and the settings of the method, as (name, value) rows."""
+        rows = [
+            ("silos that may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
             ("Byzantine silos", f"at most {self.liars}"),
             ("guarantee", self.assumed or "none"),
         ]
@@ -329,11 +340,7 @@ class FederatedPlan(AnyPlan, Terms):
             rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
         if (opened := share_holders_text(self)) is not None:
             rows.append(("the sum is opened by", opened))
-        rows += self.method_rows
-        if self.classes is not None:
-            rows.append(("classes", class_list(self.classes)))
-        rows += [(ABOUT[key].lower(), text) for key, text in self.about.items()]
-        return [*rows, ("answers until", self.closes or "any time"), ("session", self.session), ("plan", self.digest)]
+        return rows + self.method_rows
 
     @property
     def remarks(self) -> tuple[str, ...]:

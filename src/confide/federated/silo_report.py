@@ -14,7 +14,7 @@ private calibration of the silo.
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -52,6 +52,7 @@ from confide.sets import CoverageEstimate
 from confide.support import (
     VERSIONS,
     Described,
+    Facts,
     Fields,
     Form,
     Level,
@@ -131,6 +132,13 @@ class OwnShare(Calibration):
 
     def _brief(self) -> str:
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
+
+    def _mechanism_facts(self) -> Facts:
+        larger = f"the larger of the common threshold and the answer of {self.silo!r}"
+        return (("own share", larger), *self.common._mechanism_facts())
+
+    def _proof(self) -> str:
+        return "docs/theory-federated.md, Theorem F14 with one silo"
 
     def _section(self) -> Section:
         base = super()._section()
@@ -293,6 +301,9 @@ class SiloReport(Described):
     def load(cls, path: str | Path) -> "SiloReport":
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
+
+    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
+        return [self.versions]
 
     def _section(self) -> Section:
         weak = weak_privacy_text(self.epsilon)

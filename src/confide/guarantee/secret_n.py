@@ -306,7 +306,7 @@ def _first_large_n(rate: Fraction, offset: Fraction, enough: int) -> int:
 
 def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
     """Every n >= n_min with fewer than `enough` points beyond rank c + 1, in groups."""
-    groups: dict[tuple[int, Fraction], Group] = {}
+    groups: dict[tuple[int, int], Group] = {}
     for n in range(n_min, _first_large_n(rate, offset, enough)):
         target = rate * (n + 1) + offset
         beyond = max(n - math.ceil(target), -1)

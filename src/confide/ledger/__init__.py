@@ -19,7 +19,7 @@ identity.py     equality of names and requests; keyed fingerprints
 payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """
 
-from confide.ledger.account import Account, Entry, account_as_json, find_account
+from confide.ledger.account import Account, Entry, account_as_json, find_account, loss_text
 from confide.ledger.budget_plan import best_of, budget_plan, by_rules
 from confide.ledger.checkpoint import check_head
 from confide.ledger.composition import compose

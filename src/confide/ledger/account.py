@@ -23,9 +23,9 @@ from confide.ledger.cost import (
 )
 from confide.ledger.identity import name_key
 from confide.ledger.limit import Epoch, Limit, epoch_of, fits, sum_of_epsilons, sum_of_rhos, why_unfit
-from confide.ledger.schedule import IN_WORDS, Schedule
+from confide.ledger.schedule import IN_WORDS, Schedule, count_in_words
 from confide.mechanisms import Neighbors, weak_privacy_text
-from confide.support import Described, Section, float_above, to_text
+from confide.support import Described, Facts, Section, float_above, to_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +87,7 @@ class Entry(Described):
         zcdp = "" if self.cost.rho is None else f" ({self.cost.rho:.4g}-zCDP)"
         who = "" if self.by is None else f"  by {self.by}"
         kept = "" if self.release is not None else "  (no release: the run ended before it)"
-        loss = _loss(self.cost.epsilon, [self.cost])
+        loss = loss_text(self.cost.epsilon, [self.cost])
         return f"{self.charged_at}  {self.kind_and_mechanism}  epsilon {loss}{zcdp}{group}{who}{kept}"
 
     def _brief(self) -> str:
@@ -176,21 +176,37 @@ class Account(Described):
         return self.under_schedule or self.spent().best
 
     @property
+    def facts(self) -> Facts:
+        """The budget as names and values: spent, limit, left, releases, their adjacency, and what is still planned."""
+        limit, schedule = self.limit, self.schedule
+        at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
+        planned = [count_in_words(kind, number) for kind, number in self.left.items()]
+        return (
+            (
+                "epsilon spent, the losses added up"
+                if schedule is None
+                else "epsilon spent by one person, by the schedule",
+                loss_text(self.per_person.epsilon, self.costs),
+            ),
+            ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
+            ("left for one more release", "as planned" if schedule else _left_text(self.remaining())),
+            ("releases", _counted(self.entries)),
+            ("counted for", _RELATIONS[self.neighbors]),
+            ("still planned", ", ".join(planned) or "nothing"),
+        )
+
+    @property
     def summary(self) -> str:
         """One line with the budget spent, the limit, and the budget left or planned."""
-        total = self.per_person.epsilon
-        weak = f", {weak_privacy_text(total)}" if weak_privacy_text(total) else ""
+        spent, limit, left, releases, *_ = (text for _, text in self.facts)
+        weak = weak_privacy_text(self.per_person.epsilon)
         each = "" if self.schedule is None else " per person"
-        spent = f"spent {_loss(total, self.costs)}{each} in {_counted(self.entries)} ({self.neighbors}){weak}"
+        line = f"spent {spent}{each} in {releases} ({self.neighbors}){f', {weak}' if weak else ''}"
         if self.limit is None:
-            return f"{spent}; no limit"
-        at = f" at delta {self.limit.dp_delta:g}" if self.limit.dp_delta else ""
-        bound = f"limit {decimal_form(self.limit.epsilon)}{at}"
+            return f"{line}; no limit"
         if self.schedule is not None:
-            return f"{spent}; {bound}; of its schedule {self.epochs[-1].in_words}"
-        left = self.remaining()
-        assert left is not None
-        return f"{spent}; {bound}, {decimal_form(left)} left"
+            return f"{line}; limit {limit}; of its schedule {self.epochs[-1].in_words}"
+        return f"{line}; limit {limit}, {left} left"
 
     def describe(self, dp_delta: float = 0.0) -> str:
         """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
@@ -269,16 +285,33 @@ class Account(Described):
         return tuple(one for one in reversed(self.entries) if one.request == request and one.release is not None)
 
 
-def _loss(epsilon: float, costs: Iterable[Cost]) -> str:
+_RELATIONS: Mapping[Neighbors, str] = {
+    "add_remove": "adding or removing one person's record; the number of records stays secret",
+    "replace_one": "replacing one person's record; the number of records is public",
+}
+
+
+def _left_text(left: float | None) -> str:
+    return "unlimited" if left is None else decimal_form(left)
+
+
+def loss_text(epsilon: float, costs: Iterable[Cost]) -> str:
+    """A loss of these costs together; for an infinite one the reason.
+
+    Examples
+    --------
+    >>> loss_text(0.5, []), loss_text(math.inf, [Cost(math.inf, "add_remove", "none")])
+    ('0.5', '+inf (not private)')
+    """
     return f"+inf ({unbounded(costs)})" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
 def _counted(entries: Iterable[Entry]) -> str:
     """The number of releases, by kind unless all are calibrations."""
     kinds = Counter(entry.kind for entry in entries)
-    of_kinds = ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
+    of_kinds = ", ".join(f"{number:,} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
     total = kinds.total()
-    made = "1 release" if total == 1 else f"{total} releases"
+    made = "1 release" if total == 1 else f"{total:,} releases"
     return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 

@@ -15,15 +15,17 @@ score_choice.py     a private choice among models or scores, on a share of the r
 privacy.py          `PrivacyStatement`: the privacy loss of a release; composition of several releases
 certify.py          `Guarantee` of a mechanism, from public numbers alone
 fields.py           mechanisms as JSON objects
+facts.py            mechanisms, their proofs, and privacy losses by unit, as names and values
 
 Published methods have their published names, so that their prices can be compared (docs/methods.md).
 """
 
 from confide.mechanisms.certify import certify
+from confide.mechanisms.facts import loss_facts, losses, mechanism_facts, proof_of
 from confide.mechanisms.fields import MECHANISM, mechanism_fields
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
 from confide.mechanisms.noisy_histogram import NoisyHistogram, Rule, noisy_histogram_for
-from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels, label_rows, noisy_labels_for
+from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels, noisy_labels_for
 from confide.mechanisms.noisy_size import (
     SHARE,
     SHARE_OF_RHO,

@@ -8,7 +8,7 @@ each label where it was randomised.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,18 +143,3 @@ class LabelPrivacy(PrivacyStatement):
             f"{decimal_text(self.epsilon)}-differential privacy of each label, local: it was randomised before it "
             f"was collected; features and model outputs are not protected{weak}"
         )
-
-
-def label_rows(privacy: LabelPrivacy, labels: int = 1) -> list[tuple[str, Any]]:
-    """The privacy loss of changed labels and of records, as rows of a name and a text.
-
-    Examples
-    --------
-    >>> label_rows(LabelPrivacy.of(1.0))
-    [('loss, replacing one label', '1'), ('features of a record', 'not protected')]
-    """
-    rows = [
-        (f"loss, replacing {'one label' if k == 1 else f'{k} labels'}", decimal_text(privacy.label_loss(k), 6))
-        for k in sorted({1, labels})
-    ]
-    return [*rows, ("features of a record", "not protected")]

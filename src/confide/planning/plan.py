@@ -194,9 +194,10 @@ class Plan(Described):
         notes = unusual(self.request.alpha, self.request.delta)
         if self.enough_records:
             return notes
+        needed = max(self.records_needed, self.n + 1)
         too_few = (
             f"NOT ENOUGH RECORDS: with {self.n:,} the threshold is useless (+inf, or above every score) in "
-            f"{chance_text(self.chance_beyond)} of calibrations; about {max(self.records_needed, self.n + 1):,} are needed"
+            f"{chance_text(self.chance_beyond)} of calibrations; about {needed:,} are needed"
         )
         return too_few, *notes
 

@@ -4,35 +4,46 @@ documents.py     documents of every kind: JSON, files, pickles; the form of a fi
 fingerprint.py   the fingerprint of a model, by outputs on public probe records or by its file
 words.py         public metadata of a release, and the earlier releases of its chain
 needed.py        the required number of records, as a plan states it
+divisions.py     the types of keys of a release: levels, groups, classes, sides, a loss
 calibration.py   `Release`, thresholds under one privacy statement; `Calibration`, one threshold, its guarantee and cost
+metadata.py      the metadata of a release, as they are given and as they are read
+facts.py         facts about a release as names and values: its metadata, how it was made
+lineage.py       the chain of a release: its description and its verification
 several.py       thresholds for several levels, for groups or classes, for two sides; a threshold that bounds a loss
 noisy_labels.py  randomised labels: their statement, and thresholds from them
 published_counts.py  noisy counts that another engine made: their file, and thresholds from them
 forms.py         releases as JSON, and the verification of their claims
-texts.py         texts about a release: facts, warnings about infinite or uninformative thresholds, and its chain
+texts.py         warnings about infinite or uninformative thresholds, and about unusual choices
 
 Nothing here depends on the use of a release.
 """
 
 from confide.releases import documents, forms
 from confide.releases.calibration import (
-    FORMS,
     Calibration,
-    Division,
-    Metadata,
     Release,
-    about_of,
     as_release,
-    classes_of,
     load_release,
     meaning_of_infinity,
-    names_for,
     parts_of,
     reminder_due,
     threshold_text,
 )
+from confide.releases.divisions import FORMS, Division
 from confide.releases.documents import Document, load, register_kind
+from confide.releases.facts import about_facts, facts_of, making_facts, making_section
 from confide.releases.fingerprint import ModelFingerprint
+from confide.releases.lineage import (
+    LineageCheck,
+    chain_section,
+    is_warm,
+    miss_bound_for_reused_records,
+    predecessors_of,
+    renewal_text,
+    thresholds_of,
+    verify_lineage,
+)
+from confide.releases.metadata import Metadata, about_of, classes_of, names_for
 from confide.releases.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.published_counts import CountsCalibration, PublishedCounts
@@ -45,24 +56,13 @@ from confide.releases.several import (
     OverlappingCalibration,
     RiskCalibration,
     SidesCalibration,
+    any_shares,
     area_of,
     check_bound,
     critical_score,
     refuse_overlapping,
 )
-from confide.releases.texts import (
-    LineageCheck,
-    facts_of,
-    is_warm,
-    miss_bound_for_reused_records,
-    predecessors_of,
-    remark,
-    remarks,
-    uncompared,
-    verify_lineage,
-    warn_about,
-    warn_of_choices,
-)
+from confide.releases.texts import remark, remarks, uncompared, warn_about, warn_of_choices
 from confide.releases.words import (
     ABOUT,
     FROM_LOGITS,

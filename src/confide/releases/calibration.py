@@ -1,7 +1,7 @@
 """Releases: thresholds with their guarantees and costs. They contain no data.
 
-A `Release` is a mapping to thresholds. `by` states the type of its keys, and `FORMS` contains the printed and stored
-form of each type. `Calibration` is one threshold, and also a release.
+A `Release` is a mapping to thresholds, and `by` states the type of its keys (`FORMS`). `Calibration` is one threshold,
+and also a release.
 
 Everything but the thresholds is a function of public choices. It is computed again when a release is read, so a file
 with a claim that does not follow from its mechanism raises `FormatError`. A checksum finds accidental damage; it is not
@@ -10,11 +10,11 @@ a signature.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,73 +22,24 @@ from numpy.typing import NDArray
 from confide.arrays import GroupColumns, Groups, as_positions
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
-from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, with_choice
+from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, mechanism_facts, proof_of
 from confide.planning import Population
+from confide.releases.divisions import FORMS, Division
 from confide.releases.documents import Document, load
 from confide.releases.fingerprint import ModelFingerprint, check_fingerprint
 from confide.releases.needed import needed_facts
-from confide.releases.words import Predecessor, check_about, check_predecessors, names_among
+from confide.releases.words import Predecessor, check_about, check_predecessors
 from confide.scores import score_kind
 from confide.support import (
     Classes,
+    Facts,
     Level,
     Section,
-    canonical_name,
-    demonstration_note,
     exact_level,
     order_of,
     positive_integer,
     public_classes,
 )
-
-Division: TypeAlias = Literal["loss", "level", "group", "class", "side"]
-"""The type of keys of a release; with "loss" there is one threshold, which bounds the loss."""
-
-
-class Form(NamedTuple):
-    """The printed and stored form of releases with one type of keys."""
-
-    kind: str
-    """The kind in their files."""
-    to_text: Callable[[Any], str]
-    """Convert a key to words."""
-    written: Callable[[Any], str | int] = str
-    """Convert a key for files."""
-    outer: tuple[str, ...] = ()
-    """The fields of a file about the whole release."""
-    each: str = ""
-    """A phrase for what the number of required records belongs to."""
-
-
-def _form_of_groups(by: str) -> Form:
-    return Form(
-        "confide.groups",
-        to_text=lambda name: f"{by} {name}",
-        written=lambda name: name,
-        outer=("by", "neighbors"),
-        each=f" in each {by}",
-    )
-
-
-FORMS: Mapping[Division | None, Form] = {
-    None: Form("confide.calibration", to_text=lambda _: ""),
-    "loss": Form(
-        "confide.risk",
-        to_text=str,
-        written=lambda _: "critical",
-        outer=("loss", "bound"),
-    ),
-    "level": Form("confide.levels", to_text=lambda alpha: f"alpha {float(alpha):g}", each=" for all of them"),
-    "side": Form(
-        "confide.sides", to_text={"low": "lower side", "high": "upper side"}.__getitem__, each=" for both of them"
-    ),
-    "group": _form_of_groups("group"),
-    "class": _form_of_groups("class"),
-}
-
-OVERLAPPING = FORMS["group"]._replace(kind="confide.overlapping-groups", outer=("by", "neighbors", "columns"))
-"""The form of releases with groups of several columns."""
-
 
 _UNCOMPARED = "_uncompared"
 _OTHER_MODEL = (
@@ -314,6 +265,9 @@ class Release(Document):
             got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
         )
 
+    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
+        return [part.versions for part in self.parts.values()]
+
     @property
     def _needed(self) -> tuple[tuple[str, str], ...]:
         return needed_facts(self.parts.values(), FORMS[self.by].each)
@@ -503,19 +457,25 @@ class Calibration(Release):
             raise InputError("n", f"must be left out or equal the public number of records, {self.n}", got=str(n))
         return positive_integer("n", self.n if n is None else n)
 
+    def _mechanism_facts(self) -> Facts:
+        """The mechanism and its parameters."""
+        return mechanism_facts(self.mechanism, self.candidates)
+
+    def _proof(self) -> str:
+        """The theorem from which the guarantee follows."""
+        return proof_of(self.mechanism, self.guarantee, shifted=self.population is not None)
+
     def _section(self) -> Section:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
         facts = [("promise", str(self.guarantee)), ("privacy", str(self.privacy))]
-        if note := demonstration_note(self.versions):
-            facts.append(("demonstration", note))
         if self.size is not None:
             facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
         if self.chosen is not None:
-            facts.append(("score", str(self.chosen)))
+            facts.append(("choice of the score", str(self.chosen)))
         if self.mechanism is not None and self.mechanism.name != "slopes":
             facts.append(("method", self.mechanism.name))
         if self.fingerprint is not None:
-            facts.append(("model", str(self.fingerprint)))
+            facts.append(("fingerprint of the model", str(self.fingerprint)))
         lead = f"threshold {threshold_text(self)} for the {name}"
         return Section(type(self).__name__, lead, (*facts, *self._needed))
 
@@ -591,94 +551,3 @@ def as_release(release: Any) -> Release:
 def load_release(path: str | Path) -> Release:
     """Like `confide.load`, for thresholds only: a monitor or an evaluation raises an error."""
     return as_release(load(path))
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """The public metadata of a release, validated before anything is charged; None keeps the value of a release.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> Metadata.stated(["cat", "dog"], {"model": "resnet"}).of(released).classes
-    ('cat', 'dog')
-    """
-
-    classes: Classes | None = None
-    about: Mapping[str, str] | None = None
-    predecessors: tuple[Predecessor, ...] | None = None
-    chosen: Chosen | None = None
-    fingerprint: ModelFingerprint | None = None
-
-    @classmethod
-    def stated(
-        cls,
-        classes: Iterable[Any] | int | None,
-        about: Mapping[str, str] | None,
-        predecessors: Iterable[Predecessor] = (),
-        chosen: Chosen | None = None,
-        fingerprint: ModelFingerprint | None = None,
-    ) -> "Metadata":
-        """Validate metadata, and return them in the form that a release contains."""
-        kept = None if classes is None else public_classes("classes", classes)
-        if chosen is not None and not isinstance(chosen, Chosen):
-            raise InputTypeError("chosen", "must be the statement of choose_score", got=type(chosen).__name__)
-        described = None if about is None else check_about(about)
-        earlier = check_predecessors(predecessors) or None
-        return cls(kept, described, earlier, chosen, check_fingerprint(fingerprint))
-
-    def of(self, release: Calibration) -> Calibration:
-        """The same release with these metadata."""
-        words: dict[str, Any] = {name: value for name, value in vars(self).items() if value is not None}
-        if self.chosen is not None:
-            words["privacy"] = with_choice(release.privacy, self.chosen.epsilon)
-        return replace(release, **words) if words else release
-
-
-def classes_of(release: Release) -> Classes | None:
-    """The classes, or labels, of a release: their names, or their number; None if it does not state them.
-
-    Examples
-    --------
-    >>> import confide
-    >>> p = [[0.75, 0.25]] * 2000
-    >>> classes_of(confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0))
-    2
-    """
-    if release.by == "class":
-        names = tuple(release.parts)
-        return len(names) if set(map(canonical_name, names)) == set(map(str, range(len(names)))) else names
-    return release.first.classes
-
-
-def about_of(release: Release) -> Mapping[str, str]:
-    """The metadata of a release: model, data, purpose, responsible person, date; the same in every part."""
-    return release.first.about
-
-
-def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
-    """The names of k columns that a release is applied to: their own names, or the release's if they have none.
-
-    Columns without names, or with the names 0 to k-1, stand for the release's classes in their order. If each class has
-    its own threshold, the order of the classes is unknown, and the columns must have names.
-
-    Raises
-    ------
-    InputError
-        If the release has another number of classes, or other classes. The message contains the numbers of missing and
-        unknown ones and the first of each, because names of classes are public.
-
-    Examples
-    --------
-    >>> import confide
-    >>> p = [[0.75, 0.25]] * 2000
-    >>> released = confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0, classes=["cat", "dog"])
-    >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
-    (('cat', 'dog'), ('dog', 'cat'))
-    """
-    classes = classes_of(release)
-    if classes is None:
-        return names
-    matched = names_among(classes, names, k)
-    return names if release.by == "class" and matched is classes else matched

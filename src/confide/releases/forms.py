@@ -32,7 +32,8 @@ from confide.mechanisms import (
     with_choice,
 )
 from confide.planning import POPULATION
-from confide.releases.calibration import FORMS, OVERLAPPING, Calibration, Form, Release, mark_uncompared
+from confide.releases.calibration import Calibration, Release, mark_uncompared
+from confide.releases.divisions import FORMS, OVERLAPPING, Form
 from confide.releases.documents import Kind, common_form, register
 from confide.releases.fingerprint import FINGERPRINT
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon

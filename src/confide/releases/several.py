@@ -165,6 +165,7 @@ class GroupCalibration(_Several):
         section = self._facts(
             ("thresholds of +inf", f"{len(self.infinite)} of {len(self.parts)}"),
             (f"promise for each {self.by}", str(self.first.guarantee)),
+            *((("shares", any_shares(self)),) if any_shares(self) else ()),
             ("privacy", str(self.privacy)),
         )
         each = tuple((f"{self.by} {name!r}", f"threshold {threshold_text(part)}") for name, part in self.parts.items())
@@ -238,6 +239,24 @@ class OverlappingCalibration(GroupCalibration):
         section = super()._section()
         facts = (("groups of", f"{self.columns}: {OVERLAP}"), *section.facts)
         return replace(section, facts=facts)
+
+
+def any_shares(release: Release) -> str:
+    """A clause about the shares of groups or classes, under all of which their promise holds; empty for others.
+
+    If groups overlap, other shares of one column change the records within the groups of another.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> scores = np.random.default_rng(0).random(4000)
+    >>> any_shares(confide.calibrate_groups(scores, ["a", "b"] * 2000, ["a", "b"], 0.1, 1.0, score="lac"))
+    'the promise holds for any shares of the groups among new records'
+    """
+    if not release.disjoint or release.overlap is not None or not all(part.coverage for part in release.parts.values()):
+        return ""
+    some = "classes" if release.by == "class" else "groups"
+    return f"the promise holds for any shares of the {some} among new records"
 
 
 OVERLAP = (

@@ -1,4 +1,4 @@
-"""Texts about a release: facts and guarantees, warnings about infinite or uninformative thresholds, and its chain.
+"""Texts about a release: facts and guarantees, and warnings about infinite or uninformative thresholds.
 
 All of it follows from releases and public numbers. No text depends on a secret number of records: all reasons are
 listed that are possible without it.
@@ -6,8 +6,7 @@ listed that are possible without it.
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,7 @@ from confide.errors import CoverageWarning
 from confide.guarantee import LongRun
 from confide.planning import unusual
 from confide.releases.calibration import Calibration, Release, as_release, meaning_of_infinity, reminder_due
-from confide.releases.documents import Document
 from confide.releases.needed import records_needed, records_needed_if_public
-from confide.releases.words import Predecessor, check_about
 from confide.scores import score_kind
 from confide.support import caller_stacklevel, decimal_text, demonstration_note
 
@@ -56,8 +53,8 @@ def remarks(release: Release) -> tuple[str, ...]:
     for name, part in zip(names, release.parts.values(), strict=True):
         if remark := _remark(part, grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
-    drawn = dict.fromkeys(note for part in release.parts.values() if (note := demonstration_note(part.versions)))
-    return (*drawn, *(_remark_text(release, *remark, which) for remark, which in groups.items()))
+    drawn = demonstration_note(release)
+    return (*([drawn] if drawn else []), *(_remark_text(release, *remark, which) for remark, which in groups.items()))
 
 
 def warn_about(release: Release) -> None:
@@ -253,169 +250,3 @@ def _step(c: Calibration) -> float:
 
 def _around(recipe: Mapping[str, Any]) -> str:
     return f" around unit {recipe['unit']:g}" if "unit" in recipe else ""
-
-
-def facts_of(release: Release) -> dict[str, str]:
-    """Level, privacy loss, guarantee, score and checksum of a release, and the version of confide, as strings.
-
-    Parameters
-    ----------
-    release
-        A release of any kind.
-
-    Returns
-    -------
-    dict
-        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` if there is no finite
-        epsilon; `promise` and `privacy` in words; `score`, if it has one; `checksum` and `version`.
-
-    Raises
-    ------
-    InputTypeError
-        If it is not a release.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> facts = facts_of(released)
-    >>> facts["alpha"], facts["epsilon"], facts["score"], facts["checksum"] == released.checksum
-    ('0.1', '1', 'lac', True)
-    """
-    scores = dict.fromkeys(part.score for part in as_release(release).parts.values() if part.score is not None)
-    facts = {
-        "alpha": ", ".join(f"{float(level):.12g}" for level in release.levels),
-        "epsilon": f"{release.privacy.epsilon:.12g}",
-        "promise": _promise(release),
-        "privacy": str(release.privacy),
-        "checksum": release.checksum,
-        "version": release.first.versions.get("confide", "unknown"),
-    }
-    if release.privacy.concentrated_only:
-        facts["rho"] = f"{release.privacy.rho:.12g}"
-    return facts | ({"score": ", ".join(scores)} if scores else {})
-
-
-def _promise(release: Release) -> str:
-    """The guarantees in one text."""
-    before = "for " if release.disjoint else ""
-    return "; ".join(f"{before}{name}: {text}" if name else text for name, text in release.promises.items())
-
-
-# The chain of a release: whether files are the stated predecessors, and the conditions of its guarantee.
-
-
-@dataclass(frozen=True)
-class LineageCheck:
-    """Statements about a chain: those that hold, and those that do not.
-
-    Examples
-    --------
-    >>> LineageCheck(("release 1 of the chain is the file you named, and its figures match",), ()).holds
-    True
-    """
-
-    found: tuple[str, ...]
-    wrong: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether no check failed."""
-        return not self.wrong
-
-
-def predecessors_of(release: Document) -> tuple[Predecessor, ...]:
-    """The earlier releases of a chain; for a release with several parts with the thresholds of the first.
-
-    Empty for a release without thresholds, such as a monitor, which renews nothing.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> first = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> predecessors_of(first)
-    ()
-    """
-    return release.first.predecessors if isinstance(release, Release) else ()
-
-
-def verify_lineage(release: Document, earlier: Sequence[Document]) -> LineageCheck:
-    """Compare a release with earlier ones, which must be among its predecessors and match its statements about them.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> first, other = (confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac") for _ in range(2))
-    >>> second = confide.recalibrate(first, rng.random(2000))
-    >>> verify_lineage(second, [first]).holds, verify_lineage(second, [other]).holds
-    (True, False)
-    """
-    line = predecessors_of(release)
-    places = {document.checksum: place for place, document in enumerate(line)}
-    confirmed, refuted, seen = [], [], set()
-    for document in earlier:
-        place = places.get(document.checksum)
-        if place is None:
-            refuted.append(f"the release with SHA-256 {document.checksum[:16]}... is no predecessor of this one")
-            continue
-        seen.add(place)
-        if differing := _differing(release, document, place):
-            refuted.append(f"release {place + 1} of the chain has another {differing} than this release says")
-        else:
-            confirmed.append(f"release {place + 1} of the chain is the file you named, and its figures match")
-    if missing := [str(place + 1) for place in range(len(line)) if place not in seen]:
-        confirmed.append(f"not compared: release {', '.join(missing)} of the chain")
-    return LineageCheck(tuple(confirmed), tuple(refuted))
-
-
-def _differing(release: Document, one: Document, place: int) -> str | None:
-    """The first difference of an earlier release from entry place + 1 of a release's chain; None if there is none."""
-    if not (isinstance(release, Release) and isinstance(one, Release) and type(release) is type(one)):
-        return "kind or other parts"
-    if list(release.parts) != list(one.parts):
-        return "kind or other parts"
-    for part, other in zip(release.parts.values(), one.parts.values(), strict=True):
-        entry = part.predecessors[place]
-        compared = {
-            "score": part.score == other.score,
-            "level": part.alpha == other.alpha,
-            "relation between neighbors": part.privacy.neighbors == other.privacy.neighbors,
-            "threshold": entry.threshold == other.threshold,
-            "privacy loss": entry.epsilon == one.privacy.epsilon,
-            "date": entry.date == check_about(other.about).get("date"),
-            "line of predecessors": part.predecessors[:place] == other.predecessors,
-        }
-        if differences := [name for name, same in compared.items() if not same]:
-            return differences[0]
-    return None
-
-
-def miss_bound_for_reused_records(calibration: Calibration) -> float | None:
-    """A bound on the probability of a miss if its records may have been in every earlier release of its chain.
-
-    1 minus the coverage if its candidates do not depend on the earlier thresholds, and always for new records. Else, by
-    docs/theory-after-release.md, min(e^E a, 1 - e^-E (1 - a)). E is the privacy loss of all earlier releases together
-    under replacement of one record (twice that under addition or removal), and a the guaranteed miscoverage. None for
-    a training-conditional guarantee, for which no bound is known.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> first = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 0.5, score="lac")
-    >>> miss_bound_for_reused_records(first) == 1 - first.coverage
-    True
-    """
-    missed = 1 - calibration.coverage
-    if not is_warm(calibration):
-        return missed
-    if calibration.guarantee.kind != "marginal":
-        return None
-    changes = 2 if calibration.privacy.neighbors == "add_remove" else 1
-    grown = math.exp(min(changes * sum(predecessor.epsilon for predecessor in calibration.predecessors), 700.0))
-    return min(grown * missed, 1 - (1 - missed) / grown)
-
-
-def is_warm(calibration: Calibration) -> bool:
-    """Whether its candidates are spread around the threshold of its last predecessor."""
-    return bool(calibration.predecessors) and "around" in calibration.recipe

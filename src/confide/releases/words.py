@@ -20,14 +20,14 @@ from confide.errors import InputError, InputTypeError
 from confide.support import Classes, canonical_name, is_numbering, order_of, public_classes, shapes
 
 ABOUT = {
-    "model": "Model",
-    "version": "Version of the model",
-    "outputs": "Outputs of the model",
-    "data": "Calibration data",
-    "purpose": "Purpose",
-    "responsible": "Responsible",
-    "contact": "Contact",
-    "date": "Date",
+    "model": "model",
+    "version": "version of the model",
+    "outputs": "outputs of the model",
+    "data": "calibration data",
+    "purpose": "purpose",
+    "responsible": "responsible",
+    "contact": "contact",
+    "date": "date",
 }
 """The keys of the metadata, and their printed names."""
 

@@ -17,12 +17,12 @@ from confide.evaluation import (
     fingerprint,
     load_evaluation,
 )
-from confide.releases import Release, RiskCalibration, about_of, parts_of, remarks
-from confide.reports.guarantee_text import any_shares, explanation, headline
+from confide.releases import Release, RiskCalibration, about_of, making_section, parts_of
+from confide.reports.guarantee_text import about_groups, explanation, headline
 from confide.reports.markdown_page import MarkdownPage
 from confide.reports.measurements import AnyEvaluation, checked_evaluation
 from confide.reports.page import check_title
-from confide.reports.protection import check_command, limits, metadata, provenance_rows
+from confide.reports.protection import check_command, limits, metadata, warnings_of
 from confide.sets import CoverageEstimate
 from confide.support import Section, describe
 
@@ -95,12 +95,12 @@ def _section(release: Release, evaluation: AnyEvaluation | None, title: str, fil
         *(() if evaluation is None else (replace(describe(evaluation), title="Measured coverage"),)),
         Section("Limits", facts=limits(release)),
         Section("Model and data", facts=tuple((name, one or "not stated") for name, one in metadata(release)["rows"])),
-        Section("Mechanism", parts=tuple(Section(name, facts=rows) for name, rows in provenance_rows(release).items())),
+        making_section(release),
         Section("Check", "The command recomputes every claim from the file of the release.", checked),
     )
-    lead = f"{headline(release)}\n{explanation(release.first.guarantee)}{any_shares(release)}"
-    warnings = tuple(f"{note[0].upper()}{note[1:]}." for note in remarks(release))
-    return Section(title, lead, warnings=warnings, parts=parts)
+    lead = f"{headline(release)}\n{explanation(release.first.guarantee)}{about_groups(release)}"
+    measured = {} if evaluation is None else {"evaluation": evaluation}
+    return Section(title, lead, warnings=warnings_of(release, measured), parts=parts)
 
 
 # Metadata for the Hub

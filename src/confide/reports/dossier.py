@@ -19,12 +19,11 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
 from confide.federated import FederatedPlan, FederatedRelease, SeveralPlans, SiloReport, plan_of, read_plan
 from confide.ledger import Schedule
-from confide.releases import ABOUT, Release, facts_of, load, load_release, verify_lineage
+from confide.releases import ABOUT, Release, chain_section, facts_of, load, load_release, making_facts, verify_lineage
 from confide.reports.markdown_page import MarkdownPage
 from confide.reports.page import check_title
-from confide.reports.protection import limits, metadata, provenance_rows
-from confide.reports.thresholds import lineage
-from confide.support import Facts, FileKind, Section, Table, describe, kind_of, read_as
+from confide.reports.protection import limits, metadata
+from confide.support import FileKind, Section, Table, describe, kind_of, read_as
 from confide.watching import Watch
 
 NOT_SHOWN = "not shown by these files"
@@ -134,15 +133,12 @@ def _facts(value: object) -> list[tuple[str, str]]:
     return [*section.facts, *(fact for part in section.parts for fact in part.facts)]
 
 
-def _making(release: Release) -> Facts:
-    return next(iter(provenance_rows(release).values()))
-
-
 def _chain(file: EvidenceFile) -> str:
-    if (chain := lineage(file.value)) is None:
+    if (chain := chain_section(file.value)) is None:
         return ""
-    rows = [", ".join(map(" ".join, zip(chain["heads"], row, strict=True))) for row in chain["rows"]]
-    return f"{chain['releases']} releases, ε = {chain['total']} together: {'; '.join(rows)}"
+    (table,) = chain.tables
+    rows = [", ".join(map(" ".join, zip(table.heads, row, strict=True))) for row in table.rows]
+    return f"{len(rows)} releases, {_named(chain.facts, 'all together')}: {'; '.join(rows)}"
 
 
 def _coverage(file: EvidenceFile) -> str:
@@ -174,8 +170,8 @@ EVIDENCE: Mapping[str, tuple[tuple[type, ...] | None, Callable[[EvidenceFile], s
     "data": (None, lambda file: _named(metadata(file.value)["rows"], ABOUT["data"], ABOUT["outputs"])),
     "promise": (None, lambda file: facts_of(file.value)["promise"]),
     "privacy": (None, lambda file: facts_of(file.value)["privacy"]),
-    "mechanism": (None, lambda file: _named(_making(file.value), "Mechanism", "Method", "Certified by")),
-    "records": (None, lambda file: _named(_making(file.value), "Records")),
+    "mechanism": (None, lambda file: _named(making_facts(file.value.first), "mechanism", "method", "certified by")),
+    "records": (None, lambda file: _named(making_facts(file.value.first), "calibration records")),
     "limits": (None, lambda file: f"{len(limits(file.value))} limits, listed below"),
     "thresholds": (None, lambda file: f"a threshold for each {file.value.by}" if file.value.disjoint else ""),
     "signature": (None, lambda file: SIGNED if getattr(file.value, "signature", file.kind is FileKind.SIGNED) else ""),

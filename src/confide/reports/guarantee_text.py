@@ -17,7 +17,7 @@ from confide.federated import FederatedCalibration
 from confide.guarantee import Guarantee, binomial_at_least, coverage_text, law_failure, silos_text
 from confide.mechanisms import Mechanism, Slopes
 from confide.planning import Plan, typical_answer, typical_law
-from confide.releases import OVERLAP, Calibration, Release, RiskCalibration, candidates_of
+from confide.releases import OVERLAP, Calibration, Release, RiskCalibration, any_shares, candidates_of
 from confide.reports.charts import law as draw_law
 from confide.reports.page import percent
 from confide.support import MOST_RECORDS, Section, Table
@@ -73,18 +73,12 @@ def explanation(guarantee: Guarantee) -> str:
     )
 
 
-def any_shares(release: Release) -> str:
-    """Sentence that thresholds of groups or classes hold under any shift of their shares; empty for other releases.
-
-    If groups overlap, other shares of one column change the records within the groups of another, and there is no such
-    statement: the sentence states which threshold a record has.
-    """
+def about_groups(release: Release) -> str:
+    """Sentence about the shares of groups or classes, or which threshold a record has; empty for other releases."""
     if release.overlap is not None:
         return f" Groups of {release.overlap}: {OVERLAP}."
-    if not release.disjoint or not all(part.coverage for part in release.parts.values()):
-        return ""
-    parts = "classes" if release.by == "class" else "groups"
-    return f" It holds for any shares of the {parts} among new records."
+    clause = any_shares(release)
+    return f" {clause[0].upper()}{clause[1:]}." if clause else ""
 
 
 def _silos(guarantee: Guarantee) -> str:

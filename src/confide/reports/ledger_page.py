@@ -2,13 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
 from confide.errors import InputError
-from confide.ledger import Account, Cost, Entry, Ledger, count_in_words, decimal_form, unbounded
+from confide.ledger import Account, Cost, Entry, Ledger, decimal_form, loss_text, unbounded
 from confide.mechanisms import weak_privacy_text
 from confide.reports.charts import spending
 from confide.reports.page import Page, number, page_of
@@ -79,7 +78,7 @@ def _headline(accounts: list[Account]) -> str:
     if not accounts:
         return "Nothing was charged yet."
     most = max(accounts, key=lambda account: account.per_person.epsilon)
-    spent = _loss(most.per_person.epsilon, most.costs)
+    spent = loss_text(most.per_person.epsilon, most.costs)
     sets = "One data set" if len(accounts) == 1 else f"{len(accounts):,} data sets"
     if most.limit is None:
         return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent}, without a limit."
@@ -90,23 +89,18 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
     entries, limit = account.entries, account.limit
     private = all(cost.private for cost in account.costs)
     spent = account.per_person.epsilon
-    left = account.remaining()
+    shown, allowed, left, *_ = (text for _, text in account.facts)
+    last = entries[-1].charged_at[:10] if entries else "never"
     together = account.spent(dp_delta, adaptive=len(entries) > MOST_EXACT)
     return {
         "id": f"set-{index}",
         "name": account.dataset,
-        "spent": _loss(spent, account.costs),
-        "added_up": None if account.schedule is None else _loss(account.spent().epsilon, account.costs),
-        "limit": "none" if limit is None else _limit(account),
-        "left": "as planned" if account.schedule else "unlimited" if left is None else decimal_form(left),
+        "facts": account.facts,
+        "overview": [account.dataset, shown, allowed, left, f"{len(entries):,}", last, account.facts[-1][1]],
+        "spent": shown,
+        "added_up": None if account.schedule is None else loss_text(account.spent().epsilon, account.costs),
         "used": None if limit is None or not private else min(1.0, _share(spent, limit.epsilon)),
-        "releases": f"{len(entries):,}",
-        "last": entries[-1].charged_at[:10] if entries else "never",
-        "planned": _planned(account),
         "schedule": None if account.schedule is None else account.schedule.statement,
-        "relation": "adding or removing one person's record; the number of records stays secret"
-        if account.neighbors == "add_remove"
-        else "replacing one person's record; the number of records is public",
         "factor": _factor(spent),
         "warnings": _warnings(account),
         "course": _course(account) if private else None,
@@ -167,7 +161,7 @@ def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]
             sums[key] = sums.get(key, Fraction(0)) + entry.cost.exact
     rows = sorted(number_of, key=lambda key: -sums.get(key, Fraction(10**15)))
     return [
-        (key[0], *([key[1]] if who else []), f"{number_of[key]:,}", number(float(sums[key])) if key in sums else "+∞")
+        (key[0], *([key[1]] if who else []), f"{number_of[key]:,}", number(float(sums[key])) if key in sums else "+inf")
         for key in rows
     ]
 
@@ -179,7 +173,7 @@ def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
     return (
         made,
         entry.kind_and_mechanism,
-        _loss(entry.cost.epsilon, [entry.cost]),
+        loss_text(entry.cost.epsilon, [entry.cost]),
         group,
         *([entry.by or ""] if who else []),
         kept,
@@ -228,23 +222,8 @@ def running(costs: list[Cost]) -> list[Fraction]:
     return found
 
 
-def _planned(account: Account) -> str:
-    left = [count_in_words(kind, many) for kind, many in account.left.items()]
-    return ", ".join(left) if left else "nothing"
-
-
 def _share(spent: float, limit: float) -> float:
     return spent / limit if limit else float(spent > 0)
-
-
-def _limit(account: Account) -> str:
-    assert account.limit is not None
-    at = f" at δ = {account.limit.dp_delta:g}" if account.limit.dp_delta else ""
-    return decimal_form(account.limit.epsilon) + at
-
-
-def _loss(epsilon: float, costs: Iterable[Cost]) -> str:
-    return f"+∞ ({unbounded(costs)})" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
 def _factor(epsilon: float) -> str | None:
@@ -257,4 +236,4 @@ def _factor(epsilon: float) -> str | None:
 
 def _figure(epsilon: float) -> str:
     """Format a total, rounded up."""
-    return "+∞" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.4f}".rstrip("0").rstrip(".")
+    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.4f}".rstrip("0").rstrip(".")

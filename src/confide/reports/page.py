@@ -64,17 +64,17 @@ TERMS: Mapping[str, str] = MappingProxyType(
         "Slopes per rank, below and above it": "How fast the weight of a candidate threshold in the draw falls with "
         "each rank between it and the target: by the factor e to the power of this number.",
         "Rise of the prior weights": "Public weights that grow along the candidates and do not depend on records.",
-        "Prior bonus of +∞": "By how many ranks the candidate that excludes nothing is favoured. With too few records "
-        "it is drawn, and not a threshold that covers too little.",
+        "Prior bonus of +inf": "By how many ranks the candidate that excludes nothing is favoured. With too few "
+        "records it is drawn, and not a threshold that covers too little.",
         "Drawn by": "The rule of the draw, and the size of its noise. One candidate is drawn; candidates near the "
         "target are more likely.",
         "Largest weight": "Records count in whole steps, at most so many each.",
         "Nonconformity score": "A number that says how badly a label or a value fits a record; larger means worse.",
-        "Miscoverage level α": "The share of true labels or values that may be missed.",
+        "Miscoverage level alpha": "The share of true labels or values that may be missed.",
         "Candidate thresholds": "The public list from which the threshold is drawn, fixed without looking at records.",
         "Certified coverage": "A lower bound of coverage for every distribution of scores, computed for exactly this "
         "mechanism.",
-        "Failure probability δ": "The probability that records or noise are so unlucky that less is covered.",
+        "Failure probability delta": "The probability that records or noise are so unlucky that less is covered.",
         "Certified by": "Where the library’s documentation contains the proof.",
         "Expected coverage": "With scores as described below, averaged over records and noise.",
         "Chance of +inf": "A threshold of +∞ excludes nothing. It is the honest answer with too few records.",

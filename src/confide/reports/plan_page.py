@@ -7,12 +7,13 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from confide.candidates import SpreadKind
+from confide.mechanisms import mechanism_facts
 from confide.planning import ClassShift, Plan, RecordWeights, law_of, typical_of_groups
 from confide.reports.cost import explorer_data, grid, price
 from confide.reports.guarantee_text import explanation, law_sections, plan_laws, promise, short_guarantee
 from confide.reports.page import Page, dots, page_of
-from confide.reports.protection import Rows, protection, slopes_rows
-from confide.support import exact_level
+from confide.reports.protection import protection
+from confide.support import Facts, exact_level
 
 
 def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -> Page:
@@ -105,14 +106,14 @@ def _level(alpha: Fraction) -> str:
     return decimal if exact_level("alpha", decimal) == alpha else str(alpha)
 
 
-def _rows(plan: Plan) -> Rows:
+def _rows(plan: Plan) -> Facts:
     m, r = plan.mechanism, plan.request
     if m is None:
-        return (("Mechanism", "none, because the records are too few: the result is +∞, without using the data"),)
-    over = "" if plan.target_rank <= plan.effective_n else ", above n: +∞ is the likely result"
+        return (("mechanism", "none, because the records are too few: the result is +inf, without using the data"),)
+    over = "" if plan.target_rank <= plan.effective_n else ", above n: +inf is the likely result"
     rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
-        *slopes_rows(m, r.m),
-        ("Candidate thresholds", r.candidates.description),
-        ("With n records", f"{plan.n:,}: target rank {rank}, without privacy {plan.nonprivate_rank:,}"),
+        *mechanism_facts(m, r.m),
+        ("candidate thresholds", r.candidates.description),
+        ("with n records", f"{plan.n:,}: target rank {rank}, without privacy {plan.nonprivate_rank:,}"),
     )

@@ -1,57 +1,40 @@
-"""Privacy statement, mechanism, silos and metadata of a release, for readers who audit its privacy or check it.
+"""Privacy statement, silos and metadata of a release, for readers who audit its privacy.
 
-The sections state what is protected, in which unit, from whom, and what is not. They state the mechanism, parameters
-and versions, and the files behind the release. For federated calibrations they show the answers and the thresholds of
-the silos. Metadata that a release does not state are listed as missing.
+The sections state what is protected, in which unit, from whom, and what is not. For federated calibrations they show
+the answers and the thresholds of the silos. Metadata that a release does not state are listed as missing.
 """
 
 import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from confide.candidates import spread_words
 from confide.errors import InputError
 from confide.federated import (
     CODES,
     FederatedCalibration,
-    FederatedPlan,
     FederatedRelease,
-    NoisyCounts,
-    OwnShare,
-    Shared,
     SiloReport,
     distant_replies,
     first_of,
     plan_of,
     read_answer,
 )
-from confide.guarantee import Guarantee
-from confide.mechanisms import (
-    LabelPrivacy,
-    Neighbors,
-    PrivacyStatement,
-    Slopes,
-    label_rows,
-    mechanism_fields,
-)
-from confide.planning import Population, needed_text, rounding_text
+from confide.mechanisms import LabelPrivacy, PrivacyStatement, loss_facts
 from confide.releases import (
     ABOUT,
     Calibration,
     CountsCalibration,
     NoisyLabelCalibration,
     Release,
+    about_facts,
     about_of,
-    class_list,
-    parts_of,
-    records_needed,
+    remarks,
 )
 from confide.reports import charts
 from confide.reports.page import number, percent
-from confide.support import Chart, decimal_text
+from confide.support import Chart, Described, decimal_text, demonstration_note
 
 PRIORS = (0.01, 0.1, 0.5)
 
@@ -90,9 +73,22 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
         "weak": privacy.weak,
         "weak_loss": decimal_text(epsilon),
         "beliefs": tuple(_belief(prior, epsilon) for prior in PRIORS) if private else (),
-        "units": _units(privacy),
+        "units": loss_facts(privacy, privacy.records_per_person, 10 * privacy.records_per_person),
         "concentrated": privacy.concentrated_only,
     }
+
+
+def warnings_of(release: Release, shown_with: Mapping[str, Described]) -> tuple[str, ...]:
+    """Sentences about unusual thresholds, and about everything on the page that a demonstration sampler drew.
+
+    Examples
+    --------
+    >>> import confide
+    >>> warnings_of(confide.calibrate([0.5] * 2000, 0.1, 1.0, score="lac"), {})
+    ()
+    """
+    others = (f"the {name} is {note}" for name, one in shown_with.items() if (note := demonstration_note(one)))
+    return tuple(f"{note[0].upper()}{note[1:]}." for note in (*remarks(release), *others))
 
 
 def limits(release: Release) -> tuple[tuple[str, str], ...]:
@@ -195,135 +191,6 @@ def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
     return percent(prior), percent(round(least, 3)), percent(round(most, 3))
 
 
-def rounded_up(loss: float) -> str:
-    """Format a loss with four significant digits, rounded up except for noise in its tenth digit.
-
-    Examples
-    --------
-    >>> rounded_up(10 / 9), rounded_up(100 / 9), rounded_up(1.0), rounded_up(1e-3)
-    ('1.112', '11.12', '1', '0.001')
-    """
-    exact = Decimal(f"{loss:.10g}")
-    digits = Decimal(1).scaleb(exact.adjusted() - 3)
-    return decimal_text(float((exact / digits).to_integral_value(ROUND_CEILING) * digits))
-
-
-def _infinite(privacy: PrivacyStatement) -> str:
-    if privacy.concentrated_only:
-        return "no ε"
-    return "not protected" if math.isinf(privacy.epsilon) else "not limited: the number is public"
-
-
-def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
-    if isinstance(privacy, LabelPrivacy):
-        rows = [(name.removeprefix("loss, replacing "), text) for name, text in label_rows(privacy, 10)]
-        return tuple((f"{name} replaced" if "label" in name else name, text) for name, text in rows)
-    relations: tuple[tuple[str, Neighbors], ...] = (("added or removed", "add_remove"), ("replaced", "replace_one"))
-    rows = []
-    for k in sorted({1, privacy.records_per_person, 10 * privacy.records_per_person}):
-        for verb, relation in relations:
-            loss = privacy.loss(relation, k)
-            text = _infinite(privacy) if math.isinf(loss) else rounded_up(loss)
-            rows.append((f"{'one record' if k == 1 else f'{k} records'} {verb}", text))
-    if privacy.rho is not None:
-        rows.append(("one person, as zCDP (ρ)", decimal_text(privacy.rho, 6)))
-    return tuple(rows)
-
-
-Rows = tuple[tuple[str, str], ...]
-
-
-def mechanism_rows(calibration: Calibration) -> Rows:
-    """Mechanism and its parameters."""
-    if isinstance(calibration, FederatedCalibration):
-        return _federated(calibration)
-    if isinstance(calibration, OwnShare):
-        larger = f"the larger of the common threshold and the answer of {calibration.silo}"
-        return (("Own share", larger), *_federated(calibration.common))
-    mechanism = calibration.mechanism
-    if mechanism is None:
-        return (("Mechanism", "none: the result +∞ does not use the data"),)
-    if isinstance(mechanism, Slopes):
-        return slopes_rows(mechanism, calibration.candidates)
-    stated = mechanism_fields(mechanism)
-    return (("Mechanism", stated.pop("name")), *((name, str(value)) for name, value in stated.items()))
-
-
-def slopes_rows(mechanism: Slopes, m: int) -> Rows:
-    """The library's own mechanism and its parameters, for m candidates."""
-    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
-    weighs = mechanism.weight
-    largest = (
-        () if weighs is None else (("Largest weight", f"{weighs:,} steps; ranks and n are weights, divided by it"),)
-    )
-    return (
-        ("Mechanism", "slopes on both sides of a target rank"),
-        *largest,
-        ("Target rank", f"{grows}{mechanism.offset}"),
-        ("Slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
-        ("Rise of the prior weights", _rise(mechanism, m)),
-        ("Prior bonus of +∞", _head_start(mechanism)),
-        ("Drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
-    )
-
-
-def _rise(mechanism: Slopes, m: int) -> str:
-    if not mechanism.rise:
-        return "none: all candidates have equal prior odds"
-    return (
-        f"the first {float(mechanism.flat):,.6g} of {m:,} candidates have equal prior odds; from there on the prior "
-        f"log-odds increase evenly, by {mechanism.total_rise:.4g} in all. So the many candidates below the target have "
-        "a small total weight, and the promise costs few ranks"
-    )
-
-
-def _head_start(mechanism: Slopes) -> str:
-    if not mechanism.head_start or not mechanism.fade:
-        return f"{mechanism.head_start_ranks:.6g} ranks"
-    return (
-        f"{mechanism.head_start_ranks:.6g} ranks without records; it decreases by {mechanism.fade_ranks:.4g} with each "
-        f"record{' of the largest weight' if mechanism.weight else ''}, because only few records need it"
-    )
-
-
-def common_rows(calibration: Calibration) -> Rows:
-    """Facts that every calibration states."""
-    guarantee, n = calibration.guarantee, calibration.guarantee.n
-    return (
-        ("Nonconformity score", "not named" if calibration.score is None else calibration.score),
-        *((("Choice of the score", str(calibration.chosen)),) if calibration.chosen is not None else ()),
-        *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
-        *_population(calibration.population),
-        ("Miscoverage level α", str(calibration.alpha)),
-        ("Candidate thresholds", f"{calibration.candidates:,} ({spread_words(calibration.recipe)})"),
-        ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
-        *_needed(calibration),
-        ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')}{_certificate(guarantee)})"),
-        *((("Failure probability δ", f"{guarantee.delta:.6g}"),) if guarantee.delta is not None else ()),
-        ("Certified by", _theorems(calibration)),
-        ("Made with", ", ".join(f"{name} {version}" for name, version in calibration.versions.items())),
-    )
-
-
-def _needed(calibration: Calibration) -> Rows:
-    needed = records_needed(calibration)
-    return () if needed is None else (("Records needed", needed_text(needed).replace("+inf", "+∞")),)
-
-
-def _population(population: Population | None) -> Rows:
-    if population is None:
-        return ()
-    return ("Promised", str(population)), ("Weights", rounding_text(population))
-
-
-def provenance_rows(release: Release) -> dict[str, Rows]:
-    """Rows for each distinct part of a release; parts with the same rows share them."""
-    found: dict[Rows, list[str]] = {}
-    for name, part in parts_of(release).items():
-        found.setdefault((*mechanism_rows(part), *common_rows(part)), []).append(name)
-    return {_joined(names): made for made, names in found.items()}
-
-
 def check_command(file_name: str) -> str:
     """Command that recomputes every claim of the file.
 
@@ -334,69 +201,6 @@ def check_command(file_name: str) -> str:
     """
     guarded = f"./{file_name}" if file_name.startswith("-") else file_name
     return f"confide show {shlex.quote(guarded)}"
-
-
-def _joined(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
-
-
-def _certificate(guarantee: Guarantee) -> str:
-    return "" if guarantee.certificate is None else f", {guarantee.certificate} certificate"
-
-
-def _theorems(calibration: Calibration) -> str:
-    if isinstance(calibration, FederatedCalibration):
-        return f"docs/theory-federated.md, {calibration.plan.protocol.theorem}"
-    if isinstance(calibration, OwnShare):
-        return "docs/theory-federated.md, Theorem F14 with one silo"
-    if calibration.guarantee.kind == "none":
-        return "no theorem: this mechanism has no certificate"
-    if calibration.mechanism is None:
-        return "+∞ covers everything"
-    if isinstance(calibration, NoisyLabelCalibration):
-        return "docs/theory-labels.md, Theorem L4; privacy by Theorem L1"
-    if isinstance(calibration, CountsCalibration):
-        return "docs/theory-published-counts.md, Theorem E1"
-    if not isinstance(calibration.mechanism, Slopes):
-        return "docs/methods.md"
-    if calibration.guarantee.delta is not None:
-        return "docs/theory.md, Theorem C3" if calibration.n is None else "docs/theory.md, Theorem C1b"
-    if calibration.population is not None:
-        return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
-    part = "b" if calibration.n is None else "a"
-    if calibration.guarantee.certificate == "two-sided":
-        return f"docs/theory-two-sided.md, Theorem T1{part}; privacy by docs/theory.md, Theorem P1"
-    return f"docs/theory.md, Theorem C2{part}; privacy by Theorem P1"
-
-
-def _new_records(plan: FederatedPlan) -> str:
-    if plan.population == "common":
-        return "the common distribution"
-    of_0_1 = plan.population == "mixture" and isinstance(plan.protocol, NoisyCounts) and plan.protocol.weights is None
-    return f"silo j with probability {'(n_j + 1)/(n + silos)' if of_0_1 else 'n_j/n'}; silos may differ"
-
-
-def _federated(calibration: FederatedCalibration) -> Rows:
-    plan = calibration.plan
-    rows = [
-        ("Method", plan.method),
-        ("Plan", f"SHA-256 {plan.digest}"),
-        ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may be Byzantine"),
-        ("New records come from", _new_records(plan)),
-    ]
-    if isinstance(plan.protocol, NoisyCounts):
-        rows.append(("Noise scale of the sum", number(plan.protocol.scale)))
-    else:
-        rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))
-    rows += [(name.capitalize(), words) for name, words in plan.method_rows]
-    if (colluding := plan.channel.colluders) is not None:
-        rows.append(("Silos that may collude with the coordinator", str(colluding)))
-    if isinstance(plan.channel, Shared) and calibration.opened is not None:
-        helped, openers = len(calibration.opened.parts), len(plan.channel.openers)
-        rows.append(
-            ("The sum was reconstructed by", f"{helped} of {openers} share holders; {plan.channel.needed} must help")
-        )
-    return tuple(rows)
 
 
 MOST_DRAWN = 50
@@ -524,13 +328,10 @@ def metadata(release: Release) -> dict[str, Any]:
     >>> import confide, numpy as np
     >>> found = metadata(confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, about={"model": "resnet"}))
     >>> found["rows"][:2], found["missing"][:2]
-    ([('Model', 'resnet'), ('Version of the model', None)], ['Version of the model', 'Calibration data'])
+    ((('model', 'resnet'), ('version of the model', None)), ['version of the model', 'calibration data'])
     """
-    about = about_of(release)
-    left = [key for key in EXAMPLES if key not in about]
-    rows = [(name, about.get(key)) for key, name in ABOUT.items() if key in {*about, *EXAMPLES}]
-    if (model := release.first.fingerprint) is not None:
-        rows.append(("Fingerprint of the model", str(model)))
+    rows = about_facts(release, EXAMPLES)
+    left = [key for key in EXAMPLES if key not in about_of(release)]
     return {
         "rows": rows,
         "missing": [ABOUT[key] for key in left],

@@ -14,15 +14,15 @@ from confide.releases import (
     NoisyLabelCalibration,
     Release,
     candidates_of,
+    making_section,
     meaning_of_infinity,
     parts_of,
     records_of_design,
-    remarks,
 )
 from confide.reports.cost import explorer_data, grid, price
 from confide.reports.guarantee_text import (
     Law,
-    any_shares,
+    about_groups,
     explanation,
     headline,
     law_sections,
@@ -50,12 +50,13 @@ from confide.reports.protection import (
     limits,
     metadata,
     protection,
-    provenance_rows,
     report_row,
     silos,
+    warnings_of,
 )
 from confide.reports.thresholds import LABELS, lineage, rule, worked_example
 from confide.sets import sentence_of
+from confide.support import demonstration_note
 
 MOST_LAWS = 6
 
@@ -94,7 +95,7 @@ def release_page(
         "coverage": (promised_figure(release)[0], "promised, but not reached") if broken else promised_figure(release),
         "broken": broken,
         "shortfalls": [sentence_of(name, one) for name, one in short.items()],
-        "explanation": f"{explanation(first.guarantee)}{any_shares(release)}",
+        "explanation": f"{explanation(first.guarantee)}{about_groups(release)}",
         "parts": [
             {
                 "name": name,
@@ -108,7 +109,11 @@ def release_page(
         "privacy": protection(release.privacy),
         "infinite": all(math.isinf(part.threshold) for part in parts.values()),
         "everything": meaning_of_infinity(first.score).capitalize(),
-        "remarks": [f"{note[0].upper()}{note[1:]}." for note in remarks(release)],
+        "remarks": warnings_of(
+            release,
+            {f"report of {one.silo}": one for one in silo_reports}
+            | ({} if private is None else {"private evaluation": private}),
+        ),
         "rule": rule(release),
         "noun": noun(release),
         "one_width": all(part.score == "absolute_residual" for part in parts.values()),
@@ -124,7 +129,7 @@ def release_page(
         "neighbors": chosen.request.neighbors,
         "candidates": chosen.request.candidates.description,
         "typical": chosen.typical_scores,
-        "making": provenance_rows(release),
+        "making": making_section(release),
         "certificate": release.to_json(),
         "sha256": fingerprint(release),
         "command": check_command(file_name),
@@ -154,6 +159,7 @@ def _evaluation(found: Evaluation | LevelEvaluation, release: Release) -> dict[s
 def _private(found: PrivateEvaluation) -> dict[str, Any]:
     return {
         "privacy": protection(found.privacy),
+        "demonstration": demonstration_note(found),
         "confidence": f"{100 * found.confidence:g}",
         "n": found.query.n,
         "sections": private_sections(found),

@@ -16,16 +16,17 @@ from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
     Release,
-    is_warm,
+    about_of,
+    chain_section,
     meaning_of_infinity,
-    miss_bound_for_reused_records,
     parts_of,
     predecessors_of,
+    thresholds_of,
 )
 from confide.reports import charts
-from confide.reports.page import number, percent
+from confide.reports.page import number
 from confide.scores import interval_ends, score_kind, set_mask
-from confide.support import Section, decimal_text
+from confide.support import Section
 
 LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
 SURENESS = tuple(0.05 * 1.15**k for k in range(44))
@@ -189,7 +190,7 @@ _MOST_OF_A_DATE = 20
 
 
 def lineage(release: Release) -> dict[str, Any] | None:
-    """Section about a chain of releases; None for a release that renews none.
+    """The description of a chain of releases, with charts of its thresholds; None for a release that renews none.
 
     Examples
     --------
@@ -197,50 +198,25 @@ def lineage(release: Release) -> dict[str, Any] | None:
     >>> rng = np.random.default_rng(0)
     >>> first = confide.calibrate(rng.random(2000), 0.1, 0.5, score="lac")
     >>> chain = lineage(confide.recalibrate(first, rng.random(2000)))
-    >>> [row[0] for row in chain["rows"]], chain["total"]
-    (['1', '2, this release'], '1')
+    >>> chain["releases"], len(chain["charts"])
+    (2, 1)
     """
-    line = predecessors_of(release)
-    if not line:
+    chain = chain_section(release)
+    if chain is None:
         return None
-    parts = parts_of(release)
-    first = next(iter(parts.values()))
-    history = [*((one.date, one.epsilon) for one in line), (first.about.get("date"), release.privacy.epsilon)]
-    names = [name for name, _ in zip(parts, range(MOST_CHARTS), strict=False)]
-    rows = []
-    for place, (date, epsilon) in enumerate(history):
-        called = f"{place + 1}, this release" if place == len(line) else str(place + 1)
-        values = (number(_thresholds(parts[name])[place]) for name in names)
-        rows.append([called, date or "–", *values, number(epsilon), *([] if len(parts) > 1 else [str(first.alpha)])])
-    heads = ["Number", "Date", *(name or "Threshold" for name in names), "ε", *([] if len(parts) > 1 else ["α"])]
+    parts, dates = parts_of(release), [one.date for one in predecessors_of(release)]
+    names = list(parts)[:MOST_CHARTS]
     return {
-        "heads": heads,
-        "rows": rows,
+        "described": chain,
+        "releases": len(dates) + 1,
+        "charts": [_chart(name, parts[name], [*dates, about_of(release).get("date")]) for name in names],
         "more": len(parts) - len(names),
-        "charts": [_chart(name, parts[name], [date for date, _ in history]) for name in names],
-        "total": decimal_text(sum(epsilon for _, epsilon in history), 6),
-        "releases": len(history),
-        "warm": any(is_warm(part) for part in parts.values()),
-        "left": _left([part for part in parts.values() if is_warm(part)]),
-        "links": [(str(place + 1), one.checksum) for place, one in enumerate(line)],
     }
-
-
-def _left(warm: list[Calibration]) -> str | None:
-    """Guaranteed coverage of records that were in all releases of the chain; None if there is no guarantee."""
-    missed = [miss_bound_for_reused_records(part) for part in warm]
-    if not missed or None in missed:
-        return None
-    return percent(math.floor(1000 * (1 - max(one for one in missed if one is not None))) / 1000)
-
-
-def _thresholds(part: Calibration) -> list[float]:
-    return [*(one.threshold for one in part.predecessors), part.threshold]
 
 
 def _chart(name: str, part: Calibration, dates: list[str | None]) -> Section:
     """Chart of one threshold along the chain, with the names of the first and the last release."""
-    values = _thresholds(part)
+    values = thresholds_of(part)
     words = [
         f"{_called(place, date)}: {number(value)}"
         for place, (value, date) in enumerate(zip(values, dates, strict=True))

@@ -79,7 +79,6 @@ from confide.support.files import (
 from confide.support.installed import (
     VERSIONS,
     check_versions,
-    demonstration_note,
     library_versions,
     needs_extra,
     optional_versions,
@@ -112,6 +111,16 @@ from confide.support.object_stores import (
     store_words,
 )
 from confide.support.search import bisect
-from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_markdown, to_text
+from confide.support.section import (
+    Described,
+    Facts,
+    Section,
+    Table,
+    demonstration_note,
+    describe,
+    to_html,
+    to_markdown,
+    to_text,
+)
 from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
 from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number

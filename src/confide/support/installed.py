@@ -101,23 +101,6 @@ def optional_versions(fields: Fields) -> dict[str, str]:
     return check_versions(fields.path, fields.pop("versions")) if "versions" in fields else {}
 
 
-_DEMONSTRATION = "demonstration sampler"
-
-
-def demonstration_note(versions: Mapping[str, str]) -> str:
-    """The warning for a file that a demonstration sampler drew, as in the documentation's browser page; else "".
-
-    Examples
-    --------
-    >>> demonstration_note({"opendp": "none (demonstration sampler, not private)"})
-    'not private: drawn by a demonstration sampler, not by OpenDP'
-    >>> demonstration_note({"opendp": "0.16.0"})
-    ''
-    """
-    drawn = any(_DEMONSTRATION in version for version in versions.values())
-    return f"not private: drawn by a {_DEMONSTRATION}, not by OpenDP" if drawn else ""
-
-
 def versions_text(versions: Mapping[str, str]) -> str:
     """Versions in one line, or a statement that there are none, for older files.
 

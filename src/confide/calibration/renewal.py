@@ -1,0 +1,257 @@
+"""The request of an earlier release, for new records: `Request(renews=...)`.
+
+A release states its own request: level, privacy loss, adjacency, selector, method, classes, groups, sides. The new
+candidates start at the earlier threshold. Part of them is spread independently of it, so that a threshold that has
+moved far costs little:
+
+    the score's own spread, threshold inside it     half of them around the earlier threshold: a warm start
+    the same, threshold +inf or at an end           spread as without an earlier release: a cold start
+    a list with another recipe                      the same list
+    your own values, or a public sample's           must be given again; the release contains only their number
+
+Every threshold of a release starts from its own predecessor. The earlier thresholds are public, so the new release
+has no additional cost. Its coverage guarantee holds for records that were in none of the earlier releases, and with
+a cold start for all records (docs/theory-after-release.md).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+from confide.calibration.threshold_request import Key, ThresholdRequest, divide_budget, kind_asked, most_groups
+from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import published_candidates
+from confide.planning import Terms, check_combinations
+from confide.releases import (
+    Calibration,
+    CountsCalibration,
+    GroupCalibration,
+    LevelCalibration,
+    Metadata,
+    ModelFingerprint,
+    NoisyLabelCalibration,
+    OverlappingCalibration,
+    Predecessor,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    own_loss,
+)
+from confide.scores import score_kind
+
+
+class NewChoices(Protocol):
+    """The choices of a renewal; `Request` is defined in a higher module."""
+
+    @property
+    def epsilon(self) -> float | None: ...  # noqa: D102
+    @property
+    def rho(self) -> float | None: ...  # noqa: D102
+    @property
+    def about(self) -> Mapping[str, str] | None: ...  # noqa: D102
+    @property
+    def fingerprint(self) -> ModelFingerprint | None: ...  # noqa: D102
+    @property
+    def candidates(self) -> AnyCandidates: ...  # noqa: D102
+    @property
+    def n_typical(self) -> int | None: ...  # noqa: D102
+    @property
+    def longest(self) -> int | None: ...  # noqa: D102
+    @property
+    def slopes(self) -> tuple[int, int] | None: ...  # noqa: D102
+    @property
+    def rise(self) -> float | None: ...  # noqa: D102
+    @property
+    def shift(self) -> float | None: ...  # noqa: D102
+    @property
+    def cold(self) -> bool: ...  # noqa: D102
+
+
+_KINDS = (
+    Calibration, LevelCalibration, GroupCalibration, OverlappingCalibration, SidesCalibration, RiskCalibration,
+)  # fmt: skip
+
+_AT_AN_END: Mapping[str, tuple[float, ...]] = {
+    "probability": (0.0, 1.0), "margin": (-1.0, 1.0), "mass": (0.0, 1.0), "penalised": (0.0, 1.0), "rank": (),
+    "residual": (0.0,), "signed": (0.0,),
+}  # fmt: skip
+"""Thresholds around which no list can be centred, by the kind of spread; scores of unknown range have none."""
+
+_TWICE_ROUNDED = 1e-14
+
+
+def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
+    """Read the request of an earlier release, as fields of a request that renews it.
+
+    Parameters
+    ----------
+    request
+        The new choices: another budget, candidates that the release does not contain, slopes, metadata, a cold start.
+    previous
+        A release of `calibrate` or a related function.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the release cannot be renewed in this way.
+    """
+    _check_renewable(previous)
+    if not isinstance(request.cold, bool):
+        raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
+    old = _by_key(previous)
+    groups = most_groups(previous.overlap, len(old)) if previous.disjoint else 1
+    new_choices = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
+    parts: dict[Key, ThresholdRequest] = {}
+    for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
+        predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
+        model = part.fingerprint if request.fingerprint is None else request.fingerprint
+        words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor), fingerprint=model)
+        choices = _choices(part) | budget | new_choices | {"population": part.population}
+        choices["n_typical"] = _typical(request, part)
+        check_combinations(choices)
+        law = _law(part, request.cold, request.candidates)
+        listed = isinstance(law, Candidates)
+        terms = Terms.partial(listed=listed, groups=groups, longest=request.longest, **choices)
+        if part.size is not None and terms.size_scale is not None and request.epsilon is None and request.rho is None:
+            terms = replace(terms, size_scale=part.size.scale)  # epsilon does not determine its share of a zCDP loss
+        parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
+    first = previous.first
+    fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
+    fields |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
+    if isinstance(previous, GroupCalibration):
+        fields |= {"neighbors": previous.neighbors, "names": previous.overlap or ()}
+    if previous.bounded is not None:
+        fields |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
+    return fields
+
+
+def _typical(request: NewChoices, part: Calibration) -> int | None:
+    """`n_typical` of a renewal: the stated one, else the design of the earlier noisy number, else a new number."""
+    if request.n_typical is not None or part.size is None or request.cold:
+        return request.n_typical
+    return part.size.design_for  # it is public, so that reusing it costs nothing
+
+
+def _check_renewable(previous: Release) -> None:
+    """Reject everything but a release of one owner's records."""
+    if type(previous) in _KINDS:
+        return
+    if isinstance(previous, NoisyLabelCalibration):
+        raise InputTypeError(
+            "previous",
+            "must be a release of records that you may read",
+            remedy=(
+                "To renew a release of randomised labels, calibrate on the randomised labels of new records "
+                "(calibrate_noisy_labels, --label-epsilon)"
+            ),
+        )
+    if isinstance(previous, CountsCalibration):
+        remedy = "Calibrate on new counts (calibrate_counts, --noisy-counts)"
+        raise InputTypeError("previous", "must be a release of records that were counted here", remedy=remedy)
+    if isinstance(previous, _KINDS):
+        raise InputTypeError(
+            "previous",
+            "must be a release of one owner's records",
+            remedy=(
+                f"This {type(previous).__name__} is of several silos, which must renew it together: send them a "
+                "new plan (`confide federated plan`), or calibrate your own records alone"
+            ),
+        )
+    raise InputTypeError(
+        "previous",
+        "must be a release of calibrate or a related function, as confide.load returns it",
+        got=type(previous).__name__,
+    )
+
+
+def _by_key(previous: Release) -> dict[Key, Calibration]:
+    """Thresholds by the keys of a request: for sides their scores, for a single one None."""
+    if previous.by == "side":
+        return {part.score: part for part in previous.parts.values()}
+    return {None: previous.first} if previous.by in (None, "loss") else dict(previous.parts)
+
+
+def _choices(part: Calibration) -> dict[str, Any]:
+    """The choices of a threshold, without its budget."""
+    privacy, guarantee = part.privacy, part.guarantee
+    method = "slopes" if part.mechanism is None else part.mechanism.name
+    choices: dict[str, Any] = {
+        "alpha": part.alpha,
+        "mechanism": method,
+        "neighbors": privacy.neighbors,
+        "records_per_person": privacy.records_per_person,
+        "n_min": guarantee.n_min or 1,
+    }
+    if method == "slopes":
+        choices["delta"] = guarantee.delta
+        choices["selector"] = None if privacy.rho is None else "exponential"
+    return choices
+
+
+def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: NewChoices) -> list[dict[str, Any]]:
+    """The budget of each threshold: what it spent before, or its share of a new budget."""
+    epsilon, rho = request.epsilon, request.rho
+    # If a published method claims another privacy loss than it has, the claimed one was requested.
+    if epsilon is None and rho is None and all(part.privacy.concentrated_only for part in parts.values()):
+        return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
+    spent = [part.privacy.claimed or own_loss(part) for part in parts.values()]
+    if epsilon is None and rho is None:
+        if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
+            return [{} for _ in spent]
+        if not all(spent):
+            raise InputError(
+                "epsilon",
+                ("must be given: previous returned +inf without reading its data, so it does not state its budget"),
+            )
+        return [{"epsilon": _as_typed(epsilon_spent)} for epsilon_spent in spent]
+    if isinstance(previous, GroupCalibration):
+        replaced = previous.neighbors == "replace_one"
+        share = Fraction(1, len(previous.overlap or [1]))
+        return divide_budget(epsilon, rho, [share], replaced=replaced) * len(parts)
+    all_finite = all(0 < epsilon_spent < math.inf for epsilon_spent in spent)
+    weights = (
+        [Fraction(_as_typed(epsilon_spent)) for epsilon_spent in spent] if all_finite else [Fraction(1)] * len(spent)
+    )
+    return divide_budget(epsilon, rho, [weight / sum(weights) for weight in weights])
+
+
+def _as_typed(epsilon: float) -> float:
+    """The privacy loss as it was requested: a mechanism rounds it down, so a short decimal lies just above.
+
+    Examples
+    --------
+    >>> _as_typed(3.8639999999999994), _as_typed(1 / 3)
+    (3.864, 0.3333333333333333)
+    """
+    short = float(f"{epsilon:.9g}")
+    return short if abs(short - epsilon) <= _TWICE_ROUNDED * epsilon else epsilon
+
+
+def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
+    """The candidates of a renewed threshold (see the head of this module)."""
+    if given is None and part.mechanism is not None and part.mechanism.name == "pcoqs-published":
+        return published_candidates()
+    if given is not None:
+        law = kind_asked(part.score).choose_candidates(given)
+        if isinstance(law, Spread) and law.around is not None:
+            raise InputError("candidates", "must leave out around: a renewal starts around the earlier threshold")
+        return law
+    recipe = dict(part.recipe)
+    kind = recipe.pop("kind")
+    if kind == "spread":
+        default = Spread(recipe["of"], recipe.get("unit"))
+        at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
+        if cold or math.isinf(part.threshold) or at_an_end:
+            return default
+        return replace(default, around=part.threshold, hedged=True)
+    if kind == "scores":
+        return score_kind(part.score).candidates()
+    if kind in BUILDERS:
+        return Candidates.from_recipe(part.recipe)
+    raise InputError(
+        "candidates",
+        (f"must be given again: previous has {part.candidates} of its own, and contains only their number"),
+    )

@@ -1,0 +1,119 @@
+"""Commands that write documents about releases: `confide report`, `card` and `dossier`."""
+
+from pathlib import Path
+
+from confide.cli.command import command
+from confide.cli.output import print_text
+from confide.cli.values import Output, named_release
+from confide.evaluation import PrivateEvaluation, load_evaluation
+from confide.federated import SiloReport
+from confide.ledger import file_of
+from confide.releases import load, load_release
+from confide.support import FileKind, demonstration_note, markdown_or_html, read_text
+
+
+@command("report")
+def report(
+    *,
+    file: Path | None = None,
+    calibration: Path | None = None,
+    evaluation: Path | None = None,
+    title: str | None = None,
+    answer: tuple[Path, ...] = (),
+    silo_report: tuple[Path, ...] = (),
+    ledger: str | None = None,
+    explorer: bool = False,
+    output: Output,
+) -> None:
+    """Write an HTML page about a release: promise, privacy, cost, provenance.
+
+    RELEASE is a release of `confide calibrate` or `confide federated
+    aggregate`. Every claim is recomputed first. The page is one HTML file that
+    loads nothing; without --evaluation it contains nothing about the records
+    except the release. With --ledger it states the budget spent before and
+    with this release. With --explorer it has sliders for other values of
+    epsilon, alpha and n.
+
+    Example:
+
+      confide report cal.json --out report.html
+    """
+    from confide.reports import report as make_report
+
+    path = named_release(file, calibration)
+    output.check(FileKind.PAGE, path, evaluation, file_of(ledger), *answer, *silo_report)
+    measured = None if evaluation is None else load_evaluation(evaluation)
+    released = load(path)
+    page = make_report(
+        released,
+        title=title,
+        file_name=path.name,
+        evaluation=measured,
+        answers=[read_text(path) for path in answer],
+        ledger=ledger,
+        silo_reports=[SiloReport.load(path) for path in silo_report],
+        explorer=explorer,
+    )
+    output.save(page.html)
+    if isinstance(measured, PrivateEvaluation):
+        public = released.privacy.is_private and not any(map(demonstration_note, (released, measured)))
+        print_text(f"The page shows a private evaluation{': the whole page may be published' if public else ''}.")
+    elif measured is not None:
+        print_text("The page shows numbers from labelled records: this part is not private.")
+
+
+@command("card")
+def card(
+    *,
+    file: Path | None = None,
+    calibration: Path | None = None,
+    evaluation: Path | None = None,
+    title: str | None = None,
+    task: str | None = None,
+    output: Output,
+) -> None:
+    """Write a model card of a release, with metadata for the Hugging Face Hub.
+
+    RELEASE is a release of `confide calibrate` or `confide federated
+    aggregate`. Every claim is recomputed first. The card is Markdown that
+    begins with YAML (`model-index`): guaranteed coverage, epsilon, and with
+    --evaluation coverage with its interval. With a name that ends in .html it
+    is a page.
+
+    Example:
+
+      confide card released.json --evaluation evaluation.json --out README.md
+    """
+    from confide.reports import card as make_card
+
+    path = named_release(file, calibration)
+    output.check(markdown_or_html(output.out, FileKind.CARD), path, evaluation)
+    measured = None if evaluation is None else load_evaluation(evaluation)
+    made = make_card(load_release(path), evaluation=measured, title=title, task=task, file_name=path.name)
+    made.save(output.out, overwrite=output.force)
+    print_text(f"saved: {output.out}")
+    if measured is not None and not isinstance(measured, PrivateEvaluation):
+        print_text("The card shows numbers from labelled records: this part is not private.")
+
+
+@command("dossier")
+def dossier(*, files: tuple[Path, ...], title: str | None = None, output: Output) -> None:
+    r"""Map files to requirements of the EU AI Act and the FDA; no legal advice.
+
+    The first FILE is the current release. The others are earlier releases of
+    its chain, evaluations, monitors, schedules, and for a federation its plan
+    and reports of silos. The dossier lists requirements of Annex IV and
+    Article 72 of the EU AI Act and of a predetermined change control plan of
+    the FDA, each with its evidence, the file and its SHA-256. A requirement
+    without evidence is marked "not shown by these files".
+
+    Example:
+
+      confide dossier released.json evaluation.json monitor.json \
+        --out dossier.md
+    """
+    from confide.reports import dossier as make_dossier
+
+    output.check(markdown_or_html(output.out, FileKind.DOSSIER), *files)
+    make_dossier(files, title=title).save(output.out, overwrite=output.force)
+    print_text(f"saved: {output.out}")

@@ -1,0 +1,178 @@
+"""Facts about mechanisms and privacy losses, as names and values: the same in `confide show`, on pages and in cards."""
+
+import math
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+
+from confide.guarantee import Guarantee
+from confide.mechanisms.fields import mechanism_fields
+from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels
+from confide.mechanisms.privacy import NEIGHBORS, PrivacyStatement
+from confide.mechanisms.published_counts import PublishedHistogram
+from confide.mechanisms.slopes import Slopes
+from confide.support import Facts, decimal_text
+
+# The mechanism
+
+
+def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
+    """The mechanism and its parameters, for m candidates; None stands for +inf without reading the data.
+
+    Examples
+    --------
+    >>> mechanism_facts(NoisyLabels(3.0, 3, 326), 1000)[-1]
+    ('rank', '326: at the threshold and every candidate above it, the counts of covered labels, corrected for ...')
+    """
+    if mechanism is None:
+        return (("mechanism", "none: +inf was returned without reading the data"),)
+    if isinstance(mechanism, Slopes):
+        return _slopes(mechanism, m)
+    stated = {name: str(value) for name, value in mechanism_fields(mechanism).items()}
+    if isinstance(mechanism, NoisyLabels):
+        reached = "at the threshold and every candidate above it, the counts of covered labels, corrected for noise"
+        stated["rank"] += f": {reached}, are at least this"
+    return (("mechanism", stated.pop("name")), *stated.items())
+
+
+def _slopes(mechanism: Slopes, m: int) -> Facts:
+    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
+    weighs = mechanism.weight
+    largest = (
+        () if weighs is None else (("largest weight", f"{weighs:,} steps; ranks and n are weights, divided by it"),)
+    )
+    return (
+        ("mechanism", "slopes on both sides of a target rank"),
+        *largest,
+        ("target rank", f"{grows}{_decimal(mechanism.offset)}"),
+        ("slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
+        ("rise of the prior weights", _rise(mechanism, m)),
+        ("prior bonus of +inf", _head_start(mechanism)),
+        ("drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
+    )
+
+
+def _decimal(exact: Fraction) -> str:
+    """A fraction as a decimal number if that is exact.
+
+    Examples
+    --------
+    >>> _decimal(Fraction(43, 20)), _decimal(Fraction(1, 3))
+    ('2.15', '1/3')
+    """
+    text = f"{float(exact):.15g}"
+    return text if Fraction(text) == exact else str(exact)
+
+
+def _rise(mechanism: Slopes, m: int) -> str:
+    if not mechanism.rise:
+        return "none: all candidates have equal prior odds"
+    return (
+        f"the first {float(mechanism.flat):,.6g} of {m:,} candidates have equal prior odds; from there on the prior "
+        f"log-odds increase evenly, by {mechanism.total_rise:.4g} in all. So the many candidates below the target have "
+        "a small total weight, and the promise costs few ranks"
+    )
+
+
+def _head_start(mechanism: Slopes) -> str:
+    if not mechanism.head_start or not mechanism.fade:
+        return f"{mechanism.head_start_ranks:.6g} ranks"
+    return (
+        f"{mechanism.head_start_ranks:.6g} ranks without records; it decreases by {mechanism.fade_ranks:.4g} with each "
+        f"record{' of the largest weight' if mechanism.weight else ''}, because only few records need it"
+    )
+
+
+def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool) -> str:
+    """The page of the documentation that proves a guarantee, and its theorem; `shifted` for another population.
+
+    Examples
+    --------
+    >>> proof_of(None, Guarantee("marginal", 1.0, None, 5, None), shifted=False)
+    '+inf covers everything'
+    """
+    if guarantee.kind == "none":
+        return "no theorem: this mechanism has no certificate"
+    if mechanism is None:
+        return "+inf covers everything"
+    if isinstance(mechanism, NoisyLabels):
+        return "docs/theory-labels.md, Theorem L4; privacy by Theorem L1"
+    if isinstance(mechanism, PublishedHistogram):
+        return "docs/theory-published-counts.md, Theorem E1"
+    if not isinstance(mechanism, Slopes):
+        return "docs/methods.md"
+    if guarantee.delta is not None:
+        return "docs/theory.md, Theorem C3" if guarantee.n is None else "docs/theory.md, Theorem C1b"
+    if shifted:
+        return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
+    part = "b" if guarantee.n is None else "a"
+    if guarantee.certificate == "two-sided":
+        return f"docs/theory-two-sided.md, Theorem T1{part}; privacy by docs/theory.md, Theorem P1"
+    return f"docs/theory.md, Theorem C2{part}; privacy by Theorem P1"
+
+
+# The privacy loss by unit
+
+
+def losses(privacy: PrivacyStatement, records: int = 1) -> dict[str, float]:
+    """The privacy loss if up to so many records, or labels, change at once, by the change.
+
+    Examples
+    --------
+    >>> losses(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None), 3)
+    {'add_remove': inf, 'replace_one': 3.0}
+    >>> losses(LabelPrivacy.of(1.0))
+    {'add_remove': inf, 'replace_one': inf, 'replace_label': 1.0}
+    """
+    found: dict[str, float] = {relation: privacy.loss(relation, records) for relation in NEIGHBORS}
+    if isinstance(privacy, LabelPrivacy):
+        found["replace_label"] = privacy.label_loss(records)
+    return found
+
+
+def loss_facts(privacy: PrivacyStatement, *numbers: int) -> Facts:
+    """The privacy loss by unit, rounded up: for each of these numbers of records, or labels, and for one.
+
+    Examples
+    --------
+    >>> loss_facts(PrivacyStatement("add_remove", 1.0, 1, 1.0, 10 / 9, None), 10)[2:]
+    (('10 records added or removed', '10'), ('10 records replaced', '11.1112'))
+    >>> loss_facts(LabelPrivacy.of(1.0))
+    (('one label replaced', '1'), ('features of a record', 'not protected'))
+    """
+    rows = []
+    for k in sorted({1, *numbers}):
+        some, s = ("one", "") if k == 1 else (str(k), "s")
+        found = losses(privacy, k)
+        if isinstance(privacy, LabelPrivacy):
+            rows.append((f"{some} label{s} replaced", rounded_up(found["replace_label"])))
+            continue
+        for change, unit in (("add_remove", "added or removed"), ("replace_one", "replaced")):
+            loss = found[change]
+            text = _unlimited(privacy, change) if math.isinf(loss) else rounded_up(loss)
+            rows.append((f"{some} record{s} {unit}", text))
+    if isinstance(privacy, LabelPrivacy):
+        rows.append(("features of a record", "not protected"))
+    if privacy.rho is not None and math.isfinite(privacy.rho):
+        rows.append(("one person, as zCDP (rho)", rounded_up(privacy.rho)))
+    return tuple(rows)
+
+
+def _unlimited(privacy: PrivacyStatement, change: str) -> str:
+    """The reason for an infinite loss."""
+    if change == "add_remove" and privacy.neighbors == "replace_one":
+        return "unlimited: the number is public"
+    return "unlimited: zCDP alone, no epsilon" if privacy.concentrated_only else "unlimited: not private"
+
+
+def rounded_up(loss: float) -> str:
+    """Format a loss with six significant digits, rounded up except for noise in its tenth digit.
+
+    Examples
+    --------
+    >>> rounded_up(10 / 9), rounded_up(100 / 9), rounded_up(1.0), rounded_up(1e-3)
+    ('1.11112', '11.1112', '1', '0.001')
+    """
+    exact = Decimal(f"{loss:.10g}")
+    digits = Decimal(1).scaleb(exact.adjusted() - 5)
+    return decimal_text(float((exact / digits).to_integral_value(ROUND_CEILING) * digits), 6)

@@ -1,0 +1,145 @@
+"""Facts about a release, as names and values: how it was made, its metadata, and a summary for other programs.
+
+`confide show`, pages, cards and dossiers show the same facts.
+"""
+
+from collections.abc import Iterable
+
+from confide.candidates import spread_words
+from confide.guarantee import Guarantee
+from confide.planning import needed_text, rounding_text
+from confide.releases.calibration import Calibration, Release, as_release, parts_of
+from confide.releases.metadata import about_of, classes_of
+from confide.releases.needed import records_needed
+from confide.releases.words import ABOUT, class_list
+from confide.support import Facts, Section, versions_text
+
+MOST_NAMED = 6
+"""Parts that the title of their common facts names."""
+
+
+def making_facts(calibration: Calibration) -> Facts:
+    """How one threshold was made.
+
+    Examples
+    --------
+    >>> import confide
+    >>> facts = dict(making_facts(confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")))
+    >>> facts["calibration records"], facts["certified coverage"]
+    ('secret; the promise holds from 1 on', '0.9 (marginal, two-sided certificate)')
+    """
+    c, guarantee, n = calibration, calibration.guarantee, calibration.guarantee.n
+    shifted, needed = c.population, records_needed(c)
+    secret = f"secret; the promise holds from {guarantee.n_min or 1:,} on"
+    return (
+        *c._mechanism_facts(),
+        ("nonconformity score", "not named" if c.score is None else c.score),
+        *(() if c.chosen is None else (("choice of the score", str(c.chosen)),)),
+        *(() if shifted is None else (("promised", str(shifted)), ("weights", rounding_text(shifted)))),
+        ("miscoverage level alpha", str(c.alpha)),
+        ("candidate thresholds", f"{c.candidates:,} ({spread_words(c.recipe)})"),
+        ("calibration records", secret if n is None else f"{n:,}, public"),
+        *(() if needed is None else (("records needed", needed_text(needed)),)),
+        ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')}{_certificate(guarantee)})"),
+        *(() if guarantee.delta is None else (("failure probability delta", f"{guarantee.delta:.6g}"),)),
+        ("certified by", c._proof()),
+        ("made with", versions_text(c.versions)),
+    )
+
+
+def _certificate(guarantee: Guarantee) -> str:
+    return "" if guarantee.certificate is None else f", {guarantee.certificate} certificate"
+
+
+def making_section(release: Release) -> Section:
+    """How a release was made: the facts of all its thresholds, and those of each kind of threshold.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate_levels([0.5] * 500, [0.2, 0.1], 1.0, score="lac")
+    >>> made = making_section(released)
+    >>> dict(made.facts)["nonconformity score"], made.parts[0].title
+    ('lac', 'alpha 0.2')
+    """
+    found: dict[Facts, list[str]] = {}
+    for name, part in parts_of(release).items():
+        found.setdefault(making_facts(part), []).append(name)
+    first, *others = found
+    common = tuple(fact for fact in first if all(fact in facts for facts in others))
+    parts = tuple(
+        Section(_joined(names), facts=tuple(fact for fact in facts if fact not in common))
+        for facts, names in found.items()
+    )
+    return Section("How it was made", facts=common, parts=parts if others else ())
+
+
+def _joined(names: list[str]) -> str:
+    some = ", ".join(names[:MOST_NAMED])
+    return some if len(names) <= MOST_NAMED else f"{some} and {len(names) - MOST_NAMED} more"
+
+
+def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[str, str | None], ...]:
+    """Classes, metadata and fingerprint of a release as names and values; None for `expected` ones that are missing.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, classes=2, about={"data": "June"})
+    >>> about_facts(released, ["model"])
+    (('model', None), ('calibration data', 'June'), ('classes', '2, without names'))
+    """
+    about, classes, model = about_of(release), classes_of(release), release.first.fingerprint
+    known = {*about, *expected}
+    return (
+        *((name, about.get(key)) for key, name in ABOUT.items() if key in known),
+        *(() if classes is None else (("classes", class_list(classes, 30)),)),
+        *(() if model is None else (("fingerprint of the model", str(model)),)),
+    )
+
+
+def facts_of(release: Release) -> dict[str, str]:
+    """Level, privacy loss, guarantee, score and checksum of a release, and the version of confide, as strings.
+
+    Parameters
+    ----------
+    release
+        A release of any kind.
+
+    Returns
+    -------
+    dict
+        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` if there is no finite
+        epsilon; `promise` and `privacy` in words; `score`, if it has one; `checksum` and `version`.
+
+    Raises
+    ------
+    InputTypeError
+        If it is not a release.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    >>> facts = facts_of(released)
+    >>> facts["alpha"], facts["epsilon"], facts["score"], facts["checksum"] == released.checksum
+    ('0.1', '1', 'lac', True)
+    """
+    scores = dict.fromkeys(part.score for part in as_release(release).parts.values() if part.score is not None)
+    facts = {
+        "alpha": ", ".join(f"{float(level):.12g}" for level in release.levels),
+        "epsilon": f"{release.privacy.epsilon:.12g}",
+        "promise": _promise(release),
+        "privacy": str(release.privacy),
+        "checksum": release.checksum,
+        "version": release.first.versions.get("confide", "unknown"),
+    }
+    if release.privacy.concentrated_only:
+        facts["rho"] = f"{release.privacy.rho:.12g}"
+    return facts | ({"score": ", ".join(scores)} if scores else {})
+
+
+def _promise(release: Release) -> str:
+    """The guarantees in one text."""
+    before = "for " if release.disjoint else ""
+    return "; ".join(f"{before}{name}: {text}" if name else text for name, text in release.promises.items())

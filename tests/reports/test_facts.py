@@ -1,0 +1,74 @@
+"""The command `show`, the page and the model card of a release state the same facts, each of them once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import confide
+from confide.cli.run import main
+from confide.mechanisms import loss_facts
+from confide.releases import Release, about_facts, chain_section, load_release, making_section
+from tests.builders import slow
+from tests.reports.test_pages import page_of, words_of
+
+pytestmark = [pytest.mark.xdist_group("released"), pytest.mark.usefixtures("few_plans")]
+
+TESTS = Path(__file__).parents[1]
+EVERYDAY = ["releases/samples/0.2/renewed-twice.json", "federated/samples/0.2/opened/released.json"]
+OTHERS = [
+    "releases/samples/groups.json",
+    "releases/samples/levels.json",
+    "releases/samples/risk.json",
+    "releases/samples/pps.json",
+    "releases/samples/0.2/class-shares.json",
+    "releases/samples/0.2/noisy-labels.json",
+    "releases/samples/0.2/renewed-levels.json",
+    "releases/samples/other/counts-calibration.json",
+    "federated/samples/0.2/levels/released.json",
+]
+
+
+def facts_stated(release: Release) -> list[tuple[str, str]]:
+    """All facts that a reader finds in every form."""
+    made = making_section(release)
+    chain = chain_section(release)
+    return [
+        *made.facts,
+        *(fact for part in made.parts for fact in part.facts),
+        *((name, text) for name, text in about_facts(release) if text),
+        *(() if chain is None else chain.facts),
+    ]
+
+
+@pytest.mark.parametrize("name", [*EVERYDAY, *slow(OTHERS)])
+def test_show_page_and_card_state_the_same_facts(name, capsys):
+    release = load_release(TESTS / name)
+    assert main(["show", str(TESTS / name)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    page, card = words_of(page_of(release)), confide.card(release).text.replace("\\", "")
+    facts = facts_stated(release)
+    assert facts
+    for fact, text in facts:
+        one = f"{fact} {' '.join(text.split())}"
+        assert one in shown or f"{fact}: {text}" in shown  # the description above the other facts has it
+        assert one in page, one
+        assert f"- **{fact}**: {text}" in card or fact == "all together", fact
+    for unit, loss in loss_facts(release.privacy, release.privacy.records_per_person):
+        assert f"{unit} {loss}" in page
+    for unit, loss in loss_facts(release.privacy):
+        assert f"{unit} {loss}" in shown
+    if (chain := chain_section(release)) is not None:
+        for row in chain.tables[0].rows:
+            assert " ".join(row) in shown
+            assert " ".join(row) in page
+        assert all(checksum in shown and checksum in page for part in chain.parts for _, checksum in part.facts)
+
+
+def test_losses_in_json_are_those_in_words(capsys):
+    path = TESTS / "releases/samples/0.2/noisy-labels.json"
+    assert main(["show", str(path), "--records", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["losses"]
+    facts = dict(loss_facts(load_release(path).privacy, 3))
+    assert float(facts["3 labels replaced"]) == found["replace_label"] == 9
+    assert facts["features of a record"] == "not protected"
