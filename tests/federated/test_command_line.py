@@ -61,7 +61,7 @@ def test_whole_way_over_files(files, run, method):
     assert not found or f"replies: from {ends[0]} to {ends[-1]};" in said
     assert Calibration.load("released.json").coverage >= 0.9
     assert NORTH.stat().st_size < 20_000
-    assert f"{method}, in 3 silos" in run("show", "released.json")
+    assert f"{method}, 3 of 3 silos" in run("show", "released.json")
 
 
 def test_a_unit_of_residuals_reaches_the_candidates_of_every_silo(files):

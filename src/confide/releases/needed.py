@@ -104,7 +104,7 @@ def records_needed(calibration: Stated) -> int | None:
     >>> import confide
     >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="absolute_residual")
     >>> records_needed(released), confide.plan(0.1, 1.0, score="absolute_residual").records_needed
-    (160, 160)
+    (206, 206)
     """
     plan = _plan(calibration)
     return None if plan is None else plan.records_needed
