@@ -68,7 +68,7 @@ def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArr
 # If n is public, every n has its own candidates, slopes and rise. They are chosen here as for a plan, but nothing is
 # certified: the search uses approximate target ranks, as the choice itself does.
 
-_ROUNDS, _AGREE, _FURTHER = 8, 0.03, (1.12, 1.25)
+_ROUNDS, _AGREE, _FURTHER = 8, 0.03, 1.2
 
 
 def likely_enough(request: Terms) -> int:
@@ -135,15 +135,10 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
             break
         low, many = (low, tried) if result < tried else (tried, many)
         tried = result if low < result < many else math.isqrt(max(low, 1) * many)
-    for _ in range(_ROUNDS):
-        for further in _FURTHER:
-            n = min(math.ceil(further * tried), MOST_RECORDS)
-            choice = request.at(n).choice_of(of)
-            if chance_beyond_nearly(request, choice, n) > unlikely:
-                tried = max(n, needed_with(choice, n))
-                break
-        else:
-            break
+    further = min(math.ceil(_FURTHER * tried), MOST_RECORDS)
+    choice = request.at(further).choice_of(of)
+    if chance_beyond_nearly(request, choice, further) > unlikely:
+        return max(tried, needed_with(choice, further))
     return tried
 
 
