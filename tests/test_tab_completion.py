@@ -8,10 +8,10 @@ import pytest
 
 import confide
 from confide.errors import MissingExtraError
-from tests.surface.python import promised_modules, source_of
+from tests.surface.python import promised_modules, source
 
 
-@pytest.mark.parametrize("name", [name for name in promised_modules()[1:] if "__dir__" in source_of(name)])
+@pytest.mark.parametrize("name", [name for name in promised_modules()[1:] if "__dir__" in source()[name].members])
 def test_a_module_shows_what_it_exports(name):
     try:
         module = importlib.import_module(name)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid
 
-ACTION, OPEN = "confide", "confide_open"
+ACTION = "confide"
+OPEN = "confide_open"
 SILOS = "CONFIDE_SILOS"
 """The environment variable with the parent folder of the silos' folders, for simulations."""
 

@@ -36,7 +36,8 @@ try:
 except ModuleNotFoundError:  # the classes can be inspected; making an instance raises an error
     Executor = Controller = object
 
-TASK, OPEN = "confide", "confide_open"
+TASK = "confide"
+OPEN = "confide_open"
 SITE, LOG, PLAN = "confide.json", "confide.log", "plan.json"
 """Names of the site's configuration and of its log, both in its folder `local`, and of the plan in the job."""
 
