@@ -35,7 +35,7 @@ _FLAT, _FLAT_RIGHT, _STEEP, _MOST_RIVALS = 0.9, 0.3, 4.0, 1_000
 larger sum of slopes the certificate saves almost nothing."""
 _MOST_SMALL = 1_000
 """Largest count of n with few points beyond their target rank; if there are more, the certificate is not used."""
-_MORE, _MORE_AT_ONCE = (1, 4, 16, 40), (3, 4, 6, 10, 16, 40)
+_MORE, _MORE_AT_ONCE = (1, 4, 16, 40), (2, 3, 4, 6, 10, 16, 40)
 """Numbers of small steps above the offset that is enough for large n, or above an estimate of it, tried in turn."""
 _FINE = 0.25
 """Step of the prior bonus, in log-odds."""
