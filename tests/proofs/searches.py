@@ -35,7 +35,7 @@ class Search:
 def watched(monkeypatch):
     """Record the lines that are evaluated in the block; caches are cleared, so that every search runs again."""
     search = Search()
-    of_secret_n = secret_n._sufficient_points, secret_n._needing_of
+    of_secret_n = secret_n._sufficient_points, secret_n._groups_of_small_n, secret_n._needing_of
     for cached in (two_sided.two_sided_holds, two_sided.two_sided_loss, *of_secret_n):
         cached.cache_clear()
     start, line = LeftSide.__init__, LeftSide._line

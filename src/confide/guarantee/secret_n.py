@@ -286,6 +286,7 @@ def _cases_of_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough
     return found
 
 
+@lru_cache(maxsize=256)
 def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
     """In groups, every n >= n_min with too few points beyond rank c + 1 for the offset without a bonus.
 
