@@ -68,7 +68,7 @@ def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArr
 # If n is public, every n has its own candidates, slopes and rise. They are chosen here as for a plan, but nothing is
 # certified: the search uses approximate target ranks, as the choice itself does.
 
-_ROUNDS, _AGREE, _FURTHER = 8, 0.03, 1.2
+_ROUNDS, _AGREE, _FURTHER = 8, 0.03, (1.07, 1.2)
 
 
 def likely_enough(request: Terms) -> int:
@@ -135,10 +135,11 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
             break
         low, many = (low, tried) if result < tried else (tried, many)
         tried = result if low < result < many else math.isqrt(max(low, 1) * many)
-    further = min(math.ceil(_FURTHER * tried), MOST_RECORDS)
-    choice = request.at(further).choice_of(of)
-    if chance_beyond_nearly(request, choice, further) > unlikely:
-        return max(tried, needed_with(choice, further))
+    for further in _FURTHER:
+        n = min(math.ceil(further * tried), MOST_RECORDS)
+        choice = request.at(n).choice_of(of)
+        if chance_beyond_nearly(request, choice, n) > unlikely:
+            return max(tried, needed_with(choice, n))
     return tried
 
 
@@ -148,7 +149,8 @@ def chance_beyond_nearly(request: Terms, choice: Choice, n: int) -> float:
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
-    circumstances = replace(request.at(n).circumstances, n=n)  # a noisy number has a design for at least 100/epsilon
+    exactly = max(1, round(request.heaviest_among(n)))  # a noisy number has a design for at least 100/epsilon
+    circumstances = replace(request.at(n).circumstances, n=exactly)
     return mean_price(typical, circumstances, choice.left, choice.rise, exactly_n=True)
 
 

@@ -359,7 +359,7 @@ def needed_by_scores(
 
 
 _CLOSE = 1.05
-"""With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (100 random requests)."""
+"""With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (36 random requests)."""
 
 
 @lru_cache(maxsize=1024)
