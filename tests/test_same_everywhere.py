@@ -111,7 +111,7 @@ def by_file(tables, neighbors, out):
 
 def by_counts(tables, neighbors, out):
     """`confide sql`, the answer of DuckDB, and `confide calibrate --counts`."""
-    public = ("--n", 1000) if neighbors == "replace_one" else ()
+    public = ("--n", 1000) if neighbors == "replace_one" else ("--n-typical", 1000)
     columns = ("--probabilities", ",".join(f"p_{k}" for k in range(4)), *CLASSIFIED[2:], "--label", "y")
     where = ("--dialect", "duckdb", "--table", "records", "--plan", out / "plan.json")
     query = command("sql", *where, *columns, *asked(neighbors), *public)
@@ -133,7 +133,7 @@ def in_numpy(neighbors, n_typical):
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("front", [by_torch, by_array_api, by_estimator, by_file, by_counts])
 def test_every_front_releases_the_same_of_the_same_records(front, neighbors, tables, tmp_path):
-    """The whole file, which holds threshold, promise, privacy statement and checksum; a warehouse has a guess of n."""
+    """The whole file, which holds threshold, promise, privacy statement and checksum; a warehouse with a guess of n."""
     expected = in_numpy(neighbors, 1000 if (front, neighbors) == (by_counts, "add_remove") else None)
     assert 0.5 < expected.threshold < 1
     found = front(tables, neighbors, tmp_path)

@@ -93,6 +93,22 @@ def grid(request: Terms, n: int, pilot: Pilot | None = None) -> Grid:
     return Grid(request, alphas, epsilons, records, chosen, pilot)
 
 
+def number_note(request: Terms) -> str:
+    """The part of the number of records in the mechanism, for a secret number.
+
+    Examples
+    --------
+    >>> from confide import plan
+    >>> number_note(plan(alpha=0.1, epsilon=1.0, n_typical=1000).request)
+    'n is a guess that the mechanism does not use.'
+    """
+    if request.public_n:
+        return ""
+    if request.size_scale is not None:
+        return "At other n the candidates are those of the design for that number."
+    return "n is a guess that the mechanism does not use."
+
+
 def _ladder(
     chosen: float, steps: tuple[int, ...], reach: tuple[float, float], least: float, most: float
 ) -> list[float]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from confide.candidates import SpreadKind
 from confide.mechanisms import mechanism_facts
 from confide.planning import ClassShift, Plan, RecordWeights, law_of, typical_of_groups
-from confide.reports.cost import explorer_data, grid, price
+from confide.reports.cost import explorer_data, grid, number_note, price
 from confide.reports.guarantee_text import explanation, law_sections, plan_laws, promise, short_guarantee
 from confide.reports.page import Page, dots, page_of
 from confide.reports.protection import protection
@@ -43,7 +43,7 @@ def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -
         "laws": laws,
         "price": price(grid(r, plan.n, plan.pilot), noun, explorer=explorer),
         "grid_note": "" if own else "Here the library chooses slopes, rise and shift itself.",
-        "neighbors": r.neighbors,
+        "number_note": number_note(r),
         "candidates": r.candidates.description,
         "typical": plan.typical_scores,
         "command": calibrate_command(plan),

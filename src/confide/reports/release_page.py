@@ -19,7 +19,7 @@ from confide.releases import (
     parts_of,
     records_of_design,
 )
-from confide.reports.cost import explorer_data, grid, price
+from confide.reports.cost import explorer_data, grid, number_note, price
 from confide.reports.guarantee_text import (
     Law,
     about_groups,
@@ -126,7 +126,7 @@ def release_page(
         "laws": law_sections(_drawn(parts), chosen.n, exact=exact, secret=secret),
         "price": price(grid(chosen.request, chosen.n), noun(release), explorer=explorer),
         "grid_note": _grid_note(release, first),
-        "neighbors": chosen.request.neighbors,
+        "number_note": number_note(chosen.request),
         "candidates": chosen.request.candidates.description,
         "typical": chosen.typical_scores,
         "making": making_section(release),
