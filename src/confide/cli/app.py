@@ -10,19 +10,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class, get_completion_class
 
-from confide.cli.calibrate import calibrate, recalibrate, sql
-from confide.cli.command import Group
-from confide.cli.evaluate import evaluate
+from confide.cli.command import Group, Imported
 from confide.cli.exit_codes import IN_WORDS
-from confide.cli.federated import federated
-from confide.cli.ledger import ledger
-from confide.cli.machine import audit, demo, doctor
 from confide.cli.output import print_text
-from confide.cli.pages import card, dossier, report
-from confide.cli.plan import budget_plan, plan
-from confide.cli.predict import predict, randomise_labels
-from confide.cli.show import show, sign_release, verify
-from confide.cli.watch import watch
 from confide.support import escape_line, escape_text
 
 LOG = "CONFIDE_LOG"
@@ -214,14 +204,16 @@ def _confide(context: click.Context, verbose: int) -> None:
 
 _VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or set {LOG}=info."
 
-budget = Group("budget", commands=[budget_plan], help="Plan a year's releases within one total per person.")
-
 app = Group(
     "confide",
-    commands=[
-        plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, sign_release, report, card,
-        dossier, sql, randomise_labels, audit, doctor, demo, budget, ledger, federated,
-    ],
+    commands=Imported({
+        "plan": "plan:plan", "calibrate": "calibrate:calibrate", "recalibrate": "calibrate:recalibrate",
+        "predict": "predict:predict", "evaluate": "evaluate:evaluate", "watch": "watch:watch",
+        "show": "show:show", "verify": "show:verify", "sign": "show:sign_release", "report": "pages:report",
+        "card": "pages:card", "dossier": "pages:dossier", "sql": "calibrate:sql",
+        "randomise-labels": "predict:randomise_labels", "audit": "machine:audit", "doctor": "machine:doctor",
+        "demo": "machine:demo", "budget": "plan:budget", "ledger": "ledger:ledger", "federated": "federated:federated",
+    }),
     params=[
         click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
                      help="Print the version."),

@@ -8,8 +8,10 @@ the group, name rows of `confide.cli.options`. Options without a default are req
 shows all options.
 """
 
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin, get_type_hints
@@ -307,6 +309,15 @@ class Group(click.Group):
         """Write the epilog verbatim."""
         if self.epilog:
             formatter.write(f"\n{self.epilog}\n")
+
+
+class Imported(UserDict[str, Any]):
+    """Commands by name, each imported when it is used, from `module:name` in this package."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _, attribute = super().__getitem__(name).partition(":")
+        found: click.Command = getattr(import_module(f"confide.cli.{module}"), attribute)
+        return found
 
 
 def command(path: str, *, without: str = "", required: str = "") -> Callable[[Callable[..., int | None]], Command]:

@@ -6,19 +6,17 @@ rows that differ in one command or in all commands of a group.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypedDict
 
 import click
 
-from confide.evaluation import MOST_EXAMPLES, PARTS
-from confide.federated import COMPARABLE, METHODS
 from confide.ledger import RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
 from confide.releases import ABOUT
 from confide.selection import SELECTORS
 from confide.support import ObjectPath, as_place
-from confide.warehouse import DIALECTS
 
 COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"
 PEOPLE, GROUPS, SHIFT = "People with several records", "Groups", "Known shift"
@@ -56,16 +54,29 @@ PLACE, LOCAL, TABLE = PlaceType(), click.Path(path_type=Path), TableType()
 
 @dataclass(frozen=True)
 class Row:
-    """An option: metavar, help and type; `names` if it is not named like its field."""
+    """An option: metavar, help and type; `names` if it is not named like its field.
+
+    `listed` is the place of a list that the help contains, such as `confide.federated:METHODS`. It is imported when the
+    command is: most commands do without its package.
+    """
 
     metavar: str | None
     help: str
-    kind: "click.ParamType[Any] | type" = str
+    kind: "click.ParamType[Any] | type | None" = str
     everyday: bool = False
     names: tuple[str, ...] = ()
     argument: bool = False
     hidden: bool = False
     panel: str = ""
+    listed: str = ""
+
+    def resolved(self) -> "Row":
+        """The same with its list in the help, and as the type if there is no other one."""
+        if not self.listed:
+            return self
+        module, _, name = self.listed.partition(":")
+        names = tuple(getattr(import_module(module), name))
+        return replace(self, help=self.help.format(", ".join(names)), kind=self.kind or click.Choice(names), listed="")
 
 
 def _panel(title: str, /, **rows: Row) -> Iterator[tuple[str, Row]]:
@@ -89,6 +100,7 @@ _PILOT = (
 )
 _AT_LEAST_0, _AT_LEAST_1 = click.IntRange(0), click.IntRange(1)
 _LOSS = click.FloatRange(0)
+_METHODS = "confide.federated:METHODS"
 
 OPTIONS: Mapping[str, Row] = dict([
     *_panel(COLUMNS,
@@ -178,7 +190,8 @@ OPTIONS: Mapping[str, Row] = dict([
                             "several columns, a list for each: 'f,m;north,south'."),
         by_class=Row(None, "A threshold for each class (class-conditional)."),
         partition=Row("NAME", "With --ledger: the public name of this division into groups, such as ward."),
-        parts=Row("KIND[,KIND]", f"For sets: {' and '.join(PARTS)} (default: both), or none, for the total alone."),
+        parts=Row("KIND[,KIND]", "For sets: {} (default: both), or none, for the total alone.",
+                  listed="confide.evaluation:PARTS"),
         width_bins=Row("NUMBER,...", "With --epsilon, for intervals: public widths as limits of the bins in which "
                                      "they are counted."),
     ),
@@ -226,11 +239,11 @@ OPTIONS: Mapping[str, Row] = dict([
         keys=Row("FILE", "Private keys, written by keygen.", PLACE, everyday=True),
         public=Row("FILE", "Output file for the public file.", PLACE),
         size=Row("N", "Number of calibration records, if it may be public.", _AT_LEAST_1),
-        method=Row("NAME", f"Method of calibration: {', '.join(METHODS)} (default: as --compare recommends).",
-                   click.Choice(METHODS), everyday=True),
+        method=Row("NAME", "Method of calibration: {} (default: as --compare recommends).", None, everyday=True,
+                   listed=_METHODS),
         compare=Row(None, "Print the results of the methods for these silos, with a recommendation.", everyday=True),
-        also=Row("NAME", f"With --compare: also this published method ({', '.join(COMPARABLE)}); repeat it.",
-                 click.Choice(COMPARABLE)),
+        also=Row("NAME", "With --compare: also this published method ({}); repeat it.", None,
+                 listed="confide.federated:COMPARABLE"),
         of=Row("NAME", "With several thresholds: the level, group or class of one, or cqr_low or cqr_high."),
         dropouts=Row("SILOS", "Number of silos that may be missing.", _AT_LEAST_0),
         liars=Row("SILOS", "Number of Byzantine silos, which may send anything.", _AT_LEAST_0),
@@ -246,8 +259,8 @@ OPTIONS: Mapping[str, Row] = dict([
         peer=Row("PATH", "For sums: public file of another silo, whose fingerprint you have compared, or a folder; "
                          "repeat it.",
                  PLACE, names=("--peer", "--peers")),
-        allow=Row("NAME", f"Allow this method in addition to private-qq and secure-sum, of {', '.join(METHODS)}; "
-                  "repeat it.", click.Choice(METHODS)),
+        allow=Row("NAME", "Allow this method in addition to private-qq and secure-sum, of {}; repeat it.", None,
+                  listed=_METHODS),
         least_colluding=Row("SILOS", "For sums: reject plans with a smaller collusion threshold (default: 1).",
                             _AT_LEAST_0),
         drop_refused=Row(None, "Leave unusable answers out with a warning, instead of an error."),
@@ -280,8 +293,8 @@ OPTIONS: Mapping[str, Row] = dict([
         level=Row("P", "Largest probability that correct mechanisms fail the audit by chance.", float),
     ),
     *_panel(CONTENT,
-        dialect=Row("NAME", f"{', '.join(DIALECTS)}; with --dbt also several, such as "
-                            f"duckdb,snowflake.", everyday=True),
+        dialect=Row("NAME", "{}; with --dbt also several, such as duckdb,snowflake.", everyday=True,
+                    listed="confide.warehouse:DIALECTS"),
         dbt=Row(None, "Print a macro for dbt instead of a query."),
         records=Row("K", "Also state the privacy loss if K records change at once.", int),
         previous=Row("FILE", "An earlier release, which must be in the chain; repeat it.", PLACE),
@@ -315,7 +328,7 @@ OPTIONS: Mapping[str, Row] = dict([
         fingerprint=Row("FILE", "A table of the model's outputs on PUBLIC probe records, or the model's file: other "
                         "models are then rejected.", PLACE),
         examples=Row("K", "Include the sets and true labels of the first K records, unchanged.",
-                     click.IntRange(0, MOST_EXAMPLES)),
+                     _AT_LEAST_0),
         fail_below_promise=Row(None, "Exit with code 5 if coverage is below the promise by more than chance in the "
                                "calibration explains. A correct release fails at most once in 1,000 times; if the "
                                "number of calibration records is secret, this holds for 1,000 records or more."),
@@ -527,6 +540,10 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
 
 def row_of(command: str, field: str) -> Row:
     """The row of an option in a command, such as `ledger show`."""
+    return _row(command, field).resolved()
+
+
+def _row(command: str, field: str) -> Row:
     group = command.partition(" ")[0]
     for owner in (command, group):
         match BY_COMMAND.get(owner, {}).get(field):

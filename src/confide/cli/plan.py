@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from confide.cli.choices import ClassShiftOptions, one_level, optional_candidates, split
-from confide.cli.command import command
+from confide.cli.command import Group, command
 from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.values import Findings, PilotOptions, PrivacyOptions
 from confide.errors import InputError
@@ -176,6 +176,9 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
         texts.append(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
     document = {"schedule": chosen.fields, "statement": chosen.statement, "n": sizes, "rules": rules, "out": saved}
     print_result(lambda: document, *texts, output.saved(), as_json=output.as_json)
+
+
+budget = Group("budget", commands=[budget_plan], help="Plan a year's releases within one total per person.")
 
 
 def _whole(text: str) -> int:

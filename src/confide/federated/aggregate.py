@@ -1,15 +1,15 @@
 """The coordinator's step: a calibration from a plan and the silos' messages, certified for those that answered."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from confide.errors import CoverageWarning, FormatError, InputError
-from confide.federated.answers import distant_replies, read_answers, replies_of, sorted_refusals
+from confide.federated.answers import Answer, distant_replies, read_answers, replies_of, sorted_refusals
 from confide.federated.calibration import FederatedRelease, make_release, sign_release
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import combine_parts
 from confide.federated.several_plans import read_plan
-from confide.support import caller_stacklevel
+from confide.support import caller_stacklevel, demonstration_version, library_versions
 
 
 def aggregate(
@@ -68,8 +68,15 @@ def aggregate(
         refused |= others
     who = sorted(accepted) if opened is None else opened.who(read)
     total = read.add(accepted) if opened is None else opened.total(read)
-    made = make_release(plan, read, envelope, who, total, sorted_refusals(refused), opened)
+    versions = _drawn_with(messages.values())
+    made = make_release(plan, read, envelope, who, total, sorted_refusals(refused), versions, opened)
     return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
+
+
+def _drawn_with(messages: Iterable[Answer]) -> Mapping[str, str]:
+    """The coordinator's versions; with the sampler of a silo that drew its answer by one for demonstration."""
+    sampler = next(filter(None, (demonstration_version(one.versions) for one in messages)), None)
+    return library_versions() if sampler is None else {**library_versions(), "opendp": sampler}
 
 
 def _readable(release: FederatedRelease) -> FederatedRelease:

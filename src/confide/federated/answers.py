@@ -14,10 +14,11 @@ from confide.support import optional_versions, shapes
 
 
 class Answer(NamedTuple):
-    """An accepted message: the silo's position in the plan, its reply, the digest of its content and its text."""
+    """An accepted message: the silo's position in the plan, reply and versions, digest of the content, and text."""
 
     silo: int
     reply: Any
+    versions: Mapping[str, str]
     digest: str
     text: str
 
@@ -148,11 +149,11 @@ def read_answer(plan: AnyPlan, text: str) -> Answer:
             signed = name
             if plan.closed(read_time(fields.read("answered", shapes.TEXT))):
                 raise Refusal("late")
-            optional_versions(fields)
+            versions = optional_versions(fields)
             reply = plan.read_message(i, fields)
     except Refusal as refusal:
         raise (_of_silo(signed, refusal.code) if signed else refusal) from None
-    return Answer(i, reply, digest(envelope.content), text)
+    return Answer(i, reply, versions, digest(envelope.content), text)
 
 
 def _of_silo(silo: str, code: str) -> Refusal:

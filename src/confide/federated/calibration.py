@@ -56,7 +56,6 @@ from confide.support import (
     decimal_text,
     escape_line,
     exact_level,
-    library_versions,
     shapes,
 )
 
@@ -340,12 +339,13 @@ def make_release(
     who: Sequence[int],
     total: Counts,
     refused: Refused,
+    versions: Mapping[str, str],
     opened: OpenedList | None,
 ) -> FederatedRelease:
     """The release from the sum of these silos' vectors, shape (draws, m), for a signed plan."""
     certified = plan.certified(who)
     thresholds = plan.thresholds(who, total, [k for k, _ in certified])
-    return _built(text, plan, by, certified, thresholds, who, refused, library_versions(), opened)
+    return _built(text, plan, by, certified, thresholds, who, refused, versions, opened)
 
 
 def sign_release(release: FederatedRelease, coordinator: SiloKeys, messages: Sequence[Answer]) -> FederatedRelease:

@@ -180,7 +180,6 @@ class Pilot:
     ------
     InputError, InputTypeError
         If there is no score, if one is NaN, or if the class scores are not a table of numbers.
-        If there is no score, if one is NaN, or if the class scores are no table of numbers.
 
     Examples
     --------

@@ -117,6 +117,7 @@ from confide.support.section import (
     Section,
     Table,
     demonstration_note,
+    demonstration_version,
     describe,
     to_html,
     to_markdown,

@@ -172,8 +172,19 @@ def demonstration_note(value: Described) -> str:
     >>> demonstration_note(Noisy("0.16.0"))
     ''
     """
-    drawn = any(_DEMONSTRATION in version for versions in value._drawn_with() for version in versions.values())
+    drawn = any(map(demonstration_version, value._drawn_with()))
     return f"not private: drawn by a {_DEMONSTRATION}, not by OpenDP" if drawn else ""
+
+
+def demonstration_version(versions: Mapping[str, str]) -> str:
+    """The version of a demonstration sampler among the versions of a draw, else "".
+
+    Examples
+    --------
+    >>> demonstration_version({"confide": "0.3.0", "opendp": "none (demonstration sampler, not private)"})
+    'none (demonstration sampler, not private)'
+    """
+    return next((version for version in versions.values() if _DEMONSTRATION in version), "")
 
 
 def to_text(section: Section) -> str:
