@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import confide
 from confide import Candidates
 from confide.candidates import SPREADS, Spread
+from confide.candidates.lists import _rounded
 from confide.support import MOST_CANDIDATES
 from tests.refused import Refused, numbers, refused
 
@@ -189,6 +190,17 @@ def test_values_are_rounded_to_twelve_digits():
     for make in (Candidates.unit, Candidates.geometric, Candidates.sinh, Candidates.anything):
         edges = make().edges.tolist()
         assert edges == [float(f"{edge:.12g}") for edge in edges]
+
+
+def test_rounded_as_printed():
+    """Also values that lie within a few units of the last place of a half, and beyond all exact powers of ten."""
+    rng = np.random.default_rng(0)
+    halves = (rng.integers(10**11, 10**12, (20, 1000)) + 0.5) / 10.0 ** np.arange(20)[:, None]
+    near = [halves, np.nextafter(halves, 0), np.nextafter(halves, np.inf), 1 - 10.0 ** rng.uniform(-16, 0, 10_000)]
+    wide = rng.choice([-1, 1], 20_000) * 10.0 ** rng.uniform(-320, 300, 20_000)
+    edges = np.concatenate([*map(np.ravel, near), wide, [0.0, -0.0, 1e11, 1e12, 999999999999.5, 5e-324]])
+    printed = np.array([float(f"{edge:.12g}") for edge in edges])
+    assert _rounded(edges).tobytes() == printed.tobytes()
 
 
 def test_given_values_are_not_rounded():

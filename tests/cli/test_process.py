@@ -134,6 +134,24 @@ def test_help_is_quick_to_start():
     assert ran.stdout.rstrip().endswith("[]")
 
 
+@pytest.mark.parametrize("name", ["sets.parquet", "sets.csv"])
+def test_a_table_is_read_and_written_without_pandas(tmp_path, name):
+    """pyarrow imports pandas when it converts arrays, which takes as long as reading a million numbers."""
+    pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 500)
+    columns = {"a": p[:, 0], "b": p[:, 1], "c": p[:, 2], "label": rng.choice(list("abc"), 500)}
+    pq.write_table(pa.table(columns), tmp_path / "records.parquet")
+    calls = [
+        ["calibrate", "records.parquet", "--probabilities", "a,b,c", "--label", "label", "--alpha", "0.1",
+         "--classes", "a,b,c", "--epsilon", "1", "--out", "released.json"],
+        ["predict", "records.parquet", "--probabilities", "a,b,c", "--calibration", "released.json", "--out", name],
+    ]  # fmt: skip
+    code = f"import sys; from confide.cli import main; print(*map(main, {calls}), 'pandas' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "0 0 False", ran.stderr
+
+
 @pytest.mark.slow
 def test_progress_is_for_terminals_only(tmp_path, released):
     records = long_file(tmp_path / "records.parquet", 8)

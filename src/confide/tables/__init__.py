@@ -8,7 +8,8 @@ never passed on.
 columns.py         the columns of each record: the only definition
 open_table.py      from a name or data to a table; files, objects, streams, databases, spark/ open one kind each
 table.py           the interface of a table; duckdb_table.py, databases.py and spark/ implement it
-arrow.py           Arrow's types and columns; expressions.py: those of SQL and Ibis, and the rule of missing values
+arrow.py           Arrow's types and columns; buffers.py: from Arrow to numpy and back
+expressions.py     types and columns of SQL and Ibis, and the rule of missing values
 named_columns.py   the columns of labels, groups, weights and persons; groupings.py: groups by a registered function
 readers.py         from columns to one score per record: in numpy, or as SQL
 records.py         all columns of a record together, and the one loop over checked batches

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name
+from confide.tables.buffers import from_numpy, from_texts, integers_of, to_numpy
 from confide.tables.groupings import Grouping
 
 Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text", "grouped"]
@@ -148,7 +149,7 @@ def number_column(batch: Any, name: str) -> NDArray[Any]:
     import pyarrow as pa
 
     column = column_of(batch, ColumnRef(name))
-    array = as_numeric(name, column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
+    array = as_numeric(name, to_numpy(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column))
     if array.ndim != 1:
         raise InputError("column", f"{name!r} must hold one number per record", got=f"shape {array.shape}")
     return array
@@ -166,11 +167,11 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
     lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not hasattr(lists.type, "value_field"):
         raise InputError("column", f"{name!r} must hold lists of numbers, or be a matrix")
-    whole = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
+    whole = integers_of(pc.list_value_length(lists), -1) == width
     if whole.all():
         return _entries(name, lists).reshape(len(lists), width), None
     matrix = np.full((len(lists), width), np.nan)
-    matrix[whole] = _entries(name, lists.filter(pa.array(whole))).reshape(-1, width)
+    matrix[whole] = _entries(name, lists.filter(from_numpy(whole))).reshape(-1, width)
     return matrix, whole
 
 
@@ -178,7 +179,7 @@ def _entries(name: str, lists: Any) -> NDArray[Any]:
     import pyarrow as pa
 
     entries = lists.flatten()
-    return as_numeric(name, entries.cast(pa.int8()) if pa.types.is_boolean(entries.type) else entries)
+    return as_numeric(name, to_numpy(entries.cast(pa.int8()) if pa.types.is_boolean(entries.type) else entries))
 
 
 def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -> NDArray[np.int64]:
@@ -187,17 +188,19 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
     import pyarrow.compute as pc
 
     values = _names(batch, read)
-    kind, texts = values.type, list(map(canonical_name, names))
+    kind, places = values.type, list(range(len(names)))
     if pa.types.is_integer(kind):
-        integers = [as_integer(one) for one in names]
-        known = pa.array([one if one is not None and abs(one) < 2**63 else None for one in integers], pa.int64())
+        integers = {place: one for place in places if (one := as_integer(names[place])) is not None}
+        places = [place for place, one in integers.items() if abs(one) < 2**63]
+        known = from_numpy(np.array([integers[place] for place in places], np.int64))
         values = values.cast(pa.int64(), safe=False) if kind != pa.uint64() else _below_2_63(values)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        known, values = pa.array(texts, pa.large_string()), values.cast(pa.large_string())
+        known = from_texts([str(canonical_name(name)) for name in names]).cast(pa.large_string())
+        values = values.cast(pa.large_string())
     else:
         raise InputError("column", f"{read.title!r} must hold texts or whole numbers, the names of classes or groups")
     found = pc.index_in(values, value_set=known, skip_nulls=True)
-    return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
+    return np.append(np.array(places, np.int64), -1)[integers_of(found, -1)]
 
 
 def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -206,9 +209,9 @@ def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool
     import pyarrow.compute as pc
 
     texts = _names(batch, read).cast(pa.large_string())
-    encoded = pc.fill_null(texts, "").dictionary_encode()
+    encoded = pc.fill_null(texts, from_texts([""]).cast(pa.large_string())[0]).dictionary_encode()
     names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
-    return names[np.asarray(encoded.indices)], np.asarray(texts.is_null())
+    return names[to_numpy(encoded.indices)], to_numpy(texts.is_null())
 
 
 def _names(batch: Any, read: ColumnRef) -> Any:
@@ -221,11 +224,9 @@ def _names(batch: Any, read: ColumnRef) -> Any:
 def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
     """A column of integers, shape (n,); -1 for missing integers and for those beyond 2**63."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     values = column_of(batch, ColumnRef(name, "label"))
-    values = _below_2_63(values) if values.type == pa.uint64() else values.cast(pa.int64())
-    return np.asarray(pc.fill_null(values, -1)).astype(np.int64)
+    return integers_of(_below_2_63(values) if values.type == pa.uint64() else values.cast(pa.int64()), -1)
 
 
 def _below_2_63(values: Any) -> Any:

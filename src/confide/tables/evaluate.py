@@ -31,6 +31,7 @@ from confide.evaluation import (
 from confide.mechanisms import Neighbors
 from confide.releases import Release, warn_about
 from confide.support import Level
+from confide.tables.buffers import to_numpy
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
 from confide.tables.named_columns import (
     AnyGroups,
@@ -434,6 +435,6 @@ def size_counts(
         counts = np.zeros(len(bins), np.int64)
         with closing(checked_batches(rows, predictor, progress, skips=not skip_incomplete)) as batches:
             for _, (_, sizes) in batches:
-                place = np.searchsorted(bins, sizes.to_numpy(zero_copy_only=False), side="right") - 1
+                place = np.searchsorted(bins, to_numpy(sizes), side="right") - 1
                 counts += np.bincount(place, minlength=len(bins))
         return counts

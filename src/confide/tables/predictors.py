@@ -14,6 +14,7 @@ from confide.releases import FALSE_NEGATIVES, UNNAMED, Release, as_release, clas
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import ColumnRef
+from confide.tables.buffers import from_names, from_numpy, from_texts
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
 from confide.tables.expressions import as_column_value, exact, number
 from confide.tables.failures import ColumnError
@@ -193,8 +194,6 @@ class IntervalPredictor(Predictor):
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Both ends, rounded outwards."""
-        import pyarrow as pa
-
         f, reasons = finite_columns(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
         thresholds: Any = self.thresholds[:, 0]
         if self.group is not None:
@@ -206,7 +205,7 @@ class IntervalPredictor(Predictor):
             for side, score in enumerate(self.scores):
                 own = float(thresholds[side]) if self.group is None else thresholds[side][good]
                 ends[side, good] = interval_ends(kept, score, own)[side]
-        return [pa.array(end, mask=None if reasons is None else ~good) for end in ends], reasons
+        return [from_numpy(end, None if reasons is None else ~good) for end in ends], reasons
 
     def own_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of predictions."""
@@ -400,10 +399,11 @@ def _set_columns(
     sizes = np.count_nonzero(mask, axis=1)
     offsets = np.zeros(len(mask) + 1, dtype=np.int32)
     np.cumsum(sizes, out=offsets[1:])
-    shown = pa.array([json.dumps(name, ensure_ascii=False) for name in names] if as_text else list(names))
-    members = shown.take(pa.array(np.flatnonzero(mask) % mask.shape[1]))
-    nulls = None if without is None else pa.array(without)
-    lists = pa.ListArray.from_arrays(pa.array(offsets), members, mask=nulls)
+    shown = from_texts([json.dumps(name, ensure_ascii=False) for name in names]) if as_text else from_names(names)
+    members = shown.take(from_numpy(np.flatnonzero(mask) % mask.shape[1]))
+    nulls = None if without is None else from_numpy(without)
+    lists = pa.ListArray.from_arrays(from_numpy(offsets), members, mask=nulls)
     if as_text:
-        lists = pc.binary_join_element_wise("[", pc.binary_join(lists, ", "), "]", "")
-    return [lists, pa.array(sizes.astype(np.int32), mask=without)]
+        before, between, after, nothing = from_texts(["[", ", ", "]", ""])
+        lists = pc.binary_join_element_wise(before, pc.binary_join(lists, between), after, nothing)
+    return [lists, from_numpy(sizes.astype(np.int32), without)]

@@ -19,6 +19,7 @@ from confide.calibration import critical_thresholds, false_negative_thresholds
 from confide.candidates import Candidates
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, matrix_column, number_column
+from confide.tables.buffers import integers_of, to_numpy
 from confide.tables.expressions import exact, number
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import NamedColumn
@@ -288,8 +289,8 @@ class ClassReader(RecordReader):
     def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Reasons]:
         """The label's own probability, shape (n, 1)."""
         (column,) = self.probabilities.columns
-        own = np.asarray(column_of(batch, ColumnRef(column, "entry")))
-        length = np.asarray(column_of(batch, ColumnRef(column, "length")).fill_null(-1))
+        own = to_numpy(column_of(batch, ColumnRef(column, "entry")))
+        length = integers_of(column_of(batch, ColumnRef(column, "length")), -1)
         reasons = mark(None, length != self.probabilities.width, 2)
         return own[:, None], mark(reasons, (place >= 0) & ~((own >= 0) & (own <= 1)), 1)
 

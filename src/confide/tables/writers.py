@@ -14,6 +14,7 @@ from confide.errors import InputError
 from confide.sets import warn_of_widths
 from confide.support import OutputExistsError
 from confide.tables.arrow import ColumnRef
+from confide.tables.buffers import to_numpy
 from confide.tables.expressions import identifier, select
 from confide.tables.failures import ColumnError, engine_errors_in_fixed_words
 from confide.tables.predictors import LOWER, SIZE, Added, Predictor
@@ -122,10 +123,10 @@ class PredictionCounts:
         """Count a `pyarrow.RecordBatch`."""
         self.rows += batch.num_rows
         if self._proof is not None:
-            sizes = batch.column(self._proof).to_numpy(zero_copy_only=False)
+            sizes = to_numpy(batch.column(self._proof))
             self._members, self._empty = self._members + int(sizes.sum()), self._empty + int((sizes == 0).sum())
         if self._ends is not None and batch.num_rows:
-            low, high = (batch.column(name).to_numpy(zero_copy_only=False) / 2 for name in self._ends)
+            low, high = (to_numpy(batch.column(name)) / 2 for name in self._ends)
             with np.errstate(invalid="ignore"):
                 width, centre = high - low, high + low
             width_so_far, least, most = self._halves
