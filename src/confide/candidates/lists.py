@@ -373,8 +373,8 @@ def _count(length: float, step: float) -> int:
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """The edges with 12 significant digits: `float(f"{edge:.12g}")` of each.
 
-    Integers of 12 digits and powers of ten up to 22 are exact, so that their quotient is the float of these digits. Only
-    a product near one half could be rounded to another integer; such edges, and very large and small ones, are printed.
+    Integers of 12 digits and powers of ten up to 22 are exact, so that their quotient is the float of these digits. A
+    product near one half could be rounded to another integer; such edges, and very large or small ones, are printed.
     """
     size = np.abs(edges)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -383,8 +383,8 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
         power = _POWERS[np.where(whole, places, 0).astype(np.int64)]
         scaled = size * power
         digits = np.rint(scaled)
-        sure = whole & (np.abs(scaled - digits) < 0.49) & (10 ** (_DIGITS - 1) < digits) & (digits < 10**_DIGITS)
-        rounded = np.copysign(digits / power, edges)
+        sure = whole & (np.abs(scaled - digits) < 0.49) & (digits > 10 ** (_DIGITS - 1)) & (digits < 10**_DIGITS)
+        rounded: NDArray[np.float64] = np.copysign(digits / power, edges)
     printed = np.flatnonzero(~sure)
     rounded[printed] = [float(f"{edge:.{_DIGITS}g}") for edge in edges[printed].tolist()]
     return rounded
