@@ -265,9 +265,12 @@ def test_cells_of_the_noise_have_their_probabilities():
         np.testing.assert_allclose(added, list(chances.values()), atol=1e-12)
 
 
-@pytest.mark.parametrize("subject", [one for one in library_subjects() if one.law], ids=lambda one: one.name)
-def test_every_loss_of_the_library_is_below_its_claim(subject):
-    assert worst_pair(Laws(subject, subject.law)).loss <= subject.claims.epsilon * (1 + 1e-9)
+def test_every_loss_of_the_library_is_below_its_claim():
+    subjects = [one for one in library_subjects() if one.law]
+    assert len(subjects) > 5
+    for subject in subjects:
+        loss = worst_pair(Laws(subject, subject.law)).loss
+        assert loss <= subject.claims.epsilon * (1 + 1e-9), subject.name
 
 
 @pytest.mark.slow
