@@ -1,7 +1,6 @@
 """Coverage and size of every score on real data, private compared with non-private: `python -m benchmarks.real_data`.
 
-Needs the data: CONFIDE_DATA, or ../shared/data. Two more tables show
-the cost of few records and of saturated probabilities.
+Needs the data: CONFIDE_DATA, or ../shared/data. Another table shows the cost of saturated probabilities.
 """
 
 import math
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide.selection.selector import selection_law
 from tests.exact_tests import coverage_p_value
 from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 from tests.test_real_data import IMAGES, TABLES, image_table, intervals_of, sets_of
@@ -37,29 +35,6 @@ def every_score():
             print(row(name.split(".")[0], score, intervals_of(name, target, score)))
 
 
-def few_records():
-    """Concrete: the exact probability of a threshold beyond the largest score, and the median threshold."""
-    print("\n| score | candidates | slopes | beyond the largest score | +inf | median threshold / non-private |")
-    print("|---|---|---|---|---|---|")
-    for score in ("absolute_residual", "gamma"):
-        scores = intervals_of("Concrete_Data.csv", None, score).scores
-        n = len(scores)
-        plain = np.sort(scores)[math.ceil(0.9 * (n + 1)) - 1]
-        for decades in (12, 6):
-            candidates = confide.Candidates.geometric(decades=decades)
-            counts = confide.ScoreHistogram.from_scores(scores, candidates, score).counts
-            for slopes in (None, (1, 1)):
-                mechanism = confide.plan(0.1, 1.0, n, candidates=candidates.size, slopes=slopes).mechanism
-                utility = mechanism.utilities(counts)
-                law = selection_law(np.exp((utility - utility.max()) / mechanism.scale), mechanism.selector)
-                beyond = law[np.searchsorted(candidates.values, scores.max()) + 1 :].sum()
-                middle = candidates.values[np.searchsorted(np.cumsum(law), 0.5)]
-                print(
-                    f"| {score} | {decades} decades | {'1:1' if slopes else 'default'} | {beyond:.2%} | {law[-1]:.3%} "
-                    f"| {middle / plain:.2f} |"
-                )
-
-
 def saturated():
     """Non-private mean set sizes at the target rank and a few ranks above: the price of any noise."""
     print("\n| data | score | rank | + 5 | + 10 | + 20 |\n|---|---|---|---|---|---|")
@@ -79,10 +54,9 @@ def saturated():
 
 
 def main():
-    """Print the three tables."""
+    """Print both tables."""
     try:
         every_score()
-        few_records()
         saturated()
     except pytest.skip.Exception as missing:
         sys.exit(str(missing))

@@ -72,9 +72,6 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.correction": Row(),
     "python -m benchmarks.correction --picture": Row(elsewhere="python -m benchmarks.correction"),
     "python -m benchmarks.engines": Row(),
-    "python -m benchmarks.engines --scores 100000000 --lists 100000 --postgres 1000000 --rounds 3": Row(
-        "python -m benchmarks.engines --scores 1000 --lists 100 --postgres 0 --rounds 1"
-    ),
     "python -m benchmarks.federated": BENCH,
     "python -m benchmarks.fingerprint": Row(),
     "python -m benchmarks.first_call": BENCH,

@@ -95,6 +95,7 @@ def test_classification(score):
         assert sets.mask.tolist() == [[s <= q for s in row] for row in expected[150:]]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # some levels need more records than there are
 @pytest.mark.parametrize("score", [*list(REGRESSION)[:1], *slow(list(REGRESSION)[1:])])
 def test_regression(score):

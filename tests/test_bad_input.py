@@ -204,6 +204,7 @@ def _plain(text, folder):
     return re.sub(rf"{re.escape(str(folder))}[^'\"\s;:]*", "FILE", text)
 
 
+@pytest.mark.slow
 def test_the_page_says_what_users_see(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "calls").mkdir()

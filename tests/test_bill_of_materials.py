@@ -93,6 +93,7 @@ def released(sbom, tmp_path, monkeypatch):
     return json.loads(written.read_text(encoding="utf-8")), tmp_path
 
 
+@pytest.mark.slow
 def test_the_bill_names_every_package_with_version_hashes_and_licence(sbom, released):
     bill, folder = released
     parts = {one["purl"]: one for one in bill["components"]}

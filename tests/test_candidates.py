@@ -438,6 +438,7 @@ def test_bounded_spreads_keep_their_bounds():
     np.testing.assert_array_equal(signed, -signed[::-1])
 
 
+@pytest.mark.slow
 def test_around_takes_a_number_or_a_release():
     released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
     assert Candidates.around(released) == Spread(around=released.threshold)

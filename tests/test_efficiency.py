@@ -91,6 +91,7 @@ def test_residuals_of_any_scale_need_no_unit(power):
     assert threshold_ratio(plan(1000, score="absolute_residual"), residuals(10.0**power), 10) <= 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1000, *slow([200])])
 def test_a_warm_start_is_cheaper_and_a_wrong_one_costs_little_more(n):
     for law, score, quantile, right in (
@@ -145,6 +146,7 @@ def test_a_decision_does_not_touch_the_data():
         assert dict(released.recipe) == dict(made.request.candidates.recipe)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "score", "most"),
     [

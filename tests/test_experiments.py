@@ -27,6 +27,7 @@ timing = pytest.importorskip("experiments.timing", reason=EXTRA)
 COUNTS = np.array([40, 30, 60, 40, 20, 8, 1, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
@@ -77,6 +78,7 @@ def test_splits_agree_with_a_direct_computation():
         assert size == pytest.approx(np.mean(np.sum(1 - p[rest] <= threshold, axis=1)))
 
 
+@pytest.mark.slow
 def test_study_covers():
     """Mean coverage over splits of every method that claims 90 %, one-sided at level 1e-6."""
     rng = np.random.default_rng(1)
@@ -151,6 +153,7 @@ def test_scattering_is_a_fixed_function_of_one_image():
     assert blocks[:, 1:].abs().max() < 1e-3  # wavelets of a constant vanish
 
 
+@pytest.mark.slow
 def test_whitening_uses_noise_images_only():
     """On images of the same noise the channels come out uncorrelated with variance just below 1 (a floor is added)."""
     torch = pytest.importorskip("torch", reason=EXTRA)
@@ -291,6 +294,7 @@ def test_training_that_is_stopped_early_spends_less(tmp_path):
     np.testing.assert_array_equal(rest[1], whole[1])
 
 
+@pytest.mark.slow
 def test_times_add_up_over_resumed_runs(tmp_path, monkeypatch):
     """A part that burns processor time, twice; a part that fails is named, and its time counts."""
     (tmp_path / "burning.py").write_text("def run(times=3 * 10**6):\n    sum(i for i in range(times))\n")

@@ -79,6 +79,7 @@ confide.PredictionSets(p > 0.5).labels()"""
     assert not modules_after(program) & set(HEAVY)
 
 
+@pytest.mark.slow
 def test_a_first_calibration_loads_nothing_that_it_does_not_use():
     """OpenDP's prelude would import scikit-learn, pandas and polars, which takes over a second."""
     program = """import confide, numpy as np
@@ -86,6 +87,7 @@ confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac", neighbors="repl
     assert not modules_after(program) & (set(HEAVY) - {"opendp"})
 
 
+@pytest.mark.slow
 def test_planning_does_not_load_the_privacy_library():
     assert not modules_after("import confide; confide.plan(alpha=0.1, epsilon=1.0)") & (set(HEAVY) - {"scipy"})
 

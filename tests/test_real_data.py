@@ -108,6 +108,7 @@ SCORES = DETERMINISTIC + RANDOMISED
 SPLITS = [(name, score) for name in IMAGES for score in SCORES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "score"), [SPLITS[0], SPLITS[-1], *slow(SPLITS[1:-1])])
 def test_images(name, score):
     check(sets_of(name, score))

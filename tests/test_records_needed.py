@@ -42,6 +42,7 @@ def _numbers(text):
     return [int(found.replace(",", "")) for found in re.findall(r"[Aa]bout ([\d,]+)(?:;| calibration records)", text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*list(CASES)[::3], *slow(name for i, name in enumerate(CASES) if i % 3)])
 def test_python_plans_warnings_and_pages_agree(name):
     options, known = CASES[name]
@@ -60,6 +61,7 @@ def test_python_plans_warnings_and_pages_agree(name):
         task([1.0] if made.score == "absolute_residual" else [[0.5, 0.5]], infinite)
 
 
+@pytest.mark.slow
 def test_calibrate_says_the_number_that_the_release_says(monkeypatch):
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)  # +inf
     for needed, options in ((206, {}), (300, {"n_typical": 1000})):
@@ -97,6 +99,7 @@ def test_a_plan_for_too_few_records_says_so_first():
         assert confide.plan(0.1, 1.0, 1000, **options).remarks == ()
 
 
+@pytest.mark.slow
 def test_a_page_says_it():
     pytest.importorskip("jinja2", reason="needs the extra report")
     for needed, options in ((206, {}), (300, {"n_typical": 1000})):
@@ -156,6 +159,7 @@ def test_table_of_common_scores_has_the_numbers_of_their_plans(choices):
             assert list(needed_by_scores(**asked).values()) == numbers
 
 
+@pytest.mark.slow
 def test_weights_have_no_public_number_of_records():
     numbers = needed_by_scores(0.1, 3.0, class_weights={"a": 2.0, "b": 0.5}, n_typical=1000)
     assert all(secret >= 1 and public is None for secret, public in numbers.values())

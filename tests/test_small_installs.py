@@ -138,10 +138,12 @@ def hidden(packages, program, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_core_alone_calibrates_and_names_what_brings_the_rest(tmp_path):
     assert hidden(STANDARD, CORE, str(tmp_path)) == "done\n"
 
 
+@pytest.mark.slow
 def test_a_server_without_the_privacy_library_applies_releases_and_charges_nothing(tmp_path):
     check_served(json.loads(hidden(STANDARD + LIBRARIES, SERVER, str(tmp_path), *SERVED)))
 

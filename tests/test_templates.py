@@ -77,6 +77,7 @@ def test_the_conda_recipe_states_the_project():
     assert (ROOT / found["about"]["license_file"]).exists()
 
 
+@pytest.mark.slow
 def test_the_flower_app_builds(tmp_path):
     """Flower validates the app for its hub (FAB format 1) and packs it, with the licence and all modules."""
     pytest.importorskip("flwr", reason="needs the extra 'flower'")
@@ -108,6 +109,7 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_flare_template_is_the_job(plan, tmp_path):
     """A template and the job of `write_job` have the same components."""
     template = EXAMPLES / "nvflare" / "confide_calibrate"
@@ -119,6 +121,7 @@ def test_the_flare_template_is_the_job(plan, tmp_path):
     assert set(read(template / "info.conf")) == {"description", "execution_api_type", "controller_type"}
 
 
+@pytest.mark.slow
 def test_the_flare_script_exports_the_job(plan, tmp_path):
     script = EXAMPLES / "nvflare" / "job.py"
     out = run(script, "--plan", plan, "--clients", 3, "--export", "--export-dir", "calibrate", cwd=tmp_path)
@@ -129,6 +132,7 @@ def test_the_flare_script_exports_the_job(plan, tmp_path):
     assert all((made / one).read_bytes() == (tmp_path / "calibrate" / one).read_bytes() for one in files)
 
 
+@pytest.mark.slow
 def test_the_mapie_example_runs(tmp_path):
     """The private sets are printed with and without MAPIE; three statements make them."""
     script = EXAMPLES / "from_mapie.py"

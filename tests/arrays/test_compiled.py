@@ -24,6 +24,7 @@ def compile_or_not(request):
     return machine_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "other"),
     [(np.float32, np.float64), *slow([(np.float32, np.float32), (np.float64, np.float32), (np.float64, np.float64)])],
@@ -58,6 +59,7 @@ def test_loops_equal_numpy(compile_or_not, dtype, other):
         assert compile_or_not(loops.ends)(fine, 1.25, lower[: len(fine)], upper[: len(fine)]) is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("together", "dtype"),
     [

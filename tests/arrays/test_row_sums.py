@@ -69,6 +69,7 @@ def test_errors_have_count_position_and_remedy(name):
     assert numbers(caught) == [2, 1000, 7]  # rows, checked rows, first
 
 
+@pytest.mark.slow
 def test_prediction_checks_row_sums():
     released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
     with refused(confide.InputError, "probabilities") as caught:

@@ -38,6 +38,7 @@ def failed(report):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "records", "loss"),
     [
@@ -52,6 +53,7 @@ def test_defects_with_a_known_law_are_found_by_enumeration(mechanism, records, l
     assert found.found > loss
 
 
+@pytest.mark.slow
 def test_published_mechanism_keeps_claim_and_uses_half():
     report = audit([foreign_subject(others.published_paper, "paper", records=10)], SMALL, level=RARE)
     assert report.passed, str(report)
@@ -116,6 +118,7 @@ def test_noise_cut_by_half_in_the_library_would_be_found(neighbors, selector):
     assert worst_pair(Laws(subject, subject.law)).loss <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_a_wrong_law_is_found_by_the_sampler_check():
     subject = foreign_subject(others.PermuteAndFlip(cut=2.0, tell_law=True), "claims another law", records=8)
     lying = replace(subject, law=foreign_subject(others.PermuteAndFlip(tell_law=True), "x", records=8).law)
@@ -169,6 +172,7 @@ def test_distribution_functions_of_difficult_laws():
             assert stats.binomtest(observed, 20_000, nasty.cdf(t)).pvalue > 1e-6, (name, t)
 
 
+@pytest.mark.slow
 def test_lower_bound_is_rarely_above_true_loss():
     rng, p, q, level = np.random.default_rng(0), 0.3, 0.3 / math.e, 0.05
     above = sum(lower_bound(rng.binomial(500, p), rng.binomial(500, q), 500, level) > 1.0 for _ in range(4000))
@@ -236,6 +240,7 @@ def test_mechanisms_without_claims_or_with_bad_answers():
         audit([half], SMALL, level=1.5)
 
 
+@pytest.mark.slow
 def test_command_line_reports_and_exits(capsys, tmp_path):
     spec = "tests.audit.others:published_code_extreme"
     out = tmp_path / "audit.json"

@@ -45,6 +45,7 @@ def test_small_variance_needs_few_values():
     assert bet_against(values, 0.9) < 1e-7
 
 
+@pytest.mark.slow
 def test_independent_outcomes_rarely_fail():
     """p-values below .05 in at most as many of 400 series as the binomial law allows at one in a million: 44."""
     rng = np.random.default_rng(4)

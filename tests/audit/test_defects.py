@@ -139,6 +139,7 @@ def test_table_fits_80_columns_and_names_failures():
     assert any("nothing" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_progress_reports_all_announced_runs():
     """And evenly: what is announced is about what is made."""
     announced, output = [], []

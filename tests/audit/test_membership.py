@@ -13,6 +13,7 @@ def games():
     return demonstrate(1.0, 800, np.random.default_rng(5))
 
 
+@pytest.mark.slow
 def test_split_conformal_identifies_person(games):
     plain = [game for who, game in games if who == "split conformal"]
     assert [game.release for game in plain] == ["threshold", "prediction sets"]

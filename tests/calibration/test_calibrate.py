@@ -71,6 +71,7 @@ def test_versions_are_those_of_the_libraries():
     assert versions == {name: importlib.metadata.version(name) for name in ("confide", "numpy", "opendp", "scipy")}
 
 
+@pytest.mark.slow
 def test_an_empty_histogram_has_no_public_n():
     empty = confide.ScoreHistogram.empty(UNIT)
     with refused(confide.InputError, "n"):
@@ -83,6 +84,7 @@ def test_an_empty_histogram_has_no_public_n():
     assert {c.epsilon for c in answers} == {1.0}
 
 
+@pytest.mark.slow
 def test_two_calls_are_two_releases():
     """There is no seed and no cache of answers: the noise is fresh every time."""
     scores, fine = np.linspace(0, 1, 10_000), confide.Candidates.unit(1000)
@@ -131,6 +133,7 @@ def test_the_warning_states_a_sufficient_number():
     assert all("the threshold is +inf" in str(w.message) for w in caught)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}, {"selector": "exponential"}])
 def test_add_remove_warnings_depend_only_on_the_release(monkeypatch, options):
     """The same text, calibration and cost for every private n with the same noisy number that is answered with +inf."""
@@ -260,6 +263,7 @@ def test_the_state_of_the_process_does_not_change():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_threads_may_calibrate_at_once():
     """OpenDP's features are global to the process; one thread must not switch them off under another."""
     errors = []

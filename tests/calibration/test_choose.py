@@ -105,6 +105,7 @@ def test_utilities_are_those_of_the_definition(monkeypatch):
         assert utility == max(at_each)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
 def test_no_records_choose_uniformly_and_calibrate_to_infinity():
     empty = {"a": np.zeros(0), "b": np.zeros(0)}
@@ -113,6 +114,7 @@ def test_no_records_choose_uniformly_and_calibrate_to_infinity():
     assert choice.calibrate().chosen.among == ("a", "b")
 
 
+@pytest.mark.slow
 def test_coverage_at_1000_records_is_within_two_thousandths():
     """Epsilon 1 and a share of 1/5: the expected coverage for 1000 and for 800 records, over the noise."""
     whole = confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="lac").expected_coverage
@@ -195,6 +197,7 @@ def test_ledger_recognises_a_choice_by_ids(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_groups_of_the_rest_have_a_threshold_each():
     wards = np.where(np.arange(3000) % 3 == 0, "a", "b")
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
@@ -244,6 +247,7 @@ def test_noisy_number_of_records_is_that_of_the_rest():
     assert type(released).from_json(released.to_json()) == released
 
 
+@pytest.mark.slow
 def test_renewal_does_not_repeat_the_choice():
     released = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES).calibrate(epsilon=0.5)
     assert confide.releases.records_needed(released) == confide.plan(0.1, 0.5, score="lac").records_needed

@@ -18,6 +18,7 @@ SCORES = np.random.default_rng(0).random(3000)
 COUNTS = ScoreHistogram.from_scores(SCORES, CANDIDATES)
 
 
+@pytest.mark.slow
 def test_the_kind_of_release_follows_from_the_arguments():
     groups = confide.calibrate_histogram({"a": COUNTS, "b": COUNTS}, 0.1, 1.0, score="lac", n_typical=3000)
     assert isinstance(groups, GroupCalibration)

@@ -99,6 +99,7 @@ def released():
     return confide.calibrate_masks(images_of(1500, np.random.default_rng(0), k=3), 0.1, 2.0, background=0)
 
 
+@pytest.mark.slow
 def test_one_pass_one_record_per_image_and_a_complete_file(released):
     assert released.loss == "missed_area(background=0)"
     assert released.calibration.classes == 3

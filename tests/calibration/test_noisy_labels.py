@@ -91,6 +91,7 @@ def test_coverage_over_all_data_and_all_noise(rows, epsilon):
             assert fails <= Fraction(law_failure(law, n, level)) + Fraction(1, 10**12)
 
 
+@pytest.mark.slow
 def test_the_guarantee_holds_on_fresh_records(made):
     released, _, _, _ = made
     p, y = sample(20000, seed=1)
@@ -102,6 +103,7 @@ def test_the_guarantee_holds_on_fresh_records(made):
     assert "with probability 0.95" in str(sure)
 
 
+@pytest.mark.slow
 def test_uncorrected_labels_cover_too_much_or_too_little():
     """A noisy label is covered with (p - q) F + q size: more than F requires if sets beat chance, and else less."""
     k, n = 3, 2500
@@ -137,6 +139,7 @@ def test_too_few_records_give_all_labels(n, k, epsilon):
     assert confide.Calibration.from_json(released.to_json()) == released
 
 
+@pytest.mark.slow
 def test_order_and_batches_do_not_matter(made):
     released, p, _, noisy = made
     order = np.random.default_rng(5).permutation(len(p))
@@ -164,6 +167,7 @@ def test_randomised_scores_have_one_number_per_record():
     assert confide.calibrate_noisy_labels(p, y, 0.3, 5.0, score="aps_randomised").score == "aps_randomised"
 
 
+@pytest.mark.slow
 def test_texts_state_what_is_protected(made):
     released, _, _, _ = made
     for text in (str(released), facts_of(released)["privacy"], released._repr_html_()):

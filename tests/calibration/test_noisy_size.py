@@ -136,6 +136,7 @@ def test_zcdp_of_groups_includes_the_noisy_numbers(neighbors):
     assert max(part.privacy.rho for part in released.parts.values()) <= released.privacy.rho <= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rho"), slow(itertools.product(("levels", "sides"), (None, 0.3)), [("levels", 0.3)]))
 def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
     choices = {"rho": rho} if rho else {"epsilon": 2.0}
@@ -166,6 +167,7 @@ def test_public_number_or_fixed_design_needs_no_noisy_number():
     assert confide.calibrate(SCORES, 0.1, 1.0, candidates=Candidates.unit(100)).size is not None
 
 
+@pytest.mark.slow
 def test_empty_calibration_set_has_a_release():
     released = confide.calibrate([], 0.1, 1.0, score="lac")
     assert released.size.design_for >= 100
@@ -197,6 +199,7 @@ def test_file_with_a_noisy_number_has_schema_3_and_others_schema_2():
     assert "size" not in json.loads(guess.to_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{"shift": 3.0}, {"mechanism": "pps", "n_min": 200}, {"epsilon": 1e-5}, {"n_typical": 500}]
 )
@@ -232,12 +235,14 @@ def test_weighted_records_have_a_noisy_number(weighted):
         confide.Calibration.from_json(altered(released, design_for=4000))
 
 
+@pytest.mark.slow
 def test_weighted_records_with_a_guess_have_no_noisy_number():
     released = confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, **BY_WEIGHT)
     assert released.size is None
     assert json.loads(released.to_json())["schema"] == 2
 
 
+@pytest.mark.slow
 def test_tables_and_arrays_with_weights_of_classes_are_the_same_data(tmp_path):
     account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "patients"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_CLASS, **account)
@@ -266,6 +271,7 @@ def test_ledger_returns_the_release_of_weighted_arrays_for_the_same_table(source
     assert account["ledger"].account("patients").spent().epsilon <= 1.0
 
 
+@pytest.mark.slow
 def test_weighted_counts_from_elsewhere_have_their_number_of_records():
     """Without it, or without a population, the total weight would be taken for a number of records."""
     population = RecordWeights.bounded(2.0)

@@ -122,6 +122,7 @@ def attacked(made, rng, n, steps=300):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_privacy_in_searched_cases(epsilon):
     """A search among 8 to 80 records finds no loss above the budget, and finds one for the whole budget per column."""
@@ -132,6 +133,7 @@ def test_privacy_in_searched_cases(epsilon):
     assert control > 1.2 * epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1.01, 2.0, 20.0])
 def test_zcdp_of_the_whole_output_by_enumeration(order):
     rho = 0.5
@@ -261,6 +263,7 @@ def test_groups_by_simulation(runs):
     assert np.mean(widths) < 1.5
 
 
+@pytest.mark.slow
 def test_all_columns_and_kinds_of_frames_give_the_same_thresholds():
     """Frames, mappings and arrays, in any order of columns; without privacy loss they would be equal: counts are."""
     rng = np.random.default_rng(1)
@@ -332,6 +335,7 @@ def released():
 UNITS = list(itertools.product(["add_remove", "replace_one"], [1, 3], ["epsilon", "rho"], [None, 1000]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbors", "records", "unit", "n_typical"),
     slow(UNITS, everyday=[("add_remove", 1, "epsilon", 1000)]),
@@ -362,6 +366,7 @@ def test_the_stated_loss_is_the_budget(neighbors, records, unit, n_typical):
     assert again.privacy.epsilon <= made.privacy.epsilon * 1.01
 
 
+@pytest.mark.slow
 def test_it_is_said_what_is_promised(released):
     text = str(released)
     assert "sex (2), age (3), site (4)" in text
@@ -404,6 +409,7 @@ def test_files_without_change_are_read(released):
     assert confide.releases.Release.from_json(signed(json.loads(released.to_json()))) == released
 
 
+@pytest.mark.slow
 def test_a_ledger_charges_the_sum_over_columns(tmp_path):
     """Each column is a partition: its largest cell counts, and columns add up. An equal request is free."""
     groups, scores = draw(np.random.default_rng(4), 2000)
@@ -426,6 +432,7 @@ def test_a_ledger_charges_the_sum_over_columns(tmp_path):
         confide.calibrate_groups(scores, groups, NAMES, 0.3, 1.0, ledger=ledger, dataset="d", score="lac")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_a_column_is_a_partition_of_later_requests(tmp_path, neighbors):
     """Later requests for groups of one column use its partition; under another name they add up.
@@ -470,6 +477,7 @@ def fixed(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("n_typical", [None, 500])
 def test_with_a_fixed_sampler_nothing_else_depends_on_records(monkeypatch, recwarn, tmp_path, neighbors, n_typical):

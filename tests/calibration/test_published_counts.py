@@ -56,6 +56,7 @@ def test_a_release(counts):
     assert sets.mask.tolist() == [[True, False], [True, True]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [True, False])
 def test_coverage_of_new_records(public):
     """300 calibrations with 400 records and 32 bins, each with one new record: a binomial test at 1e-6.

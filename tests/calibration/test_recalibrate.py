@@ -269,6 +269,7 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
 # --- the start of candidates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "threshold", "around"),
     [
@@ -288,6 +289,7 @@ def test_a_threshold_at_an_end_or_infinite_gives_a_cold_start(kind, threshold, a
     assert again.parts[None].law == Spread(kind, around=around, hedged=around is not None)
 
 
+@pytest.mark.slow
 def test_levels_stay_nested_over_separate_lists():
     """A raised threshold is a candidate of its own level, so that the file can be read."""
     first, _ = first_of("levels with shares")
@@ -333,6 +335,7 @@ def test_a_warm_start_is_sharper_and_robust_to_a_wrong_guess(kind, law):
 # --- the guarantee
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [1.0, *slow([0.1])])
 def test_a_chain_on_new_records_covers(shift):
     """Each release of a chain, at level 1e-6, also if scores are suddenly ten times smaller than before."""

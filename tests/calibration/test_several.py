@@ -55,6 +55,7 @@ def test_parallel_composition_by_enumeration(selector):
     assert 1.1 * worst_added < worst_replaced <= replaced + 1e-12  # moving between groups costs more than one change
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_losses_add_up():
     # With given candidates and shift nothing is searched: the test is about the privacy loss.
@@ -90,6 +91,7 @@ def test_thresholds_of_levels_are_nested_and_cover():
         released[0.15]
 
 
+@pytest.mark.slow
 def test_training_conditional_levels_hold_together():
     released = confide.calibrate_levels(np.linspace(0, 1, 5000), [0.1, 0.2], 2.0, score="lac", delta=0.1)
     assert [part.guarantee.delta for part in released.parts.values()] == [0.05, 0.05]
@@ -226,6 +228,7 @@ def test_stored_releases_are_read_unchanged_and_forged_ones_raise(tmp_path):
             kind.from_json(7)
 
 
+@pytest.mark.slow
 def test_rho_of_groups_is_rounded_up():
     """Never below the exact value, and the float above it at most."""
     for i in range(1, 200):

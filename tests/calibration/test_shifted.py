@@ -112,6 +112,7 @@ def test_counts_are_sums_of_whole_weights(records):
     assert len(set(on_edges.counts)) == 1  # a score at a candidate belongs to it
 
 
+@pytest.mark.slow
 def test_equal_weights_do_not_shift(records):
     """With weights of one, the mechanism chooses by the same law as without weights."""
     scores, _ = records
@@ -124,6 +125,7 @@ def test_equal_weights_do_not_shift(records):
     assert (mechanism.utilities(counts) == replace(mechanism, weight=None).utilities(counts)).all()
 
 
+@pytest.mark.slow
 def test_a_release_states_the_population(released):
     text = str(released)
     assert "for new records with class shares a=0.2, b=0.8, if they are a=0.5, b=0.5 where the calibration" in text
@@ -277,6 +279,7 @@ def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
     assert epsilon * (1 - 1e-9) <= spent <= epsilon
 
 
+@pytest.mark.slow
 def test_a_plan_states_the_cost_of_weights():
     plain, weighted = (plan(0.1, 1.0, 2000, candidates=60, class_weights=one) for one in (None, SHIFT))
     assert plain.expected_coverage < weighted.expected_coverage < 0.92

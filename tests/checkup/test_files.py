@@ -54,6 +54,7 @@ def test_files_of_biased_sampler_are_named(tmp_path, name, version, hit):
     assert ("opendp" in found[name].doubt) is (version == "odd")
 
 
+@pytest.mark.slow
 def test_missing_or_odd_versions_are_findings(tmp_path):
     """A calibration has always stated its versions; one that states none, or texts that are none, is not fine."""
     plain = json.loads((RELEASES / "calibration.json").read_text(encoding="utf-8"))
@@ -108,6 +109,7 @@ def test_advisory_about_score_or_method():
     assert sums["released.json"].advisories == ("confide-2026-2",)
 
 
+@pytest.mark.slow
 def test_evaluations_watches_and_ledgers(tmp_path, monkeypatch):
     """What a ledger keeps says what drew it; what was made before versions were stated says that."""
     ledger = confide.Ledger(tmp_path / "budget.db")
@@ -125,6 +127,7 @@ def test_evaluations_watches_and_ledgers(tmp_path, monkeypatch):
     assert found["watch.json"].making == folders.UNKNOWN
 
 
+@pytest.mark.slow
 def test_an_answer_of_a_silo(tmp_path):
     from confide import federated
 
@@ -219,6 +222,7 @@ def test_advisories_are_complete():
     assert isinstance(known[0], Advisory)
 
 
+@pytest.mark.slow
 def test_result_about_files_comes_first(tmp_path):
     shutil.copy(RELEASES / "calibration.json", tmp_path / "one.json")
     about_a_file, alone = str(confide.doctor(tmp_path / "one.json")), str(confide.doctor())

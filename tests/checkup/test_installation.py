@@ -27,6 +27,7 @@ def versions(monkeypatch):
     return faked
 
 
+@pytest.mark.slow
 def test_no_advisory_about_this_version(versions):
     found = confide.doctor()
     assert found.advisories == ()
@@ -34,6 +35,7 @@ def test_no_advisory_about_this_version(versions):
     assert found.sampler == "draws; it cannot be seeded"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "version", "known"),
     [
@@ -118,6 +120,7 @@ def test_editable_installation_and_missing_record(tmp_path, monkeypatch):
     assert installation._files("confide").startswith("not known")
 
 
+@pytest.mark.slow
 def test_repeating_sampler_is_broken(versions, monkeypatch):
     import numpy as np
 
@@ -126,6 +129,7 @@ def test_repeating_sampler_is_broken(versions, monkeypatch):
     assert any(line.startswith("sampler broken") for line in found.findings)
 
 
+@pytest.mark.slow
 def test_checkup_printing(versions):
     found = confide.doctor()
     assert repr(found).startswith("Checkup(confide 0.2.0, OpenDP 0.16.0, 0 files")

@@ -31,6 +31,7 @@ def calibrate(confide_run, records, out, *options):
     return confide_run("calibrate", records, *ASK, "--schedule", "schedule.json", "--out", out, *options)
 
 
+@pytest.mark.slow
 def test_a_plan_states_budgets_and_expected_coverage(confide_run, schedule):
     read = Schedule.load(schedule)
     assert [(entry.kind, entry.count, entry.per_person, entry.epsilon) for entry in read.entries] == [
@@ -54,6 +55,7 @@ def test_a_plan_states_budgets_and_expected_coverage(confide_run, schedule):
     assert confide_run("show", schedule, "--json").json["schedule"] == output["schedule"]
 
 
+@pytest.mark.slow
 def test_all_rules_are_compared(confide_run):
     said = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3).out
     assert "zCDP, chosen:" in said or "PLD accounting, chosen:" in said
@@ -85,6 +87,7 @@ def test_refusals(confide_run, options, code, says):
     assert ran.refused == (code, says)
 
 
+@pytest.mark.slow
 def test_existing_files_need_force(confide_run, schedule, folder):
     assert confide_run(*PLAN, *BASIC, "--out", "schedule.json").code == EXISTS
     assert confide_run(*PLAN, *BASIC, "--out", "schedule.json", "--force").code == 0
@@ -168,6 +171,7 @@ def test_looks_follow_a_schedule(confide_run, schedule, folder):
         assert ran.refused == (REFUSED, option)
 
 
+@pytest.mark.slow
 def test_renewals_follow_a_schedule(confide_run, records, schedule, folder):
     """The loss of the schedule, not of the earlier release. Another relation or selector begins a new chain."""
     again = ("--schedule", "schedule.json", "--probabilities", "p_*", "--label", "name")

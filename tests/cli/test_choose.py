@@ -28,6 +28,7 @@ def records(folder):
     return write(folder / "records.parquet", table)
 
 
+@pytest.mark.slow
 def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     options = (*COLUMNS, "--choose", "lac", "--choose", "q_*:lac", *PLAIN, "--ledger", "l.db", "--dataset", "people")
     made = confide_run("calibrate", records, *options, "--out", "cal.json")
@@ -45,6 +46,7 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     assert predicted.code == 0, predicted.err
 
 
+@pytest.mark.slow
 def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_run, folder, monkeypatch):
     """Every model has the scores of the same records: those with values for all models."""
     seen = []

@@ -99,6 +99,7 @@ def test_no_rows_are_no_sets(confide_run, folder, suffix):
     assert refused.refused == (REFUSED, "source")
 
 
+@pytest.mark.slow
 def test_json_of_every_command(confide_run, folder):
     records = write(folder / "records.parquet", class_table(lists=False))
     made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json", "--json").json
@@ -203,6 +204,7 @@ def test_regression(confide_run, folder):
     assert "width of intervals" in confide_run("evaluate", records, "--calibration", "cal.json", *pair).out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", [None, *slow(["cqr_high"])])
 @pytest.mark.parametrize("ending", ["parquet", *slow(["csv"])])
 def test_quantile_regression(confide_run, folder, score, ending):
@@ -375,6 +377,7 @@ def test_plan_states_the_cost(confide_run):
     assert document["privacy"]["add_remove"] == "+inf"
 
 
+@pytest.mark.slow
 def test_show_states_every_loss(confide_run, folder):
     confide.calibrate(classified()[0][:, 0], 0.1, 1.0, neighbors="replace_one", score="mine").save("cal.json")
     text = confide_run("show", "cal.json", "--records", 4).out
@@ -399,6 +402,7 @@ def test_keep_and_force(confide_run, folder):
     assert "label" in read(folder / "s.parquet").column_names
 
 
+@pytest.mark.slow
 def test_arrow_of_one_batch_and_csv_give_the_same_calibration_counts(confide_run, folder):
     table = pa.table({"s": np.linspace(0, 1, 2000)}).combine_chunks()
     for suffix in ("arrow", "csv"):

@@ -75,6 +75,7 @@ def test_groups(confide_run, folder, suffix):
     assert "Coverage by group" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     path, _, _, ward = table(folder / "records.parquet")
     q, truth = classified()
@@ -95,6 +96,7 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     assert confide_run(*predict, "--by", "ward").refused == (USAGE, "--by")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", *slow(["csv"])])
 def test_any_column_is_a_check_of_subgroups(confide_run, folder, suffix):
     path, _, _, ward = table(folder / f"records.{suffix}", 3000)
@@ -123,6 +125,7 @@ def test_a_record_without_a_group_is_refused(confide_run, folder):
     assert "'ward'" in refused.error
 
 
+@pytest.mark.slow
 def test_output_lists_the_parts_with_least_coverage(confide_run, folder):
     """A class with half of the promised coverage, and a worse one with too few records for certainty."""
     rng = np.random.default_rng(0)
@@ -210,6 +213,7 @@ def test_classes(confide_run, folder):
                     "--label", "label").refused == (REFUSED, "--classes")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_sides_and_other_quantiles(confide_run, folder):
     rng = np.random.default_rng(0)
     y = rng.normal(size=4000)
@@ -320,6 +324,7 @@ def test_coverage_below_the_promise_is_reported_first(confide_run, folder):
     assert confide_run("evaluate", own, *asked, "--json").json["shortfalls"] == []
 
 
+@pytest.mark.slow
 def test_a_pipeline_fails_below_the_promise(confide_run, folder):
     _, own, other = other_clinic(folder)
     asked = ("--calibration", "release.json", *COLUMNS, "--fail-below-promise")

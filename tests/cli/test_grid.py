@@ -187,6 +187,7 @@ def expected(released, name):
     return None
 
 
+@pytest.mark.slow
 @on_every_source(KINDS, alike=["lac", "groups", "people"], everyday=[("parquet", "scores")])
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate and report give the numbers of the calls on arrays."""
@@ -421,6 +422,7 @@ def test_every_source_is_written_to_every_target(run, confide_run, folder, reque
     assert confide_run("predict", *source.arguments, *options).code == 4  # it exists
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["polars", "datafusion"])
 def test_engines_of_ibis_are_named(run, folder, engine):
     pytest.importorskip(engine)

@@ -29,6 +29,7 @@ def predict(confide_run, path, out, *options):
     return ran, read(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", slow(FORMATS, everyday=["parquet", "tsv"]))
 def test_per_group(confide_run, records, folder, suffix):
     path, (p, y) = records(suffix), classified()
@@ -87,6 +88,7 @@ def test_intervals_per_group(confide_run, folder):
     np.testing.assert_array_equal(found["upper"], upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "score", ["aps", "saps(penalty=0.1)", *slow(["raps(penalty=0.01,k_reg=1)", "margin", "aps_randomised"])]
 )

@@ -21,6 +21,7 @@ def records(folder):
     return write(folder / "records.csv", {f"p_{name}": p[:, k] for k, name in enumerate(names)} | {"label": names[y]})
 
 
+@pytest.mark.slow
 def test_left_out_records_are_counted_only_where_n_is_public(confide_run, records):
     refused = confide_run("calibrate", records, *ASKED)
     assert refused.refused == (REFUSED, "table")
@@ -72,6 +73,7 @@ def test_a_silo_answers_from_its_complete_records(confide_run, folder):
     assert "n=300" in reported.out
 
 
+@pytest.mark.slow
 def test_a_decimal_comma(confide_run, records):
     text = records.read_text().replace(",", ";").replace(".", ",").replace("nan", "NaN")
     records.write_text(text)

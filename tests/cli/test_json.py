@@ -51,6 +51,7 @@ def tables(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_every_command_prints_one_line(confide_run, tables):
     assert with_json(_command()) == {*LINES, "audit"}
     for name, words in LINES.items():

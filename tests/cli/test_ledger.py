@@ -117,6 +117,7 @@ def test_other_data_are_refused_and_again_charges_them(confide_run, records, fol
     assert "spent 2 in 2 releases" in confide_run("ledger", "list", "budget.db").out
 
 
+@pytest.mark.slow
 def test_similar_names_are_pointed_out(confide_run, records, folder):
     assert calibrate(confide_run, records, "one.json").code == 0
     shown = confide_run("ledger", "limit", "budget.db", "p\u0430tients", 1)
@@ -217,6 +218,7 @@ def test_reading_makes_no_ledger(confide_run, folder, command):
     assert not (folder / "none.db").exists()
 
 
+@pytest.mark.slow
 def test_a_large_total_is_called_what_it_is(confide_run, records, folder):
     assert calibrate(confide_run, records, "one.json").code == 0
     assert "practically no protection" not in confide_run("ledger", "show", "budget.db", "patients").out

@@ -112,6 +112,7 @@ def test_other_files_are_named_by_their_kind(confide_run, records):
         confide.load_evaluation("cal.json")
 
 
+@pytest.mark.slow
 def test_one_function_reads_every_release(folder):
     scores = np.random.default_rng(0).random(3000)
     levels = confide.calibrate_levels(scores, [0.2, 0.1], 1.0)

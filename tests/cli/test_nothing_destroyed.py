@@ -218,6 +218,7 @@ def test_federated_commands_spare_their_files(confide_run, folder):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_earlier_outputs_are_replaced(confide_run, there):
     """Also sets of another program, which are recognised by their last columns."""
     assert confide_run(*CALIBRATE, "--out", "cal.json").code == EXISTS

@@ -127,6 +127,7 @@ def test_other_columns_are_refused_in_one_line(confide_run, folder, released, co
     assert ran.out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["x", ""])
 def test_records_of_unknown_or_missing_groups_are_refused_in_one_line(confide_run, folder, released, value):
     """Nothing is written, and the value is not shown."""
@@ -160,6 +161,7 @@ def test_a_ledger_needs_the_name_of_the_partition(confide_run, folder):
     assert not (folder / "cal.json").exists()
 
 
+@pytest.mark.slow
 def test_with_a_fixed_sampler_the_same_is_printed_for_other_records(confide_run, folder, monkeypatch):
     """Output, warnings and files of 3000 records and of 5 are equal if the sampler selects the same candidates."""
     fix_noisy_number(monkeypatch, 1234)

@@ -33,6 +33,7 @@ def probabilities(frame):
     return frame[["p_a", "p_b", "p_c", "p_d"]].to_numpy(), frame.label.map(list("abcd").index).to_numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["lac", *slow(["aps"])])
 def test_sets(confide_run, folder, records, score):
     p, y = probabilities(records)
@@ -66,6 +67,7 @@ def test_intervals(confide_run, records):
     assert confide_run(*LEVELS, "--json").json["pilot"] is None
 
 
+@pytest.mark.slow
 def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
     """With a decimal comma, without incomplete records, from a database: the same numbers as from the plain file."""
     columns = ("--prediction", "f", "--target", "y")
@@ -85,6 +87,7 @@ def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
     assert confide_run(*LEVELS, *stored, *columns, "--json").json["pilot"] == pytest.approx(plain["pilot"])
 
 
+@pytest.mark.slow
 def test_unreadable_pilots_raise_errors(confide_run, records):
     assert confide_run(*LEVELS, "--pilot", "records.csv").refused == (USAGE, "--pilot")
     sides = ("--prediction", "lower,upper", "--target", "y", "--score", "cqr_sides")

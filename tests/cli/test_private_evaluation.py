@@ -86,6 +86,7 @@ def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, monkeyp
     assert len(spent) == drawn
 
 
+@pytest.mark.slow
 def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run, records):
     confide_run("calibrate", records, *COLUMNS, "--alpha", 0.1, "--epsilon", 1, "--out", "own.json", *PAID)
     ran = evaluate("--epsilon", 1, *PAID)
@@ -94,6 +95,7 @@ def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run, re
     assert evaluate("--epsilon", 1, "--ledger", "budget.db", "--dataset", "others").err == ""
 
 
+@pytest.mark.slow
 def test_show_verify_and_report_read_private_evaluations(evaluate, confide_run, released, folder):
     evaluate("--epsilon", 1, "--by", "ward", "--groups", "north", "--out", "private.json")
     found = PrivateEvaluation.load("private.json")
@@ -116,6 +118,7 @@ def test_show_verify_and_report_read_private_evaluations(evaluate, confide_run, 
         confide.report(other, evaluation=found)
 
 
+@pytest.mark.slow
 def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, monkeypatch):
     monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: np.full(len(counts), 50))
     pages = [

@@ -127,6 +127,7 @@ def test_interrupted_at_a_terminal_while_many_records_are_read(tmp_path, many_re
     assert {path.suffix for path in tmp_path.iterdir()} <= {".lock"}
 
 
+@pytest.mark.slow
 def test_help_is_quick_to_start():
     heavy = "{'opendp', 'duckdb', 'pyarrow', 'sklearn', 'scipy', 'pandas', 'polars'}"
     code = f"import sys; from confide.cli import main; main(['--help']); print(sorted({heavy} & set(sys.modules)))"

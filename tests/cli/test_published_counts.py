@@ -24,6 +24,7 @@ def noisy(folder):
     return drawn
 
 
+@pytest.mark.slow
 def test_from_counts_to_a_page(folder, confide_run, noisy):
     made = confide_run("calibrate", "--noisy-counts", "dap.json", *STATED, "--alpha", "0.1", "--out", "cal.json")
     assert made.code == 0, made.err

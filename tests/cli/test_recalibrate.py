@@ -103,6 +103,7 @@ def test_verify_states_its_limits_and_fails_without_privacy(months, first, confi
     assert confide_run("verify", "rho.json").code == 0, "zCDP without an epsilon is privacy"
 
 
+@pytest.mark.slow
 def test_the_ledger_charges_new_records_and_knows_the_same(months, confide_run):
     paid = ("--ledger", "ledger.db", "--dataset", "patients")
     public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1")
@@ -133,6 +134,7 @@ def test_a_cold_renewal_is_another_request_than_the_first_release(months, confid
     assert confide.Ledger("ledger.db").account("patients").spent().epsilon == 2.0
 
 
+@pytest.mark.slow
 def test_another_answer_to_the_same_renewal_is_refused(months, first, confide_run):
     paid = ("--ledger", "ledger.db", "--dataset", "patients")
     assert confide_run("recalibrate", "1.json", "2.parquet", *COLUMNS, *paid, "--out", "2.json").code == 0
@@ -232,6 +234,7 @@ def test_candidates_around_a_guess(text, spread):
     assert parse_candidates(text) == spread
 
 
+@pytest.mark.slow
 def test_candidates_around_an_earlier_release(folder):
     scores, plain = np.linspace(0, 1, 400), {"mechanism": "none", "neighbors": "replace_one", "score": "lac"}
     earlier = confide.calibrate(scores, 0.1, **plain)

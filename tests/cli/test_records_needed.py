@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 
 def test_records_needed_is_the_same_in_every_command(confide_run, folder):
@@ -25,6 +26,7 @@ def test_records_needed_is_the_same_in_every_command(confide_run, folder):
         assert (document["records_needed"], document["warnings"]) == (needed, [few])
 
 
+@pytest.mark.slow
 def test_predict_warns_of_uninformative_intervals(confide_run, folder):
     lines = [f"{i},{i + 1e4 * (-1) ** i}" for i in range(100, 1100)]
     (folder / "r.csv").write_text("f,y\n" + "\n".join(lines), encoding="utf-8")
@@ -36,6 +38,7 @@ def test_predict_warns_of_uninformative_intervals(confide_run, folder):
     assert re.search(r"warning: the intervals are at least \d+ times as wide as the predictions are spread", made.err)
 
 
+@pytest.mark.slow
 def test_unusual_numbers_are_warned_of_once(confide_run, folder):
     (folder / "r.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0.01, 1.0, 500))), encoding="utf-8")
     read = ("calibrate", "r.csv", "--score-column", "s", "--score", "lac", "--alpha", "0.9", "--epsilon", "1")

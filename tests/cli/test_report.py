@@ -33,6 +33,7 @@ def calibrated(confide_run, records):
     return "cal.json"
 
 
+@pytest.mark.slow
 def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder):
     done = confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json", "--examples", 4)
     assert done.code == 0
@@ -73,6 +74,7 @@ def test_evaluation_agrees_with_predict_set(confide_run, calibrated, records):
     assert [one.truth for one in found.examples] == labels[:5]
 
 
+@pytest.mark.slow
 def test_a_plan_as_a_page(confide_run, folder):
     done = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--n", "800", "--out", "plan.html")
     assert done.code == 0
@@ -82,6 +84,7 @@ def test_a_plan_as_a_page(confide_run, folder):
     assert again.refused == (EXISTS, "--out")
 
 
+@pytest.mark.slow
 def test_a_federated_page(confide_run, folder):
     joined, more = federation(folder)
     joined.save("joined.json")
@@ -99,6 +102,7 @@ def test_a_federated_page(confide_run, folder):
     ).html
 
 
+@pytest.mark.slow
 def test_show_reads_releases_of_several_thresholds(confide_run, folder):
     scores = np.linspace(0, 1, 3000)
     released = confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0)
@@ -156,6 +160,7 @@ def _of_another_ledger(confide_run):
     return confide_run("report", "second.json", "--ledger", "other.db", "--out", "page.html")
 
 
+@pytest.mark.slow
 def test_a_card_and_a_dossier(confide_run, calibrated, records, folder):
     confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json")
     confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--epsilon", 1, "--out", "private.json")

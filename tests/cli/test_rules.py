@@ -66,6 +66,7 @@ def test_every_row_concerns_a_command_and_names_options():
     assert len(LACKING) > 100
 
 
+@pytest.mark.slow
 def test_exclusive_options_are_named_in_errors(confide_run, folder):
     for rule, path, given, other in APART_PAIRS:
         options = options_of(path)

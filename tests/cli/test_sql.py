@@ -42,6 +42,7 @@ def clinic(folder):
     return ask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), *slow([(OF_GROUPS,)])], ids=len)
 def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
     """A ledger recognises the table as the data of the counts, because request and counts are equal."""
@@ -86,6 +87,7 @@ def test_a_ledger_rejects_counts_of_other_records(confide_run, clinic):
     assert not Path("b.json").exists()
 
 
+@pytest.mark.slow
 def test_several_files_add_up(confide_run, clinic):
     clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, "--plan", "plan.json").out)
     lines = Path("counts.csv").read_text().splitlines()

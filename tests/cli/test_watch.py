@@ -28,6 +28,7 @@ def look(confide_run, folder):
     return run
 
 
+@pytest.mark.slow
 def test_a_watch_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
@@ -84,6 +85,7 @@ def test_looks_are_named_by_group_and_cost_the_largest(confide_run, folder):
     assert "--group look=NAME counts only the largest" in alone.out
 
 
+@pytest.mark.slow
 def test_sizes_need_no_true_labels(confide_run, folder):
     confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
     path = write(folder / "batch.parquet", class_table(600, lists=False).select(["p_cat", "p_dog", "p_emu"]))
@@ -97,6 +99,7 @@ def test_sizes_need_no_true_labels(confide_run, folder):
     assert len(second.json["counts"]) == 4
 
 
+@pytest.mark.slow
 def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
     path = write(folder / "batch.parquet", class_table(600, lists=False))

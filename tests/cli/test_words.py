@@ -69,6 +69,7 @@ def test_other_classes_are_refused(confide_run, records, folder):
     assert not (folder / "s.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns", [("--probabilities", "p_*", "--label", "name"), ("--prediction", "p_cat", "--target", "p_dog")]
 )

@@ -57,6 +57,7 @@ def test_every_statement_is_linked_to_a_test(page):
         assert [name for _, name in checks_named(section)], section.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_every_test_named_in_a_document_exists():
     found = []
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
@@ -65,6 +66,7 @@ def test_every_test_named_in_a_document_exists():
     assert len(found) > 60
 
 
+@pytest.mark.slow
 def test_missing_names_raise_an_error():
     for name in (
         "test_nothing_of_this_name",
@@ -97,6 +99,7 @@ def test_the_reference_is_in_the_order_of_the_packages():
     assert all(f"(reference/{package}.md)" in layout for package in order)
 
 
+@pytest.mark.slow
 def test_package_picture_shows_the_imports():
     """The picture follows the imports: a removed import is a removed arrow; implied imports are not drawn."""
     assert packages.needed({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}

@@ -115,6 +115,7 @@ def test_exponential_mechanism_is_exact():
     np.testing.assert_allclose([float(law[j] / (1 - left)) for j in range(3)], wanted, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_discrete_laplace_is_exact():
     law, left = enumerated(lambda sampler: sampler.discrete_laplace(Fraction(3, 2)), 1e-6, exp)
     assert left < 0.02
@@ -124,6 +125,7 @@ def test_discrete_laplace_is_exact():
         assert math.isclose(law[z] / law[0], math.exp(-abs(z) / 1.5), rel_tol=0.05), z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 def test_selections_have_the_law(selector):
     u, scale, runs = [-40, -3, 0, -1, -6, -2], Fraction(2.3), 20_000
@@ -133,6 +135,7 @@ def test_selections_have_the_law(selector):
     assert stats.chisquare(found, wanted / wanted.sum() * found.sum()).pvalue > LEVEL
 
 
+@pytest.mark.slow
 def test_noise_has_the_law():
     scale, runs, sampler = 2.7, 20_000, demonstration.Sampler()
     drawn = [sampler.discrete_laplace(Fraction(scale)) for _ in range(runs)]
@@ -221,6 +224,7 @@ def demonstrated(tmp_path_factory):
     return folder, run_here("\n".join(first) + ending, folder)
 
 
+@pytest.mark.slow
 def test_cells_run_and_their_release_is_marked(demonstrated):
     folder, done = demonstrated
     assert "claims: recomputed, and they hold" in done.stdout
@@ -233,6 +237,7 @@ def test_cells_run_and_their_release_is_marked(demonstrated):
     assert Conditions().check(released).failures == ("not private: drawn by a demonstration sampler, not by OpenDP",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["released", "evaluation", "watch"])
 def test_verify_rejects_a_demonstration(demonstrated, name):
     folder, _ = demonstrated
@@ -246,6 +251,7 @@ def test_verify_rejects_a_demonstration(demonstrated, name):
         assert "demonstration: not private: drawn by a demonstration sampler" in done.stdout
 
 
+@pytest.mark.slow
 def test_pages_do_not_call_a_demonstration_private(demonstrated):
     folder, _ = demonstrated
     released, watch = confide.load(folder / "released.json"), confide.load(folder / "watch.json")

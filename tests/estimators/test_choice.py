@@ -31,6 +31,7 @@ def test_classifier_chooses_a_model_and_a_score():
     assert clone(model).get_params()["conformity_score"] == ("lac", "aps")
 
 
+@pytest.mark.slow
 def test_fitted_classifiers_and_renewal():
     fitted = {name: clone(model).fit(X[:500], Y[:500]) for name, model in MODELS.items()}
     model = confide.PrivateConformalClassifier(fitted, 0.1, 4.0, prefit=True, group_names=["a", "b"])
@@ -42,6 +43,7 @@ def test_fitted_classifiers_and_renewal():
     assert {part.chosen for part in model.calibration_.parts.values()} == {None}
 
 
+@pytest.mark.slow
 def test_regressor_chooses_a_model():
     """Errors of 1 and of 10, with 200 records in the share; the other is chosen with probability below 1e-20."""
     rng = np.random.default_rng(0)

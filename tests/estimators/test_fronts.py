@@ -41,6 +41,7 @@ def digits():
     return X[order], y[order]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, *slow([confide.PrivateConformalRegressor])])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_checks(front):
@@ -79,6 +80,7 @@ def test_classifier_covers_with_small_sets(digits, score):
     assert len(pickle.dumps(model)) < 60_000
 
 
+@pytest.mark.slow
 def test_second_calibration_is_a_second_release(digits):
     X, y = digits
     base = LogisticRegression(max_iter=3000).fit(X[:500], y[:500])
@@ -97,6 +99,7 @@ def test_second_calibration_is_a_second_release(digits):
     assert fresh.set_params(alpha=0.2, estimator__C=2.0).alpha == 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked", [{}, {"alpha": [0.3, 0.1], "epsilon": 4.0}, *slow([{"by_class": True, "alpha": 0.3, "epsilon": 8.0}])]
 )
@@ -122,6 +125,7 @@ def test_a_renewed_estimator_is_a_chain(asked):
     assert all("around" not in part.recipe for part in parts_of(third).values())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(FEW)
 def test_a_class_without_training_records():
     rng = np.random.default_rng(0)
@@ -131,6 +135,7 @@ def test_a_class_without_training_records():
     assert model.predict_set(X).classes == (0, 1, 7, 9)
 
 
+@pytest.mark.slow
 def test_regressors_in_a_pipeline_with_pandas():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X = X.sample(frac=1, random_state=0)  # fit, calibration and test records have to be exchangeable
@@ -272,6 +277,7 @@ def test_torch_checks_the_number_of_classes_of_a_release(front):
         front.to_prediction_sets(front.predict_set(logits, released), ["ant"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["lac", *slow(["aps_randomised", "margin"])])
 def test_tensors_without_rows(front, score):
     """An empty batch, or one whose labels are all ignored, changes nothing; new records may be none."""
@@ -347,6 +353,7 @@ def test_torch_takes_what_hugging_face_hands_over(front):
         front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(FEW)
 def test_torch_releases_no_records_like_one(front, monkeypatch):
     """A loader without batches, an empty batch, one of ignored labels, one record: only the draws differ."""
@@ -470,6 +477,7 @@ def test_import_stays_light():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_training_a_fitted_estimator_again_causes_a_warning():
     X, y = load_diabetes(return_X_y=True)
     fitted = LinearRegression().fit(X, y)

@@ -148,6 +148,7 @@ def test_each_of_two_quantile_regressors_gets_what_it_requests():
     assert [one.given_ is None for one in model.estimator_] == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_searches_and_cross_validation_route_too():
     model = confide.PrivateConformalClassifier(Weighed(), group_names=["north", "south"], epsilon=4.0, **FAST)

@@ -27,6 +27,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_model_that_was_retrained_is_rejected(name):
     """The common case: a fitted model is calibrated, and then the same object is fitted again."""
@@ -47,6 +48,7 @@ def test_a_model_that_was_retrained_is_rejected(name):
     assert conformal.calibration_.for_model(confide.ModelFingerprint.of(outputs))
 
 
+@pytest.mark.slow
 def test_pairs_and_difficulties_are_part_of_the_model():
     pair = (quantile(0.1).fit(X[:200], NUMBERS[:200]), quantile(0.9).fit(X[:200], NUMBERS[:200]))
     options = {"prefit": True, "probe": PROBE, "unit": 1.0}

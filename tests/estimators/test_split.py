@@ -84,6 +84,7 @@ def test_the_number_of_calibration_records_cannot_be_fixed(share):
         confide.PrivateConformalClassifier(calibration_size=share).fit(X, Y)
 
 
+@pytest.mark.slow
 @FEW
 def test_a_label_of_the_calibration_part_is_not_shown():
     """Replacing a calibration record's label by an otherwise unused one changes nothing but one score, to +inf."""
@@ -115,6 +116,7 @@ def test_texts_of_the_training_part_are_as_wide_as_the_longest_of_them():
     assert _rows(numbers, np.array([1])).dtype == numbers.dtype
 
 
+@pytest.mark.slow
 @FEW
 def test_unknown_labels_count_as_not_covered():
     """Half of the calibration labels are unknown: no finite threshold covers 0.9; one that covers 0.3 is finite."""
@@ -149,6 +151,7 @@ def test_no_calibration_records_are_released():
     assert model.calibration_.guarantee.n is None
 
 
+@pytest.mark.slow
 @FEW
 def test_no_new_records_have_no_sets_and_no_intervals():
     model = confide.PrivateConformalClassifier(LogisticRegression().fit(X, Y), prefit=True, by_class=True).fit(X, Y)
@@ -167,6 +170,7 @@ def test_no_new_records_have_no_sets_and_no_intervals():
         assert lower.shape == upper.shape == (0,)
 
 
+@pytest.mark.slow
 @FEW
 def test_metadata_are_stored():
     about = {"model": "logistic", "responsible": "ward 3"}
@@ -182,6 +186,7 @@ def test_metadata_are_stored():
         confide.PrivateConformalClassifier(about={"author": "x"}).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_levels_groups_and_classes():
     large = np.tile(X, (10, 1)), np.tile(Y, 10)
     ward = np.where(np.arange(4000) % 3, "north", "south")
@@ -206,6 +211,7 @@ def test_levels_groups_and_classes():
     assert (lower <= upper).all()
 
 
+@pytest.mark.slow
 @FEW
 def test_a_ledger_is_charged(tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.db", limit=1.5)
@@ -224,6 +230,7 @@ class Weighed(DummyClassifier):
         return super().fit(X, y, sample_weight)
 
 
+@pytest.mark.slow
 @FEW
 def test_weights_go_to_training():
     model = confide.PrivateConformalClassifier(Weighed()).fit(X, Y, sample_weight=10 * X[:, 0] ** 2, note="as it is")
@@ -259,6 +266,7 @@ def test_warnings_point_at_the_caller():
     assert {one.filename for one in [*few, *again]} == {__file__}
 
 
+@pytest.mark.slow
 @FEW
 def test_a_regressor_takes_a_typical_size():
     model = confide.PrivateConformalRegressor(unit=25.0, neighbors="replace_one").fit(X, 100 * X[:, 0])

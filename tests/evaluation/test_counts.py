@@ -75,6 +75,7 @@ def test_outcomes_of_sides_and_of_levels():
     assert outcomes_of([RecordOutcomes(low)]).tolist() == [0, 1, 0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["sets", "groups", "sides", "levels"])
 def test_evaluation_equals_private_one_without_noise(monkeypatch, by):
     rng = np.random.default_rng(3)

@@ -53,6 +53,7 @@ def compare(parts, table):
         assert (part.coverage.low, part.coverage.high) == (table.low[i], table.high[i])
 
 
+@pytest.mark.slow
 def test_levels_equal_sets_at_each_level():
     p, y, _ = records()
     released, _ = several()["levels"]
@@ -71,6 +72,7 @@ def test_levels_equal_sets_at_each_level():
         found[0.3]
 
 
+@pytest.mark.slow
 def test_groups_equal_group_coverage():
     p, y, ward = records()
     released = confide.calibrate_groups(confide.lac_score(p, y), ward, ["south", "north"], 0.1, 1.0, score="lac")
@@ -88,6 +90,7 @@ def test_groups_equal_group_coverage():
     ]
 
 
+@pytest.mark.slow
 def test_classes_by_number_and_by_name():
     p, y, _ = records()
     scores = confide.lac_score(p, y)
@@ -244,6 +247,7 @@ CHANGES = {
 """Of each kind of evaluation: what is changed in its file, and which field is then refused, None if the file's form."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CHANGES)
 def test_contradictions_raise(kind):
     _, found = several()[kind]

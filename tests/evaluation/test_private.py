@@ -88,6 +88,7 @@ def test_several_records_of_one_person_give_warning(released):
 TOTAL, CLASSES, ALL = {"parts": ()}, {"parts": ("class",)}, {"parts": ("class", "size"), "group_names": ["a"]}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:records_per_person is 3:confide.CoverageWarning")
 @pytest.mark.parametrize(
     ("options", "relation", "people"),
@@ -123,6 +124,7 @@ def test_loss_equals_statement_by_enumeration(released, exact, options, relation
     assert query.privacy.epsilon == 0.75
 
 
+@pytest.mark.slow
 def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     found = confide.evaluate(levels, scores=[0.01, 0.6, 0.999], epsilon=2.0)
     assert found.counts == ((1, 1, 1),)
@@ -137,6 +139,7 @@ def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     assert sum(part.covered + part.missed for part in found.finding.parts["width"]) == 4
 
 
+@pytest.mark.slow
 def test_without_epsilon_results_equal_direct_calls(released, levels, sides):
     arrays, ward = rows([(0, "a"), (1, "b"), (2, "a")])
     assert confide.evaluate(released, **arrays, groups=ward) == confide.evaluate_sets(
@@ -219,6 +222,7 @@ def test_mean_lies_within_bounds_for_all_shares():
     assert (mean.low, mean.high) == pytest.approx((min(values), max(values)))
 
 
+@pytest.mark.slow
 def test_files_are_recomputed(released, tmp_path):
     found = ask_sets(released, [(0, "a")] * 80 + [(1, "b")] * 20, epsilon=1.0, group_names=["a", "b"])
     found.save(tmp_path / "private.json")
@@ -304,6 +308,7 @@ def test_risk_control_is_evaluated_as_share(exact):
     assert section.chart is None
 
 
+@pytest.mark.slow
 def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
     ward = np.tile(["a", "b"], 1500)
     groups = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, score="lac")

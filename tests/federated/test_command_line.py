@@ -37,6 +37,7 @@ def table(values):
     Path("north.csv").write_text("s\n" + "\n".join(map(str, values)) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", *slow(["secure-sum"])])
 def test_whole_way_over_files(files, run, method):
     assert "coverage at least 0.9" in files.plan("--epsilon", 2, "--method", method)
@@ -64,6 +65,7 @@ def test_whole_way_over_files(files, run, method):
     assert f"{method}, 3 of 3 silos" in run("show", "released.json")
 
 
+@pytest.mark.slow
 def test_a_unit_of_residuals_reaches_the_candidates_of_every_silo(files):
     files.asked = ("--alpha", 0.1, "--epsilon", 2, "--unit", 25)
     assert "--unit" in files.plan("--score", "lac", code=None)
@@ -76,6 +78,7 @@ def test_a_unit_of_residuals_reaches_the_candidates_of_every_silo(files):
     assert released.threshold in made.values
 
 
+@pytest.mark.slow
 def test_wrong_files_are_refused_by_name(files):
     files.plan("--epsilon", 2, "--dropouts", 1)
     for name in files.names:
@@ -99,6 +102,7 @@ def report(files, *options, silo="north", epsilon=1.0, code=0):
     return files.run("federated", "report", "north.csv", *files.columns, *asked, *memory, *options, code=code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", *slow(["fedcp-avg"])])
 def test_a_silos_own_report_from_its_table_to_the_page(files, run, method):
     private = method == "private-qq"
@@ -135,6 +139,7 @@ def test_a_silos_own_report_from_its_table_to_the_page(files, run, method):
     assert "Coverage by silo" in Path("page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_reports_that_cannot_be_made_cost_nothing(files):
     released_of(files, "--epsilon", 2)
     for left in Path().glob("north.db*"):

@@ -51,6 +51,7 @@ def promised(document):
     return min(document.query.statements.values())
 
 
+@pytest.mark.slow
 def test_samples_of_all_kinds_are_there():
     kinds = {type(read(path)).__name__ for path in FILES}
     assert kinds >= {
@@ -109,6 +110,7 @@ def test_what_a_demonstration_sampler_drew_is_marked_and_rejected(path):
 DRAWN = "not private: drawn by a demonstration sampler, not by OpenDP"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_one_silo_with_a_demonstration_sampler_marks_the_release_of_a_federation(method, tmp_path, monkeypatch):
     federation = Federation.uniform(tmp_path, 100, 100, 100)

@@ -99,6 +99,7 @@ def test_too_few_answers_name_the_missing(three):
     assert caught.value.missing == ("silo 1", "silo 2")
 
 
+@pytest.mark.slow
 def test_requests_use_only_the_keys_of_the_plan(three, five):
     functions = functions_of(three)
     for made, plan, keys in (
@@ -110,6 +111,7 @@ def test_requests_use_only_the_keys_of_the_plan(three, five):
         assert [ledger.spent for ledger in made.ledgers] == [0] * len(made.keys)
 
 
+@pytest.mark.slow
 def test_absent_share_holders_get_the_same_list_again(five, tmp_path):
     """Two share holders fail between the requests.
 
@@ -157,6 +159,7 @@ def test_an_opening_for_another_silo_is_refused(five):
 # Before and after a round
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["functions", "flower"])
 def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, over):
     """Run the recommended plan of a comparison; silos compute a share and a report from its release, as over files."""
@@ -175,6 +178,7 @@ def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, 
 # Answers in progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [over_functions, over_flower])
 def test_a_round_that_is_run_again_waits_for_an_answer_in_progress(three, monkeypatch, ask):
     """A repeated request during an answer gives one message, one charge and no `interrupted`."""

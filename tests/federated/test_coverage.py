@@ -50,6 +50,7 @@ ALL_HONEST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes"), ALL_HONEST)
 def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, sizes):
     plan = make(method, alpha, epsilon, sizes)
@@ -86,6 +87,7 @@ LYING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes", "options"), LYING)
 def test_worst_byzantine_silos_are_covered(method, alpha, epsilon, sizes, options):
     """Test Byzantine silos that know all replies and try every message, with every allowed set of dropouts."""
@@ -105,6 +107,7 @@ def test_worst_byzantine_silos_are_covered(method, alpha, epsilon, sizes, option
     assert tried >= 80
 
 
+@pytest.mark.slow
 def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     plan = make("private-qq", 0.4, 4.0, SIZES, liars=1)
     k, _ = plan.certify()
@@ -117,6 +120,7 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     assert broken < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "epsilon", "alpha", "liars"),
     [
@@ -176,6 +180,7 @@ def test_fedcp_qq_covers_exactly_what_it_certifies(sizes):
     assert certified <= 0.912
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("population", [np.full(BINS, 0.25), *slow([np.array([0.5, 0.2, 0.2, 0.1])])])
 def test_private_qq_overcovers_less_than_the_published_method(population):
     """The published correction covers more at the same privacy loss, size and level, without Byzantine silos."""
@@ -216,6 +221,7 @@ def test_centralised_baseline_by_enumeration():
             assert hits == wanted
 
 
+@pytest.mark.slow
 def test_average_has_no_guarantee_and_says_so():
     """Exact coverage for scores 0 or 1: unless all nine silos report 1 the mean is below 1 and misses 1."""
     plan = make("fedcp-avg", 0.3, None, (9,) * 9, bins=4)
@@ -234,6 +240,7 @@ def test_average_has_no_guarantee_and_says_so():
 # Installed samplers: one exact binomial test per method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "alpha", "epsilon", "options"),
     [

@@ -62,6 +62,7 @@ def test_failures_travel_as_codes_only(four):
     assert not any("patient" in str(reply) for reply in grid.log)
 
 
+@pytest.mark.slow
 def test_refusals_are_sorted_by_code(four):
     stranger = federated.SiloKeys.generate("stranger")
     from confide.federated.plan import FederatedPlan
@@ -78,6 +79,7 @@ def test_waiting_for_nodes_ends(four):
     assert len(flower.wait_for_nodes(grid_for(four), 9, timeout=0.1, poll=0.05)) == 4
 
 
+@pytest.mark.slow
 def test_a_secure_sum_opens_without_the_silo_that_is_missing(seven):
     """Silo 5 has no records to answer from, and helps to reconstruct the sum of the others."""
     plan = seven.opened_plan()
@@ -118,6 +120,7 @@ def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
         assert isinstance(released(plan, asked, secret.coordinator), kind), asked
 
 
+@pytest.mark.slow
 def test_unreadable_files_of_the_silo_are_not_reported(four):
     from flwr.clientapp import ClientApp
 
@@ -188,12 +191,14 @@ def example(monkeypatch, tmp_path):
     return serve
 
 
+@pytest.mark.slow
 def test_the_example_releases_from_the_folders_of_virtual_nodes(example, capsys):
     released = Calibration.from_json(example().read_text())
     assert released.answered == tuple(f"hospital {i}" for i in range(4))
     assert "4 answered" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_example_says_who_is_missing(example, capsys):
     assert not example(dead=[10, 11, 12, 13], timeout=0.3).exists()
     said = capsys.readouterr().out

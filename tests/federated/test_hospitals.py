@@ -66,6 +66,7 @@ def said(message):
     return {name: value for name, value in json.loads(message)["content"].items() if name != "answered"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "options"), METHODS)
 def test_one_result_in_process_over_files_and_over_flower(
     tmp_path, monkeypatch, run, scores, method, options, fixed_noise
@@ -114,6 +115,7 @@ def test_one_result_in_process_over_files_and_over_flower(
     assert ledgers == pytest.approx([4.0] * 4)
 
 
+@pytest.mark.slow
 def test_deterministic_parts_agree_without_noise(tmp_path, scores):
     """At a huge epsilon both private methods give the order statistics of the theory."""
     four = Federation(tmp_path, scores, budget=1e6)

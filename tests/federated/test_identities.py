@@ -129,6 +129,7 @@ def test_plans_hold_what_silos_signed(three):
     assert envelope.signer == plan.coordinator.signing
 
 
+@pytest.mark.slow
 def test_a_secure_sum_of_unsigned_silos_is_refused_before_the_charge(three):
     """A plan of version 0.1 is read; it is not answered where the silos' keys protect the message."""
     three.silos = [unsigned(silo) for silo in three.silos]

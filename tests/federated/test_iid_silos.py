@@ -23,6 +23,7 @@ def three(tmp_path):
     return Federation.uniform(tmp_path, *[300] * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said", "unsaid"),
     [
@@ -68,6 +69,7 @@ def test_no_promise_assumes_nothing(three):
     assert "at least 0 " not in str(released)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1000.0, *slow([1.0, 30.0, 0.001])])
 def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
     """Residuals in micrograms, and one silo's in nanograms: the public replies show the difference."""
@@ -97,6 +99,7 @@ def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
     assert ("threshold, logarithmic" in page) is far
 
 
+@pytest.mark.slow
 def test_probabilities_of_iid_silos_may_be_any_small_numbers(three):
     """Scores from 0 to 1 have no unit, and those of a confident model span decades."""
     read, _ = federated.FederatedPlan.read(three.plan(score="lac"))
@@ -111,6 +114,7 @@ def test_a_test_of_iid_silos_has_no_useful_level(m):
         assert weights @ stats.binom.pmf(k, m, (x + 1) / 2) / 2 == pytest.approx(1 / (m + 1), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_two_replies_and_infinite_ones_are_looked_at(three):
     read, _ = federated.FederatedPlan.read(three.plan(candidates=confide.Candidates.of([1.0, 1e4, 1e9])))
     assert federated.distant_replies(read, {"silo 0": 1.0, "silo 1": 1e4}).startswith("replies of 'silo 1' (10000)")

@@ -84,6 +84,7 @@ def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     assert order_statistic_coverage(laws, k - 1) < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "epsilon", "most"),
     [(UNEQUAL[:24], 1.0, 0.924), *slow([([300, 500, 120, 80], 2.0, 0.916), ([120, 80, 150, 60, 100], 1.0, 0.952)])],

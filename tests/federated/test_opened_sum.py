@@ -136,6 +136,7 @@ def test_a_promise_after_one_calibration_is_that_of_the_list(seven):
     assert [promise.infinite for promise in stricter.promises().values()] == ["always"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", [(0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3, 4)])
 def test_coverage_of_every_list_by_enumeration(who):
     """Exact coverage for silos of one record each, which may differ, over all noise.
@@ -238,6 +239,7 @@ def test_it_has_schema_2(seven):
     assert FederatedPlan.from_fields(read.fields()) == read
 
 
+@pytest.mark.slow
 def test_a_share_holder_refuses_by_name(seven):
     plan = seven.opened_plan()
     answers = seven.answers(plan)
@@ -313,6 +315,7 @@ def test_a_part_of_another_list_is_left_out_by_name(seven):
     assert (len(released.answered), released.refused) == (7, (("silo 3", "foreign"),))
 
 
+@pytest.mark.slow
 def test_a_byzantine_share_holder_is_detected_with_one_part_more_and_named_with_two(tmp_path):
     eight = Federation.uniform(tmp_path, *[100] * 8)
     plan = eight.opened_plan()  # 6 of 8 must help
@@ -376,6 +379,7 @@ def test_a_restored_ledger_deals_anew_and_one_of_the_answers_is_counted(seven, t
         asked(seven, plan, [*answers, second])
 
 
+@pytest.mark.slow
 def test_too_few_of_anything_opens_nothing(opened):
     team, plan, answers, parts = opened.team, opened.plan, opened.answers, opened.parts
     with refused(Refusal, "missing"):

@@ -79,6 +79,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     assert ("the sum was reconstructed by", "4 of 5 share holders; 4 must help") in making_facts(released)
 
 
+@pytest.mark.slow
 def test_wrong_files_are_refused_by_name(files, run):
     for name in NAMES:
         files.answer(name)

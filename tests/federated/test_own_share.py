@@ -29,6 +29,7 @@ def round_(tmp_path_factory):
     return three, answers, federated.aggregate(plan, answers)
 
 
+@pytest.mark.slow
 def test_the_larger_threshold_and_nothing_is_charged(round_):
     three, answers, released = round_
     spent = three.ledgers[2].spent
@@ -71,6 +72,7 @@ def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatc
     assert "for all distributions of the other silos" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):
     """A silo's own threshold has no mechanism of its own, and is not +inf."""
     _, answers, released = round_

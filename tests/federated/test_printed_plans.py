@@ -59,6 +59,7 @@ def unsigned(silo):
     return dataclasses.replace(silo, issued=None, signature=None)
 
 
+@pytest.mark.slow
 def test_a_number_of_classes_is_kept_and_none_need_be_said(three, tmp_path):
     plan = three.plan(score="lac", classes=3)
     released = federated.aggregate(plan, three.answers(plan))
@@ -133,6 +134,7 @@ def run(*arguments):
     return main([str(a) for a in arguments])
 
 
+@pytest.mark.slow
 def test_over_files(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("north", "coordinator"):

@@ -68,6 +68,7 @@ WORLDS = {
 planned = lru_cache(best_private_qq)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("planned")
 @pytest.mark.parametrize(
     ("liars", "absent", "world"),
@@ -100,6 +101,7 @@ def test_marginal_coverage_with_ties_absent_and_byzantine_silos(world, liars, ab
     assert stats.norm.cdf(z) > 1e-6
 
 
+@pytest.mark.slow
 def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
     """The two silos with the largest replies drop out in every round: the k of all five still covers."""
     rng = np.random.default_rng(6)
@@ -132,6 +134,7 @@ def test_reply_law_bounds_every_data_set(n, ahead, selector):
             assert chosen[below >= k].sum() >= at_least[k] - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rise", [0, *slow([700])])
 def test_secret_sizes_are_bounded_at_every_size(rise):
     plain = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0, "permute_and_flip")
@@ -148,6 +151,7 @@ def test_secret_sizes_are_bounded_at_every_size(rise):
         assert exact <= bound + 1e-12
 
 
+@pytest.mark.slow
 def test_secret_sizes_are_bounded_near_a_rate_close_to_the_level():
     """Above the last step the bound is 1, so that without a step above the level nothing could be certified."""
     mechanism = slopes_for(Fraction(955, 1000), Fraction(20), 14, 6, "add_remove", 5.0, "permute_and_flip")

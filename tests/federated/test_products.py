@@ -164,6 +164,7 @@ EVERYDAY = [
 OTHERS = [case for case in itertools.product(ASKED, METHODS) if case not in EVERYDAY]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "method"), [*EVERYDAY, *slow(OTHERS)])
 def test_every_courier_brings_the_release_of_the_messages(tmp_path, monkeypatch, asked, method):
     """Test with and without signature, and with a dropout where a plan allows one; `aggregate` gives the same."""
@@ -202,6 +203,7 @@ def three(tmp_path):
     return Federation.uniform(tmp_path, 200, 160, 180)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_job_holds_every_kind_of_plan(three, tmp_path, asked):
     plan = plan_of(three, asked)

@@ -67,6 +67,7 @@ EVERYDAY = [(None, "private-qq"), ("lac", "secure-sum")]
 SCORED = [pair for pair in itertools.product(SCORES, ["private-qq", "secure-sum", "fedcp-qq"]) if pair not in EVERYDAY]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("score", "method"), [*EVERYDAY, *slow(SCORED)])
 def test_every_score_with_its_candidates(tmp_path, score, method):
     """Sign a plan, read it, answer and aggregate: the reader supports recipes of all kinds."""
@@ -117,6 +118,7 @@ def test_secret_sizes_travel_nowhere(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_dropped_silos_are_certified_for_those_who_answered(five):
     plan = five.plan(dropouts=2)
     for who in ([0, 1, 2, 3, 4], [0, 2, 3, 4], [1, 3, 4]):
@@ -153,6 +155,7 @@ def test_silo_refuses_by_name(five):
     assert five.ledgers[0].spent == 0
 
 
+@pytest.mark.slow
 def test_coordinator_refuses_by_name(five):
     plan, other = five.plan(epsilon=5.0, closes=NOW), five.plan(epsilon=5.0, closes=NOW)
     before = NOW - timedelta(hours=1)
@@ -194,6 +197,7 @@ def test_coordinator_refuses_by_name(five):
         federated.aggregate(plan, [good[0].replace('"threshold": ', '"threshold": 1e999, "x": ')])
 
 
+@pytest.mark.slow
 def test_a_silo_is_not_mistaken_for_the_place_of_a_message(tmp_path):
     three = Federation.uniform(tmp_path, *[300] * 3, names=("message 1", "message 2", "2"))
     plan = three.plan(epsilon=5.0, dropouts=1)
@@ -207,6 +211,7 @@ def test_a_silo_is_not_mistaken_for_the_place_of_a_message(tmp_path):
     assert page.count("unknown sender") == page.count("left out: ") == 1
 
 
+@pytest.mark.slow
 def test_plan_fields_out_of_bounds_are_refused(five):
     text = five.plan()
     content = json.loads(text)["content"]
@@ -247,6 +252,7 @@ def test_plan_fields_out_of_bounds_are_refused(five):
         verify_message("plan", five.answer(0, text))
 
 
+@pytest.mark.slow
 def test_result_that_claims_more_is_refused(five):
     plan = five.plan(dropouts=1)
     text = federated.aggregate(plan, five.answers(plan, [0, 1, 2, 3])).to_json()
@@ -274,6 +280,7 @@ def test_result_that_claims_more_is_refused(five):
         federated.FederatedCalibration.from_json(text.replace("0.9", "0.8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("secret", "selector"),
     [(False, "permute_and_flip"), *slow([(False, "exponential"), (True, "permute_and_flip"), (True, "exponential")])],
@@ -333,6 +340,7 @@ def test_loss_of_published_messages_by_enumeration():
     assert worst <= 12.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_arguments_of_plan_are_refused_by_name(five):
     for options, argument in [
         ({"method": "best"}, "method"),

@@ -55,6 +55,7 @@ def assert_named(title, text):
     return message["content"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "secret", "more"),
     [

@@ -65,6 +65,7 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
     assert "cannot be recomputed from this file" in found.statements[1]
 
 
+@pytest.mark.slow
 def test_digests_where_answers_have_room_are_refused():
     """A coordinator cannot omit the answers that determine its thresholds."""
     coordinator, keys, plan = by_class(5, 3)
@@ -88,6 +89,7 @@ def test_the_bound_is_above_what_is_written_and_near_it(silos, classes):
     assert len(digests.to_json()) <= release_size._characters(text, read, whole=False) <= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_the_bound_is_above_every_release_of_one_threshold(tmp_path, method):
     options = {"dropouts": 1, "colluding": 1} if method == "secure-sum" else {}
@@ -113,6 +115,7 @@ def test_a_release_that_no_reader_takes_is_refused_with_the_plan(monkeypatch):
         plan.sign(coordinator)
 
 
+@pytest.mark.slow
 def test_what_is_signed_is_read_back(monkeypatch, tmp_path):
     """A file that the reader refuses is never returned as signed, whatever the plan allowed."""
     three = Federation(tmp_path, [np.linspace(0, 1, 90)] * 3)

@@ -52,6 +52,7 @@ def test_honest_shares_add_up_to_discrete_laplace(scale, honest):
     assert chi_square(total, (1 - p) / (1 + p) * p ** np.abs(x)) > 1e-6
 
 
+@pytest.mark.slow
 def test_all_shares_have_the_stated_law():
     total = sum(noise_share(6000, 1.5, 2) for _ in range(5))
     assert chi_square(total, noise_law(1.5, 2.5)) > 1e-6
@@ -238,6 +239,7 @@ def test_every_small_federation_of_unlike_silos_is_covered(sizes):
     assert all(worst[r] < Fraction(r, n) for r in range(1, n + 1))  # a larger guarantee is impossible
 
 
+@pytest.mark.slow
 @RULES
 @pytest.mark.parametrize(("weights", "target"), [(None, 4), ("sizes", 6), *slow([(None, 5), (None, 6), ("sizes", 4)])])
 def test_mixture_of_unlike_silos_by_enumeration(weights, target, rule):
@@ -269,6 +271,7 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target, rule):
     assert worst <= promised + len(sizes) / (n + len(sizes))  # within one rank per silo of the true coverage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("population", ["common", "mixture", "mixture of 0.1"])
 def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
     """Compare Theorems F6 and F7 with F1 and F2: E[(T - N)+]/(n + 1), for several n and T, in 60 federations.

@@ -37,6 +37,7 @@ SCORES = ("--score-column", "s", "--score", "lac")
 PROBABILITIES = ("--probabilities", "p_*", "--label", "y")
 
 
+@pytest.mark.slow
 def test_two_levels_of_one_sum(files, run):
     said = files.plan("--alpha", "0.2,0.1", "--score", "lac", "--method", "secure-sum")
     assert "privacy: 8-differential privacy for replacing one record" in said

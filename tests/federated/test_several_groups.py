@@ -87,6 +87,7 @@ def test_an_empty_group_gets_infinity(three):
     assert released.infinite == ("unknown",)
 
 
+@pytest.mark.slow
 def test_sizes_of_groups_travel_nowhere(three):
     text = made(three).sign(three.coordinator)
     for message in answers(three, text):
@@ -95,6 +96,7 @@ def test_sizes_of_groups_travel_nowhere(three):
         assert [set(reply) for reply in content["replies"]] == [{"candidate", "threshold"}] * 3
 
 
+@pytest.mark.slow
 def test_silos_may_count_elsewhere(three):
     text = made(three).sign(three.coordinator)
     grid = made(three).first.candidates
@@ -192,6 +194,7 @@ def test_every_group_is_covered_whatever_silos_have_of_it():
     assert guarantee.coverage - 1e-9 <= worst < 0.95
 
 
+@pytest.mark.slow
 def test_the_reply_without_records_is_part_of_the_certificate(three):
     """At low scores a silo without records replies with a higher probability than the certificate of other silos."""
     mechanism = slopes_for(Fraction(37, 40), Fraction(9, 2), 14, 2, "add_remove", 1.0, "permute_and_flip")

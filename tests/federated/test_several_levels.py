@@ -63,6 +63,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
 def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
     text = planned(five, epsilon, method=method, **options)
@@ -84,6 +85,7 @@ def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options
     assert "silos that may be missing" in str(confide.report(released).html)
 
 
+@pytest.mark.slow
 def test_shares_of_the_budget_are_the_requested_ones(five):
     several = made(five, 6.0, method="private-qq", delta=0.2, shares=(0.25, 0.75))
     losses = {float(level): part.loss(0) for level, part in several.parts.items()}
@@ -96,6 +98,7 @@ def test_shares_of_the_budget_are_the_requested_ones(five):
         federated.plan_levels(five.silos, ["0.1", "1/10"], 4.0)
 
 
+@pytest.mark.slow
 def test_default_candidates_are_the_same_for_all_levels(five):
     several = federated.plan_levels(
         five.silos[:2], [0.5, 0.4], 4.0, method="private-qq", score="absolute_residual", unit=2.0
@@ -185,6 +188,7 @@ def test_each_level_is_the_reply_of_a_separate_draw(five, monkeypatch, options):
     assert [part.threshold for part in released.parts.values()] == [few.values[3], few.values[9]]
 
 
+@pytest.mark.slow
 def test_a_separate_share_of_each_level(five, tmp_path):
     text = planned(five)
     answers = five.answers(text)
@@ -203,6 +207,7 @@ def test_a_separate_share_of_each_level(five, tmp_path):
         federated.own_share(released["0.1"], answers[3], "0.1")
 
 
+@pytest.mark.slow
 def test_levels_are_compared_as_they_are_planned(five):
     """The expected value of several thresholds is their mean; each method divides the loss as in its own plans."""
     compared = federated.compare(five.silos, LEVELS, 2.0, by="level", candidates=Candidates.unit(51))
@@ -341,6 +346,7 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
         Release.from_json(released.to_json().replace("silo 1", "silo 7"))
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_silos_of_several_thresholds(five):
     text = planned(five)
     released = federated.aggregate(text, five.answers(text, [0, 1, 2, 4]), keys=five.coordinator)

@@ -108,6 +108,7 @@ def test_nothing_is_gained_alone_and_arguments_are_checked():
             clones_epsilon(1.0, 10, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon_0", [0.5, 2.0])
 def test_another_whole_loss_than_that_of_a_record(epsilon_0):
     for n, whole in ((2, 0.2), (9, 1.5), (9, 4.0), (30, 3.0)):

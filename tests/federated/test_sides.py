@@ -69,6 +69,7 @@ def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options
     assert "privacy of both together" in str(released)
 
 
+@pytest.mark.slow
 def test_each_side_is_planned_as_a_separate_threshold(five):
     both = federated.plan_sides(five.silos, ("0.05", "0.15"), 8.0, candidates=FEW, method="private-qq", share_low="1/4")
     for side, level, epsilon in zip(SIDES, ("0.05", "0.15"), (2.0, 6.0), strict=True):
@@ -116,6 +117,7 @@ def test_what_a_silo_must_give(five):
         federated.plan_sides(five.silos, 0.2, 8.0, score="cqr")
 
 
+@pytest.mark.slow
 def test_a_separate_share_of_each_side_and_the_comparison(five, tmp_path):
     text = federated.plan_sides(five.silos, 0.2, 8.0, candidates=FEW, method="private-qq").sign(five.coordinator)
     answers = five.answers(text)
@@ -138,6 +140,7 @@ def test_a_separate_share_of_each_side_and_the_comparison(five, tmp_path):
         federated.compare(five.silos, 0.2, 4.0, by="side", pilot=[0.1, 0.2])
 
 
+@pytest.mark.slow
 def test_by_the_command_line(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     asked = ("--alpha", 0.2, "--epsilon", 8, "--score", "cqr_sides")

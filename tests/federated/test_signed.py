@@ -160,6 +160,7 @@ def test_on_the_command_line(folder, capsys):
         assert "the signature of the signed-release does not match" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_command_reads_the_signed_file_as_the_release(folder, capsys):
     assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 0
     said, columns, label = {}, ["--probabilities", "p_*"], ["--label", "y"]

@@ -82,6 +82,7 @@ def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_poli
     assert [silo.spent for silo in three.ledgers] == [0.0, 3.0, 0.0]
 
 
+@pytest.mark.slow
 def test_the_budget_of_a_policy_is_the_policys(three):
     """A new budget holds from the next answer on; the ledger's own limit is separate."""
 
@@ -284,6 +285,7 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
     assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a silo's own threshold may be +inf
 def test_reports_and_local_thresholds_are_paid_from_the_same_account(three):
     silo, scores = three.ledgers[0], three.scores[0]
@@ -304,6 +306,7 @@ def test_reports_and_local_thresholds_are_paid_from_the_same_account(three):
     assert silo.spent == 4.5
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a silo's own threshold may be +inf
 def test_reports_about_other_records_are_not_the_earlier_one(three):
     silo, scores = three.ledgers[0], three.scores[0]

@@ -15,6 +15,7 @@ from tests.refused import refused
 SCORES = np.linspace(0, 1, 401)[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [False, *slow([True])])
 def test_the_noise_has_its_law(counted, monkeypatch):
     """200 of 400 scores are at or below the threshold; the reported difference is discrete Laplace noise."""

@@ -46,6 +46,7 @@ def table(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_any_csv_can_be_studied_by_path_and_target(table):
     problem = problems.from_csv(table, "y", "ridge")
     (m, n), many = settings.shapes_for(len(problem.scores))
@@ -111,6 +112,7 @@ def federation_csv(path, silos, task):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["classification", *slow(["regression"])])
 def test_silos_are_studied_as_they_are(tmp_path, task):
     path = federation_csv(tmp_path / "schools.csv", 40, task)

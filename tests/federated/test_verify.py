@@ -116,6 +116,7 @@ def test_another_answer_of_the_silo_does_not_count(four):
     assert output.statements[-1] == "the answer of 'silo 2' counts"
 
 
+@pytest.mark.slow
 def test_on_the_command_line(four, tmp_path, capsys):
     plan = four.plan(epsilon=5.0, dropouts=1)
     (tmp_path / "plan.json").write_text(plan)

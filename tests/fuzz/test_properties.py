@@ -67,6 +67,7 @@ def settled(call):
             return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [50, *slow([500])])
 def test_calibrate(examples):
     """At least a quarter of the calls are accepted: a library that refuses everything would pass the rest."""

@@ -27,6 +27,7 @@ def test_target_survives(name):
     survives()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_valid_inputs_of_targets_are_read(name):
     """Valid inputs are read: a reader that rejects everything would pass every target."""

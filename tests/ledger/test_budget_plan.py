@@ -55,6 +55,7 @@ def test_releases_and_looks_of_a_year(planned):
         assert schedule.dp_delta == (0 if rule == "basic" else 1e-6)
 
 
+@pytest.mark.slow
 @accounting
 @pytest.mark.parametrize("releases", slow(RELEASES, everyday=[24]))
 def test_releases_alone(releases):
@@ -190,6 +191,7 @@ def test_without_dp_accounting_there_is_no_pld(monkeypatch):
         budget_plan(1.0, looks=3, rule="pld", dp_delta=1e-7)
 
 
+@pytest.mark.slow
 def test_the_clearest_looks_without_releases():
     found = by_rules(epsilon=3.0, looks=52)
     assert best_of(found).entries[0].epsilon == max(one.entries[0].epsilon for one in found.values())
@@ -222,6 +224,7 @@ def test_how_many_records_a_look_needs():
     )
 
 
+@pytest.mark.slow
 def test_together_it_is_what_a_ledger_composes():
     for schedule in by_rules(epsilon=2.0, releases=2, looks=5).values():
         bounds = {

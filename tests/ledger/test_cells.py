@@ -60,6 +60,7 @@ def counts(table):
     return tuple(score_histogram(table, ScoreColumn("s", "lac"), CANDIDATES, people=PEOPLE).counts.tolist())
 
 
+@pytest.mark.slow
 def test_what_is_stated_is_no_less_than_what_a_person_in_two_cells_loses(ledger):
     """By the exact laws of two releases, over all small tables and scores of the person."""
     first = released(records(np.arange(9), [0] * 9), NORTH, ledger)
@@ -129,6 +130,7 @@ def from_sql(table, dataset, ledger):
     return plan.calibrate({"lac": counted}, ledger=ledger, dataset=dataset)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [released, renewed, *slow([evaluated, in_batches, from_sql])])
 def test_every_front_refuses_the_second_cell(release, ledger):
     """The error comes before any charge; a release about all records adds up."""
@@ -155,6 +157,7 @@ def test_the_check_is_within_the_charge(ledger, monkeypatch):
         released(records([0, 1], [0, 1]), NORTH, ledger)
 
 
+@pytest.mark.slow
 def test_the_command_line_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for region in ("north", "south"):

@@ -78,6 +78,7 @@ def test_data_sets_without_a_limit_are_held_to_the_one_that_was_given(place):
     Ledger(place).charge("a", cost(1.0), digest(4))
 
 
+@pytest.mark.slow
 def test_limit_with_delta_allows_what_zcdp_allows(ledger):
     ledger.set_limit("patients", (4.0, 1e-6))
     one = cost(0.25, rho=0.25**2 / 8)
@@ -90,12 +91,14 @@ def test_limit_with_delta_allows_what_zcdp_allows(ledger):
         ledger.charge("patients", one, digest("one more"))
 
 
+@pytest.mark.slow
 def test_permute_and_flip_is_charged_without_zcdp(ledger):
     for selector, rho in (("permute_and_flip", None), ("exponential", zcdp_of_range(1.0))):
         confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, selector=selector, ledger=ledger, dataset=selector)
         assert ledger.account(selector).costs[0].rho == rho
 
 
+@pytest.mark.slow
 def test_zcdp_of_a_noisy_number_is_charged_with_that_of_the_threshold(ledger):
     """Of epsilon = 1 the number has 1/20, whose zCDP loss is (1/20)**2/2, and the threshold has the rest."""
     together = zcdp_of_range(0.95) + 1 / 800
@@ -138,6 +141,7 @@ def test_relations_do_not_mix(ledger):
         confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="secret n")
 
 
+@pytest.mark.slow
 def test_binding_to_data(ledger, tmp_path):
     key = bytes(range(32))
     bound = Dataset("patients", fingerprint=fingerprint(key, SCORES))
@@ -255,6 +259,7 @@ def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [1, *slow([3])])
 def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
     """The tests turn warnings into errors."""

@@ -64,6 +64,7 @@ def test_decimal_sums_stay_as_short_as_they_are():
     assert str(thirds).startswith("0.9999999999999999-differential privacy")
 
 
+@pytest.mark.slow
 @needs_accountant
 @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), *slow([(0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])])
 @pytest.mark.parametrize("dp_delta", [1e-9, *slow([1e-6, 1e-3])])
@@ -76,6 +77,7 @@ def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
         assert divergence(p, q, bound.epsilon) <= bound.dp_delta + 1e-14, bound
 
 
+@pytest.mark.slow
 @needs_accountant
 def test_numerical_composition_is_nearly_exact():
     """The tightest bound is within 2 % of the optimum for 50 randomized responses."""
@@ -148,6 +150,7 @@ def test_disjoint_groups_cost_their_maximum_exactly():
     assert np.abs(np.log(np.outer(before["a"], before["b"]) / both)).max() > claimed
 
 
+@pytest.mark.slow
 def test_partitions_add_up_and_their_cells_do_not():
     def cost(epsilon, *group):
         return Cost(epsilon, ADD, "m", None, Group(*group) if group else None)

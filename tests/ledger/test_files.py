@@ -195,6 +195,7 @@ def test_records_cannot_be_changed_and_changes_are_found(path, statement):
         Ledger(path)
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_found_or_harmless(path):
     """With flipped bytes anywhere, the ledger raises a one-line error or has exactly its earlier contents."""
     with closing(sqlite3.connect(path)) as connection:

@@ -138,6 +138,7 @@ def test_a_schedule_by_zcdp_bounds_the_concentrated_loss(ledger):
     assert 2.99 < bound.epsilon <= 3.0
 
 
+@pytest.mark.slow
 @accounting
 def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger, monkeypatch):
     schedule = budget_plan(3.0, releases=20, looks=20, rule="pld")
@@ -199,6 +200,7 @@ def test_a_schedule_is_replaced_by_one_that_keeps_what_is_left(ledger):
         ledger.follow("patients", budget_plan(0.1, looks=1, dp_delta=0))
 
 
+@pytest.mark.slow
 @accounting
 def test_a_delta_is_spent_once(ledger):
     """After charges that may have spent it: zCDP after zCDP, and basic composition after everything."""
@@ -272,6 +274,7 @@ def test_the_schema_rises_with_a_schedule_and_with_nothing_else(ledger):
     json.dumps(ledger.export(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_calibrations_follow_a_schedule(ledger):
     """A calibration at the planned cost succeeds; any other raises an error before the data are read."""
     scores, few = np.random.default_rng(0).random(5000), {"candidates": confide.Candidates.unit(20)}
@@ -302,6 +305,7 @@ print(done)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_both_take_the_last(ledger):
     """Twelve tries for seven releases, with a limit ten times as large."""
     ledger.set_limit("patients", 99.0)

@@ -55,6 +55,7 @@ def check_cuts(through_proxy, messages, *, answered):
         assert all(entry.release == "release" for entry in entries), message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", [False, True])
 def test_lost_while_committing(through_proxy, answered):
     """The last messages of a transaction: the commit does not arrive, or its acknowledgement does not."""

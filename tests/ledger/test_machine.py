@@ -454,6 +454,7 @@ def run(places):
     run_state_machine_as_test(type("Ledgers", (Machine,), {"places": places}), settings=SETTINGS)
 
 
+@pytest.mark.slow
 def test_a_file_under_arbitrary_use():
     """In memory, where there is such a folder: a ledger waits for the disk at every change."""
     memory = Path("/dev/shm")  # noqa: S108

@@ -97,6 +97,7 @@ def requests(ask, values, folder):
     return [entry.request for entry in ledger.account("d").entries]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow(PAID, everyday=["calibrate epsilon", "calibrate guess", "evaluate"]))
 def test_numbers_of_every_type_are_one_request(name, tmp_path):
     """Parts released together are several requests, each made once."""

@@ -142,6 +142,7 @@ def of_server(where: str, kept_in: str) -> tuple[str]:
     return (where.replace("ledger.store.", "ledger.postgres_store.") if kept_in == "server" else where,)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", slow(STEPS, everyday=["before the charge", "after the draw"]))
 def test_killed_between_request_and_release(killed, step):

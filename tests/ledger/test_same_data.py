@@ -59,6 +59,7 @@ def charges(ledger, dataset="clinic"):
     return len(ledger.account(dataset).entries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", slow(KINDS, everyday=["threshold", "levels"]))
 def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     ask, paid = KINDS[kind], {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
@@ -76,6 +77,7 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     assert charges(ledger) == 2 * before
 
 
+@pytest.mark.slow
 def test_the_refusal_has_a_remedy_and_no_value(ledger):
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
     with refused(OtherDataError, "dataset") as caught:
@@ -84,6 +86,7 @@ def test_the_refusal_has_a_remedy_and_no_value(ledger):
     assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].charged_at, "")
 
 
+@pytest.mark.slow
 def test_twelve_months_are_twelve_charges(ledger):
     ledger.set_limit("clinic", 4.0)
     for k in range(12):
@@ -106,6 +109,7 @@ def test_again_draws_anew_whatever_the_data_are(ledger, monkeypatch):
         assert (charges(ledger), len(drawn)) == (k + 1, k + 1)
 
 
+@pytest.mark.slow
 def test_the_newest_release_of_the_same_data_is_found(ledger):
     """As after a process that died between the record of a release and its return."""
     paid = {"ledger": ledger, "dataset": "clinic"}
@@ -116,6 +120,7 @@ def test_the_newest_release_of_the_same_data_is_found(ledger):
         assert confide.calibrate(month(2), 0.1, 1.0, **paid) == drawn[1]
 
 
+@pytest.mark.slow
 def test_the_order_of_records_does_not_matter_and_one_record_does(ledger):
     paid = {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
     first = confide.calibrate(month(1), 0.1, 1.0, **paid)
@@ -145,6 +150,7 @@ def test_arrays_files_and_databases_are_recognised_equally(ledger, tmp_path):
     assert charges(ledger) == 2
 
 
+@pytest.mark.slow
 def test_groups_that_are_new_are_not_charged_if_others_are_refused(ledger):
     paid = {"partition": "kind", "candidates": UNIT, "n_typical": 500, "ledger": ledger, "dataset": "clinic"}
     place = np.arange(N) % 2

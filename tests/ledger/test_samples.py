@@ -47,6 +47,7 @@ def test_identical_requests_are_known_from_the_sample(path, monkeypatch):
     assert ledger.accounts() == before
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_requests_that_another_mechanism_answers_today_are_new(path):
     ledger = Ledger(path, create=False)

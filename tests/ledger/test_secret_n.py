@@ -71,6 +71,7 @@ def test_no_output_depends_on_n(tmp_path, monkeypatch, mechanism, neighbors):
         assert found[0][1:] == ([], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, *slow([{"n_min": 40}])]
 )
@@ -81,6 +82,7 @@ def test_no_output_depends_on_n_for_other_choices(tmp_path, monkeypatch, more):
     assert found[0][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [groups, sides, *slow([levels])])
 def test_no_output_depends_on_n_for_several_thresholds(tmp_path, monkeypatch, ask):
     fix_noisy_number(monkeypatch)

@@ -43,6 +43,7 @@ def test_groups_need_a_partition(ledger, records):
     assert "patients" not in ledger.accounts()
 
 
+@pytest.mark.slow
 def test_levels_and_sides_add_up(ledger, records):
     scores, _ = records
     levels = confide.calibrate_levels(scores, [0.1, 0.2], 1.0, score="lac", ledger=ledger, dataset="patients")

@@ -81,6 +81,7 @@ def test_misses_enumerated_for_a_public_size(epsilon, error):
     assert max(one) <= error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [(14, 6, 3.0, (2, 1)), *slow([((18, 3, 3.0, 1),), ((-2, 4, 1.0, 1),)])])
 def test_ends_are_those_of_the_definition(case):
     """At the lower end every size in reach has a tail of at most the level; just above, one has more."""
@@ -130,6 +131,7 @@ def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "p", "epsilon", "draws"),
     [
@@ -152,6 +154,7 @@ def test_misses_simulated_with_noise_as_it_is_drawn(n, p, epsilon, draws):
     assert binom.sf(missed - 1, draws, 0.05) > LEVEL, missed
 
 
+@pytest.mark.slow
 def test_all_parts_at_once_are_missed_as_seldom_as_stated():
     """Ten disjoint parts of 100 records, 150 times, and their total, from ten cells."""
     rng, repeats, share, error = np.random.default_rng(), 150, 0.9, simultaneous(0.05, 10)

@@ -240,6 +240,7 @@ def test_proposition_3_4_of_five_silos_with_half_as_large_scores():
     assert paper.loss_of_equal_treatment(replies) == pytest.approx(0.0, abs=1e-15)  # about sizes, not distributions
 
 
+@pytest.mark.slow
 def test_proposition_3_4_by_mpmath():
     """The expected distance of the five silos, split where two of the probabilities cross, at 20 digits."""
     found = paper.non_iid_bound(HALVES, 19, 3, 20).distance

@@ -45,6 +45,7 @@ def test_both_forms_are_one_and_smith_counts_ties_whole(a):
     assert smith != scores(x, candidates, a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a", [0.5, 0.75])
 def test_sensitivities_by_enumeration(a):
     """Sections 2.4 and 3.4 bound every neighbour, and are attained: with four records already."""

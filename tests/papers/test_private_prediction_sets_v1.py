@@ -204,6 +204,7 @@ def test_corollary_2_has_the_rate_of_its_statement():
     assert round((10**9) ** (-2 / 3)) == 0  # the slip: no bin at all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 7, 36, 400])
 def test_lemma_1_levy(m):
     """The tail of the sum by its density in 30 digits, and Levy's inequality with the exact left-hand side."""

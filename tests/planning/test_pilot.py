@@ -57,6 +57,7 @@ def test_widths_of_cqr_count_the_predicted_interval():
     assert plan(score="lac", pilot=abs(scores) / 9).on_pilot.ratio is None
 
 
+@pytest.mark.slow
 def test_the_non_private_threshold_is_that_of_n_records():
     scores = np.arange(1, 1001) / 1000
     assert plan(1000, pilot=scores).on_pilot.plain_threshold == 0.901  # the 901st of 1000

@@ -49,6 +49,7 @@ def test_calibrate_runs_the_mechanism_of_the_plan(name):
     assert calibration.coverage_at_most(n) == plan.coverage_at_most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "neighbors"),
     slow(
@@ -132,6 +133,7 @@ def test_binomial_tails_of_many_records(n):
 # --- required number of records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "epsilon", "delta"),
     slow(
@@ -155,6 +157,7 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(number, epsil
     assert beyond(round(0.75 * needed)) > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "options"),
     [
@@ -186,6 +189,7 @@ def test_records_needed_requires_no_certificate(monkeypatch, alpha, epsilon, opt
     assert planned(400).records_needed == needed  # for any n of the plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_stated_chances_are_those_of_the_draw(neighbors):
     """By the exact law on 400 data sets of uniform scores: at most two differ, and by at most a thirtieth."""
@@ -245,6 +249,7 @@ def test_the_chosen_shift_is_the_smallest_sufficient_one():
     assert guarantee(confide.plan(**options, shift=float(shift) - 0.125)).coverage < 0.9
 
 
+@pytest.mark.slow
 def test_only_the_ratio_of_slopes_matters():
     plans = [confide.plan(alpha=0.1, epsilon=1.0, slopes=s, shift=7) for s in ((3, 1), (30, 10), (300, 100))]
     assert len({p.mechanism.slope_left for p in plans}) == 1
@@ -252,6 +257,7 @@ def test_only_the_ratio_of_slopes_matters():
     assert len({guarantee(p).coverage for p in plans}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_the_chosen_slopes_are_at_least_as_good_as_others(neighbors):
     same = {"alpha": 0.1, "epsilon": 1.0, "n": 1000, "neighbors": neighbors}
@@ -270,6 +276,7 @@ def test_shift_above_the_records_means_infinity():
 # --- monotonicity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("delta", "neighbors"), slow(product([None, 0.05], NEIGHBORS), everyday=[(None, "replace_one")])
 )
@@ -284,6 +291,7 @@ def test_a_larger_privacy_loss_costs_fewer_ranks(neighbors, delta):
     assert needed == sorted(needed, reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
     same = {"alpha": 0.1, "epsilon": 1.0, "n": 5000, "neighbors": neighbors, "candidates": 1000, "slopes": (1, 1)}
@@ -303,6 +311,7 @@ def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
     assert target(selector="exponential") > target()
 
 
+@pytest.mark.slow
 def test_candidates_cost_no_more_than_their_rise():
     """A thousand times as many cost ln(1000)/slope ranks with equal weights, and less if weights rise."""
     options = {"alpha": 0.1, "epsilon": 1.0, "neighbors": "replace_one", "slopes": (1, 1)}
@@ -333,6 +342,7 @@ def test_n_typical_affects_efficiency_only():
         assert guarantee(confide.plan(alpha=0.1, epsilon=1.0, n_typical=t)).coverage == 0.9
 
 
+@pytest.mark.slow
 def test_n_min_matters_for_small_numbers_only():
     head_starts = [
         confide.plan(alpha=0.1, epsilon=1.0, n_min=n, n_typical=1000).mechanism.head_start for n in (1, 30, 60, 1000)
@@ -397,6 +407,7 @@ def test_saturated_utilities_keep_the_range_distance():
             assert change.max() - change.min() <= add_remove_range(1000, 1, mechanism.rate, mechanism.unit)
 
 
+@pytest.mark.slow
 def test_candidates_count_themselves():
     assert confide.plan(0.1, 1.0, candidates=confide.Candidates.unit(50)) == confide.plan(0.1, 1.0, candidates=50)
 

@@ -43,6 +43,7 @@ def dashed(axes):
     return [line for line in axes.lines if line.get_linestyle() == "--"]
 
 
+@pytest.mark.slow
 def test_hundred_long_names_are_readable(pyplot):
     sets, labels = of_classes(100, below=61)
     axes = confide.plot_coverage(sets, labels)
@@ -139,6 +140,7 @@ def test_shares_of_sizes_sum_to_one():
     assert sum(bar.get_height() for bar in bars.patches) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_missed_targets_are_marked():
     rng = np.random.default_rng(0)
     x = rng.random(5000)
@@ -195,6 +197,7 @@ def test_costs_in_sizes_use_pilot():
     assert drawn["without privacy"] == [chosen.on_pilot.plain_size]
 
 
+@pytest.mark.slow
 def test_thresholds_follow_lineage(released):
     rng, first = np.random.default_rng(0), released
     second = confide.recalibrate(first, rng.random(2000), about={"date": "2026-02"})

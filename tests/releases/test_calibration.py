@@ -92,6 +92,7 @@ def test_a_forged_pickle_raises():
 # --- texts
 
 
+@pytest.mark.slow
 def test_texts():
     text = str(released("add_remove"))
     threshold = released("add_remove").threshold

@@ -164,6 +164,7 @@ def test_wrong_statements_about_a_predecessor(chain, fields, words):
     )
 
 
+@pytest.mark.slow
 def test_a_release_of_another_kind_or_level_is_not_the_predecessor(chain, nested):
     of_levels = Release.from_json(altered(chain[2], sha256=nested[0].checksum))
     assert "kind or other parts" in verify_lineage(of_levels, [nested[0]]).wrong[0]

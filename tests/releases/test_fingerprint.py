@@ -53,6 +53,7 @@ def test_signs_are_the_same_on_every_machine():
     assert abs(signs.sum(axis=1)).max() < 7 * 64
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(30,), (40, 3)]), st.sampled_from([1e-3, 1e-2]), st.floats(-3, 5))
 @settings(deadline=None, max_examples=200)
 def test_a_difference_within_the_tolerance_is_accepted_and_a_larger_one_is_not(seed, shape, tolerance, decades):
@@ -172,6 +173,7 @@ def test_a_release_without_one_is_written_as_before_and_cannot_be_compared():
             one.for_model(MODEL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["threshold", "levels", "groups", "sides", "labels"])
 def test_renewals_keep_it_or_state_another(name):
     records = {

@@ -41,6 +41,7 @@ def test_the_largest_default_candidate_causes_a_warning_or_is_the_largest_score(
         assert bounded or math.isinf(kind.high) or kind.high > 1e300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "threshold", "said"),
     [

@@ -36,6 +36,7 @@ def test_residuals_beyond_the_candidates_have_another_reason_than_few_records():
     assert "are needed for a useful one" not in note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, *slow([2000])])
 def test_a_secret_number_of_records_leaves_both_reasons(n):
     """One text for all records, so that it reveals nothing about their number."""
@@ -58,6 +59,7 @@ def test_scores_that_candidates_reach_have_one_reason():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("score", "candidates", "threshold", "word"),
     [
@@ -89,6 +91,7 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
     assert not any(f"{threshold:g}" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_calibrate_warns_of_the_outer_decades():
     made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made))
@@ -147,6 +150,7 @@ def test_groups_and_levels_are_named():
     assert all("for alpha 0." in note for note in remarks(levels))
 
 
+@pytest.mark.slow
 def test_warnings_about_regression_do_not_mention_labels():
     assert meaning_of_infinity("cqr_low") == "every interval is the whole line"
     for score in ("absolute_residual", "normalised_residual", "gamma", "cqr"):

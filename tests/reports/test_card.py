@@ -161,6 +161,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(keys, trees, min_size=1))
 def test_yaml_is_read_back(value):
     """A parser of YAML 1.1 reads every value and type back."""

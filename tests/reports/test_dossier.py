@@ -113,6 +113,7 @@ def test_the_four_hospitals_show_this(hospitals):
     assert any("looks: 1, the last '2026-01'" in row[2] for row in found)
 
 
+@pytest.mark.slow
 def test_a_chain_is_evidence_of_changes(chain):
     rows = table_rows(confide.dossier(chain).text)
     changes = [row for row in rows if row[0] == "6"]

@@ -41,6 +41,7 @@ def facts_stated(release: Release) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*EVERYDAY, *slow(OTHERS)])
 def test_show_page_and_card_state_the_same_facts(name, capsys):
     release = load_release(TESTS / name)

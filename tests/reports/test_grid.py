@@ -22,6 +22,7 @@ from tests.reports import pages
 OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta": 0.1, "neighbors": "replace_one"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [*OPTIONS[1::2], *slow(OPTIONS[::2])])
 def test_page_shows_numbers_of_plans(options, monkeypatch):
     few = {"LEVELS": (Fraction(1, 5),), "LOSS_REACH": (0.5, 2.5), "SIZE_REACH": (0.4, 2.0)}
@@ -68,6 +69,7 @@ def test_tables_of_cost_equal_plans():
     assert [row[0] for row in figures[0].tables[0].rows] == [f"{epsilon:g}" for epsilon in made.epsilons]
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("released")
 @pytest.mark.parametrize("name", slow(sorted(ALL), everyday=["add_remove"]))
 def test_pages_with_all_their_plans_are_small(name):

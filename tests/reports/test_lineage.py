@@ -32,6 +32,7 @@ def test_first_release_has_no_lineage_section(first):
     assert 'id="course"' not in confide.report(first).html
 
 
+@pytest.mark.slow
 def test_page_shows_all_releases_of_lineage(first):
     second = confide.recalibrate(first, RNG.beta(2, 5, 1000), about={"date": "2026-02"})
     html = confide.report(second).html
@@ -89,6 +90,7 @@ def test_points_are_ordered_by_threshold(first):
     assert [mark.points for mark in section.chart.marks if isinstance(mark, Line)] == [tuple(enumerate(points))]
 
 
+@pytest.mark.slow
 def test_several_thresholds_have_separate_charts():
     levels = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
     some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 14.0, score="lac", **PUBLIC)
@@ -100,6 +102,7 @@ def test_several_thresholds_have_separate_charts():
     assert not output["described"].notes
 
 
+@pytest.mark.slow
 def test_a_description_has_ten_of_many_thresholds():
     levels = [k / 20 for k in range(1, 13)]
     some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 24.0, score="lac", **PUBLIC)

@@ -71,6 +71,7 @@ def test_every_kind_of_calibration_has_page(name):
     assert "nan" not in words.lower().split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "theorem"), [({}, "T1b"), *slow([({"neighbors": "replace_one"}, "T1a")])])
 def test_page_names_certificate(options, theorem):
     """A reader who checks the promise reads which certificate it rests on."""
@@ -95,6 +96,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")
 @pytest.mark.parametrize(
     "method", ["pps", "pcoqs", "none", *slow(["pps-laplace", "noisy-histogram", "opendp-quantile"])]
@@ -142,6 +144,7 @@ def test_releases_with_several_thresholds_have_page(kind, tmp_path):
     assert len(text.encode()) < MOST_BYTES
 
 
+@pytest.mark.slow
 def test_each_side_has_its_promise_and_score():
     words = words_of(page_of(several()["sides"])).replace("\xa0", " ")
     for side in ("below", "above"):
@@ -180,6 +183,7 @@ def test_many_classes_are_drawn_in_part_and_listed_in_full():
     assert "class 199 10 0.900" in words
 
 
+@pytest.mark.slow
 def test_page_depends_on_release_alone(tmp_path):
     """Written in one process and read in another, the calibration gives the same page, byte by byte."""
     cal = calibration()
@@ -353,6 +357,7 @@ def test_evaluation_must_match_parts_of_release():
         page_of(levels, evaluation=fewer)
 
 
+@pytest.mark.slow
 def test_risk_control_is_shown_as_loss():
     released = several()["risk"]
     found = evaluate_scores(released, np.linspace(0, 1, 1000))
@@ -363,6 +368,7 @@ def test_risk_control_is_shown_as_loss():
     assert "Coverage by end of the interval" in words_of(text)
 
 
+@pytest.mark.slow
 def test_page_marks_evaluation_as_not_private():
     cal = calibration()
     plain, measured = page_of(cal), page_of(cal, evaluation=evaluation(cal))
@@ -372,6 +378,7 @@ def test_page_marks_evaluation_as_not_private():
     assert "not covered by ε" in words_of(measured)
 
 
+@pytest.mark.slow
 def test_federated_page_shows_silos(tmp_path):
     joined, more = federation(tmp_path)
     text = page_of(joined, **more)
@@ -397,6 +404,7 @@ def test_federated_page_shows_silos(tmp_path):
         page_of(joined, answers=others["answers"])
 
 
+@pytest.mark.slow
 def test_command_of_plan_makes_planned_calibration(tmp_path, monkeypatch, capsys):
     import shlex
 
@@ -425,6 +433,7 @@ def test_command_of_plan_makes_planned_calibration(tmp_path, monkeypatch, capsys
         assert made.privacy == planned.privacy
 
 
+@pytest.mark.slow
 def test_plan_with_too_few_records_has_page():
     words = words_of(page_of(confide.plan(alpha=0.01, epsilon=0.1, n=50, neighbors="replace_one")))
     assert "Nothing would be excluded from any set" in words

@@ -55,6 +55,7 @@ def test_equal_sets_show_one_record():
     assert [record.answer for record in worked_example(released_at("top_k", 2.0)).records] == ["{A, B}"]
 
 
+@pytest.mark.slow
 def test_metadata_and_missing_metadata():
     output = {"model": "resnet <50>", "contact": "dpo@example.org"}
     options = PUBLIC | {"candidates": confide.Candidates.of([0.9]), "score": "lac", "about": output}
@@ -99,6 +100,7 @@ def test_plan_for_intervals_mentions_intervals():
     assert "larger sets" in words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
 
 
+@pytest.mark.slow
 def test_worst_class_is_named_with_remedy():
     released = calibration()
     text = page_of(released, evaluation=evaluation(released, CLASSES))
@@ -141,6 +143,7 @@ def test_pilot_gives_cost_in_sizes():
     assert "price in sets" not in words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
 
 
+@pytest.mark.slow
 def test_terms_are_explained():
     releases = [calibration(), calibration(neighbors="replace_one", delta=0.1)]
     used = {name for one in releases for name, _ in making_facts(one)}

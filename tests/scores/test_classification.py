@@ -56,6 +56,7 @@ def test_smallest_probability_is_exact(threshold, dtype):
         assert 1.0 - float(below) > threshold
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), dtype=st.sampled_from(DTYPES), threshold=st.floats(allow_nan=False))
 def test_mask_is_the_score_of_every_label(data, dtype, threshold):

@@ -91,6 +91,7 @@ def test_scores_and_sets_agree_bit_for_bit(score, table):
     np.testing.assert_array_equal(p, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", [*SCORES[5:8], *slow([*SCORES[:5], *SCORES[8:]])])
 def test_blocks_and_threads_do_not_change_results(score):
     """A table large enough for several threads and blocks, against its own rows in another order."""

@@ -72,6 +72,7 @@ def test_01_zero_and_saturated_probabilities(score):
     check(p[:3000], y[:3000], p[3000:], y[3000:], score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["aps", "aps_randomised", "lac"])
 def test_02_include_rule_is_the_calibration_score(score):
     """Ideal probabilities without ties: coverage is the level, not 0.857, 0.928 or 0.960, by its exact law."""
@@ -87,6 +88,7 @@ def test_03_the_rank_is_exact():
         assert k == pytest.approx(-(-(n + 1) * 9 // 10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "rank"), [(9, 9), *slow([(20, 19), (99, 90)])])
 def test_03_and_12_coverage_is_the_rank_over_n_plus_one(n, rank):
     """Neither above (a rank too many) nor below (a quantile without the n + 1), and never +inf: an exact binomial test.
@@ -232,6 +234,7 @@ def test_12_levels_are_exact():
     assert quantile(np.arange(9.0), 0.9) == 8.0  # nine records suffice for 90 %
 
 
+@pytest.mark.slow
 def test_13_records_are_neither_stored_nor_changed():
     rng = np.random.default_rng(13)
     p, y = rng.dirichlet(np.ones(4), 2000), rng.integers(0, 4, 2000)
@@ -247,6 +250,7 @@ def test_13_records_are_neither_stored_nor_changed():
         confide.predict_set(p, released)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", ["ties", *slow(["atom", "concentrated"])])
 def test_14_private_quantiles_keep_coverage(scores):
     """If a private quantile at the conformal level undercovers or fails: one fresh point per release.

@@ -48,6 +48,7 @@ def assert_equal_to_all_scores(p, score, u, rng, several=4):
         np.testing.assert_array_equal(set_mask(p, score, limit, u=u), whole <= limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["aps", *slow(SCORES[1:])])
 @pytest.mark.parametrize("dtype", [np.float32, *slow([np.float16, np.float64])])
 def test_every_row_of_few_values(score, dtype, selection, monkeypatch):
@@ -77,6 +78,7 @@ def tables(draw):
     return np.clip(p, 0, 1).astype(draw(st.sampled_from([np.float16, np.float32, np.float64]))), rng
 
 
+@pytest.mark.slow
 @given(tables(), st.sampled_from(SCORES))
 @settings(max_examples=60, deadline=None)
 def test_any_rows(table, score):

@@ -37,6 +37,7 @@ def test_sets_are_the_labels_at_or_below_the_threshold(dtype, threshold):
     assert sets.mask.dtype == np.bool_
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), dtype=st.sampled_from([np.float16, np.float32, np.float64]))
 def test_sets_agree_with_the_score_on_exact_ties(data, dtype):
@@ -129,6 +130,7 @@ def test_sets_are_frozen():
 # --- intervals
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @settings(max_examples=500, deadline=None)
 @given(f=FINITE, y=FINITE, extra=st.sampled_from([0, 1, 2]))

@@ -43,6 +43,7 @@ def test_floats_of_simple_fractions_mean_the_fraction(numerator, denominator):
         assert exact_level("alpha", numerator / denominator) == Fraction(numerator, denominator)
 
 
+@pytest.mark.slow
 def test_ranks_for_which_floats_are_one_too_high():
     """ceil((n+1)(1-alpha)) in floats is too high in hundreds of cells; the planned rank never is."""
     too_high = 0

@@ -47,6 +47,7 @@ def arrow(records, rows=slice(None)) -> pa.Table:
     return pa.table(columns | {"p": pa.array(list(records["p"][rows]), pa.list_(pa.float32()))})
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(0, 60), elements=st.floats(allow_nan=False)), st.integers(0, 2**32))
 def test_batches_give_the_counts_of_the_whole_array(scores, seed):
@@ -269,6 +270,7 @@ def test_no_batches_are_an_empty_histogram():
     assert count_batches([], score="lac").num_rows == 0
 
 
+@pytest.mark.slow
 def test_memory_of_one_batch():
     """A hundred batches of 1 MB need a tenth of that: one batch, the counts, and the counter."""
     rng = np.random.default_rng(0)

@@ -138,6 +138,7 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
     assert calibration[7].threshold > calibration[-1].threshold + 0.1
 
 
+@pytest.mark.slow
 @everyday_from("csv")
 def test_a_threshold_per_class(source, tmp_path):
     """For every score; APS is computed in Python if SQL cannot."""
@@ -225,6 +226,7 @@ def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_pat
     assert not (tmp_path / "none.json").exists()
 
 
+@pytest.mark.slow
 @everyday_from("glob", "sqlite")
 def test_regression(source, tmp_path):
     released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"

@@ -409,6 +409,7 @@ def test_a_pipe_into_the_command_line(tmp_path, written):
 # --- people
 
 
+@pytest.mark.slow
 def test_people_of_every_file_are_the_same(tmp_path):
     from confide.tables import ContributionBound
 

@@ -58,6 +58,7 @@ def read_once(folder):
     return pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=700))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [lambda folder: TABLE, csv, parquet, read_once])
 def test_the_counts_of_every_group_are_those_of_arrays(source, tmp_path, monkeypatch):
     """One pass counts for all columns, also where rows can be read only once."""
@@ -106,6 +107,7 @@ def _saved(found, folder):
     return folder / "found.json"
 
 
+@pytest.mark.slow
 def test_sets_of_classes(tmp_path):
     labels = np.where(P[:, 1] > rng.random(N), "yes", "no")
     groups = {name: GROUPS[name] for name in ("sex", "site")}
@@ -120,6 +122,7 @@ def test_sets_of_classes(tmp_path):
     assert confide.evaluation.load_evaluation(_saved(found, tmp_path)) == found
 
 
+@pytest.mark.slow
 def test_private_evaluation_reports_every_group(released, tmp_path):
     """The groups of each column are a table of counts; noise aside the counts are exact."""
     for found in (
@@ -133,6 +136,7 @@ def test_private_evaluation_reports_every_group(released, tmp_path):
         assert confide.load(_saved(found, tmp_path)) == found
 
 
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
     """Engines count column by column; the largest threshold is taken in Python, also on Spark's executors."""
@@ -170,6 +174,7 @@ def test_mlflow_is_refused(released):
         model.needs(released)
 
 
+@pytest.mark.slow
 def test_renewal(released):
     renewed = recalibrate_table(released, TABLE, WHAT, by=list(NAMES))
     assert renewed.overlap == released.overlap
@@ -222,6 +227,7 @@ def test_bad_columns_are_refused(argument, change, kind):
         calibrate_table(TABLE, WHAT, epsilon=1.0, **arguments)
 
 
+@pytest.mark.slow
 def test_several_columns_need_groups_that_overlap(tmp_path):
     single = confide.calibrate(np.abs(Y - F), 0.1, 1.0, score="absolute_residual", unit=1.0)
     with refused(InputError, "by"):
@@ -235,6 +241,7 @@ def test_several_columns_need_groups_that_overlap(tmp_path):
         CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, by=["sex", "age"], groups={"sex": ["f"], "age": [1]})
 
 
+@pytest.mark.slow
 def test_estimators():
     from sklearn.linear_model import LinearRegression
 

@@ -59,6 +59,7 @@ def test_groups_state_what_calibrate_groups_states(engine, monkeypatch):
         assert [part.size for part in ours.parts.values()] == [part.size for part in same.parts.values()]
 
 
+@pytest.mark.slow
 def test_an_empty_group_is_warned_about():
     table = pa.table({"s": SCORES, "g": ["a"] * len(SCORES)})
     infinite = 0

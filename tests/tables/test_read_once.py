@@ -45,6 +45,7 @@ def test_candidates_fit_the_records_that_count(source):
     assert released.mechanism == planned.mechanism
 
 
+@pytest.mark.slow
 def test_levels_and_sides_fit_the_actual_number():
     several = calibrate_table(batches({"s": SCORES}), WHAT, [0.2, 0.1], 2.0, **PUBLIC)
     at_once = confide.calibrate_levels(SCORES, [0.2, 0.1], 2.0, score="absolute_residual", **PUBLIC)
@@ -85,6 +86,7 @@ def test_a_loader_is_calibrated_as_planned(options):
     assert released.recipe == given.recipe
 
 
+@pytest.mark.slow
 def test_candidates_of_a_secret_number_ignore_the_rows():
     """Under `add_remove` candidates depend on `n_typical` only, because they must not reveal the number of rows."""
     found = set()

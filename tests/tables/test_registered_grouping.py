@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+import pytest
 
 import confide
 from confide import Candidates, ScoreHistogram
@@ -36,6 +37,7 @@ def records(dates=DATES):
     return pa.table({"y": LABELS, "date": dates, **columns})
 
 
+@pytest.mark.slow
 def test_arrays_tables_and_the_command_line_release_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pa.csv.write_csv(records(), "records.csv")

@@ -206,6 +206,7 @@ def test_duckdb_gets_a_table_without_rows(tmp_path):
     assert [row[:2] for row in described] == [("i", "BIGINT"), ("prediction_set", "VARCHAR[]"), ("set_size", "INTEGER")]
 
 
+@pytest.mark.slow
 @everyday_on("duckdb")
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # one side has small scores, the other huge ones
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -256,6 +257,7 @@ def test_several_levels_add_columns_for_each(engine, rows, probabilities):
         assert found[2 * place + 1] == expected.sizes.tolist()
 
 
+@pytest.mark.slow
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 def test_intervals_of_several_levels_and_groups(engine, rows):
     rng = np.random.default_rng(4)

@@ -122,6 +122,7 @@ def test_sets_in_a_table_of_the_same_database(owned, monkeypatch, by, score):
     assert found["set_size"].to_pylist() == expected.sizes.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [None, "group"])
 def test_intervals_that_sql_does_not_compute_in_a_table(owned, by):
     """Relative to the prediction: for every group, and also for a price that is an integer or a decimal."""
@@ -144,6 +145,7 @@ def test_intervals_that_sql_does_not_compute_in_a_table(owned, by):
     assert none not in owned.tables()
 
 
+@pytest.mark.slow
 def test_several_levels_that_sql_does_not_compute_in_a_table(owned):
     scores = confide.aps_score(P, Y)
     released = confide.calibrate_levels(scores, [0.2, 0.1], 10.0, score="aps", classes=NAMES)

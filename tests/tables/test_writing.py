@@ -126,6 +126,7 @@ def test_intervals(tmp_path, target):
     assert back["upper"].to_pylist() == upper.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_an_infinite_threshold_gives_every_class_and_the_whole_line(tmp_path, calibration):
     records = write(tmp_path / "in.parquet", class_table(50))

@@ -94,6 +94,7 @@ def test_comparison_detects_agreement_and_difference():
     assert not agrees(0.6, "1/2", {"below": 1.0})
 
 
+@pytest.mark.slow
 @needs_node
 def test_the_reader_in_javascript_agrees_with_every_vector():
     done = subprocess.run(["node", READER / "reader.mjs"], capture_output=True, text=True, check=False)

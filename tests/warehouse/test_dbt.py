@@ -31,6 +31,7 @@ def rendered(macro, target, relation):
     return environment.from_string(macro + "{{ confide_counts(ref('scored_records')) }}").render(**values)
 
 
+@pytest.mark.slow
 def test_a_model_is_the_query_of_its_relation():
     macro = dbt_macro(PLAN, list(DIALECTS))
     for name, dialect in DIALECTS.items():

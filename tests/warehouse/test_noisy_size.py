@@ -43,6 +43,7 @@ def counts_of_query(plan, table, folder):
     return read_counts(folder / "counts.csv", plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [-50, 300, 1010, 40_000, 10**9])
 def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists(monkeypatch, tmp_path, counted):
     """Given the noisy number, the mechanism gets the same counts, so that the threshold has the same law."""
@@ -61,6 +62,7 @@ def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists
     assert by_counts.size.counted == counted
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("noisy_number")
 def test_release_draws_its_number(tmp_path):
     """It fails by chance in 5e-9, the noise exceeds 20 scales, and in 4e-7, four numbers are without noise."""
@@ -88,6 +90,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "first"), slow(product(REQUESTS, ["counts", "table"]), [("levels", "counts"), ("each group", "table")])
 )
@@ -112,6 +115,7 @@ def test_ledger_recognises_the_request_of_the_table(monkeypatch, tmp_path, case,
     assert again.to_json() == released.to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", slow(REQUESTS, ["classes", "sides"]))
 def test_release_is_verified_shown_and_renewed(monkeypatch, tmp_path, capsys, case):
     fix_noisy_number(monkeypatch, 40_000)

@@ -159,6 +159,7 @@ def test_unusable_records_are_counted_in_the_error(database, tmp_path):
     assert found(classes, people=ContributionBound("who", 3, ("visit",))) == {-1: 2, -2: 2, -3: 1, -4: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_names_are_quoted(dialect):
     """A name is data, never SQL; quotes of every kind stay within it."""
@@ -180,6 +181,7 @@ def test_snowflake_finds_its_columns(database):
     assert 'SELECT "F"' in counting_query(CountingPlan.of(ScoreColumn("f"), 0.1, 1.0), "snowflake", "records")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "most"), [("snowflake", 1_000_000), ("bigquery", 1_000_000)])
 @pytest.mark.parametrize("options", [{}, {"n_typical": 10**7}])
 def test_queries_stay_within_the_limits_of_engines(dialect, most, options):

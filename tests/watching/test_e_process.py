@@ -187,6 +187,7 @@ def test_fresh_wealth_detects_late_drop_sooner():
     assert without * 100 >= 5000
 
 
+@pytest.mark.slow
 def test_power_reports_small_looks():
     found = watch_power(0.9, 0.1, 50)
     assert found.small
