@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from confide.tables import ScoreColumn, open_table, score_histogram
+import confide
+from confide.tables import ScoreColumn, databases, open_table, score_histogram
+from confide.tables.bin_counts import binned, grouped_counts, scored_rows
 from confide.tables.open_table import as_open_table
 from confide.tables.table import no_progress
 from tests.tables import postgres_server
@@ -62,6 +64,28 @@ def test_postgresql_estimates_the_number_of_rows(postgres, reader):
     with open_table(table) as whole, open_table(table.filter(table.s < 2500)) as half:
         assert whole.row_count() == 5000
         assert half.row_count() == pytest.approx(2500, rel=0.1)
+
+
+def test_postgresql_counts_in_several_processes(postgres, reader, monkeypatch):
+    import psycopg
+
+    asked = []
+
+    def grouped(table, job, progress):
+        asked.append(table.get_backend().compile(binned(scored_rows(table, job.columns), job.edges)))
+        return grouped_counts(table, job, progress)
+
+    monkeypatch.setattr(databases, "grouped_counts", grouped)
+    scores = np.random.default_rng(0).random(400_000)
+    table = reader.table(pa.table({"s": scores}))
+    with psycopg.connect(postgres.url(postgres_server.OWNER), autocommit=True) as owner:
+        owner.execute(f"VACUUM ANALYZE {table.get_name()}")
+        counted = score_histogram(table, ScoreColumn("s", "lac"))
+        plan = "\n".join(line for (line,) in owner.execute(f"EXPLAIN {asked[0]}"))
+    assert "Partial HashAggregate" in plan
+    assert "Workers Planned" in plan
+    expected = confide.ScoreHistogram.from_scores(scores, counted.candidates, "lac")
+    np.testing.assert_array_equal(counted.counts, expected.counts)
 
 
 def test_tasks_are_those_of_the_jobs_known_so_far():
