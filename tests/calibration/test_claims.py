@@ -87,6 +87,6 @@ def test_invalid_arguments_raise():
     ]:
         with refused(kind, argument):
             confide.false_claims_losses(**(good | wrong))
-    assert (
-        confide.false_claims_losses([], np.zeros(0, bool), np.zeros(0, int), 3, CANDIDATES).tolist() == [[0.0] * 4] * 3
-    )
+    for n in (0, 3):
+        losses = confide.false_claims_losses([], np.zeros(0, bool), np.zeros(0, int), n, CANDIDATES)
+        assert losses.tolist() == [[0.0] * 4] * n

@@ -422,6 +422,10 @@ def test_the_coordinator_refuses_parts_by_name(opened):
             federated.aggregate(plan, answers, parts=[wrong, *parts[1:]])
         dropped = federated.aggregate(plan, answers, parts=[wrong, *parts[1:]], drop_refused=True)
         assert (len(dropped.answered), [found for _, found in dropped.refused]) == (7, [code])
+    for wrong in ({"plan": "x" * 64}, {"session": "x" * 32}):
+        with refused(Refusal, "malformed"):
+            federated.part_head(changed(one, key, "part", **wrong))
+    assert federated.part_head(one).session == FederatedPlan.read(plan)[0].session
     contradicting = [changed(one, key, "part", counted="1" * 64), *parts]
     with refused(Refusal, "duplicate"):
         federated.aggregate(plan, answers, parts=contradicting)

@@ -2,11 +2,12 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from confide.guarantee.noise_walk import _tail_mean, last_rule, walk_end, walk_maximum
+from confide.guarantee.noise_walk import _tail_mean, last_rule, maximum, walk_end, walk_maximum
 from tests.exact import histograms, leave_one_out
 
 LAWS = {
@@ -66,6 +67,18 @@ def test_walk_end_keeps_its_digits():
     got = walk_end(law, steps)
     assert np.abs(at_least(wanted)[1 : len(got)] - at_least(got)[1:]).max() < 1e-15 * steps
     assert wanted[len(got) :].sum() < 1e-16
+
+
+def test_beyond_the_grid_only_the_tail_is_left():
+    """E[(M - x)_+] decreases in x, and never below the bound on what lies beyond the grid."""
+    walk = maximum(1.0, 100)
+    end = len(walk.law) - 1
+    excess = [walk.above(x) for x in (0, 1, end - 1, end, end + 0.5, end + 10, 2 * end)]
+    assert excess == sorted(excess, reverse=True)
+    assert excess[3:] == [walk.tail_mean] * 4
+    leaky = replace(walk, leaked=0.1)
+    assert leaky.above(end + 5) == walk.tail_mean
+    assert leaky.above(end - 5) == pytest.approx(walk.above(end - 5) + 0.5)
 
 
 def test_missing_mass_is_a_walk_that_never_ends():

@@ -201,6 +201,11 @@ def test_costs_are_checked():
             compose([], wrong_delta)
 
 
+def test_what_costs_nothing_has_no_relation():
+    free, paid = Cost(0.0, "replace_one", "m"), Cost(1.0, ADD, "m")
+    assert compose([free, paid]).epsilon == compose([paid]).epsilon == 1.0
+
+
 def test_a_public_n_has_no_finite_loss_for_adding_one():
     public = PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None)
     assert Cost.of(public, "m").epsilon == 1.0

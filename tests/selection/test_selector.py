@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from opendp import mod
 from scipy import stats
 
-from confide.selection.selector import SELECTORS, _noisy_max, select, selection_law
+from confide.selection.selector import SELECTORS, _noisy_max, select, selection_law, with_contrib
 from confide.support import scale_for
 from tests.builders import slow
 from tests.exact import law
@@ -18,6 +19,15 @@ def test_scale_is_the_smallest_that_keeps_the_loss(distance, epsilon):
     scale = scale_for(distance, epsilon)
     assert distance / Fraction(scale) <= Fraction(epsilon)
     assert distance / Fraction(float(np.nextafter(scale, 0))) > Fraction(epsilon)
+
+
+@pytest.mark.parametrize("on", [False, True])
+def test_features_of_opendp_stay_as_they_were(on, monkeypatch):
+    monkeypatch.setattr("opendp.mod.GLOBAL_FEATURES", {"contrib"} if on else set())
+    assert with_contrib(lambda: "contrib" in mod.GLOBAL_FEATURES)
+    with pytest.raises(ZeroDivisionError):
+        with_contrib(lambda: 1 / 0)
+    assert ("contrib" in mod.GLOBAL_FEATURES) is on
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
