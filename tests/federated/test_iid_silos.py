@@ -120,6 +120,8 @@ def test_two_replies_and_infinite_ones_are_looked_at(three):
     assert federated.distant_replies(read, {"silo 0": 1.0, "silo 1": 1e4}).startswith("replies of 'silo 1' (10000)")
     assert federated.distant_replies(read, {"silo 0": 1.0, "silo 1": float("inf")}) is None
     assert federated.distant_replies(read, {"silo 0": -1.0, "silo 1": 1e4, "silo 2": 1e9}) is None
+    read, _ = federated.FederatedPlan.read(three.plan(candidates=confide.Candidates.of([0.001, 1.0, 1.5])))
+    assert federated.distant_replies(read, {"silo 0": 0.001, "silo 1": 1.0, "silo 2": 1.5}) is not None
 
 
 @pytest.mark.slow

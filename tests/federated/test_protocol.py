@@ -211,6 +211,17 @@ def test_a_silo_is_not_mistaken_for_the_place_of_a_message(tmp_path):
     assert page.count("unknown sender") == page.count("left out: ") == 1
 
 
+def test_integrity_of_a_message(five):
+    message = json.loads(five.plan())
+    federated.check_integrity(message)
+    for change in ({"schema": 99}, {"schema": None}, {"content": [1]}, {"content": None}):
+        with refused(Refusal, "malformed"):
+            federated.check_integrity(message | change)
+    for change in ({"content": message["content"] | {"alpha": "1/4"}}, {"signer": "ab" * 32}, {"kind": "answer"}):
+        with refused(Refusal, "altered"):
+            federated.check_integrity(message | change)
+
+
 @pytest.mark.slow
 def test_plan_fields_out_of_bounds_are_refused(five):
     text = five.plan()
