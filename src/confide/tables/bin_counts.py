@@ -184,9 +184,15 @@ def _merged(counters: Sequence[Counters]) -> Counts:
 
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
-    """Count an Ibis table by its engine."""
+    """Count an Ibis table of PostgreSQL by the server.
+
+    Ibis reads results by a cursor of the server, for which PostgreSQL would count in a single process.
+    """
     errors, counts, seen = RowErrors(), np.zeros(job.shape, dtype=np.int64), 0
-    for row in binned(scored_rows(table, job.columns), job.edges).to_pyarrow().to_pylist():
+    grouped, backend = binned(scored_rows(table, job.columns), job.edges), table.get_backend()
+    with backend.con.transaction(), backend.con.cursor() as cursor:
+        found = cursor.execute(backend.compile(grouped)).fetchall()
+    for row in (dict(zip(grouped.columns, values, strict=True)) for values in found):
         if row["reason"]:
             errors.add(row["reason"], row["n"])
         else:
