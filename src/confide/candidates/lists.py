@@ -391,7 +391,7 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 _DIGITS = 12
-_POWERS = 10.0 ** np.arange(23)
+_POWERS = np.array([float(10**places) for places in range(23)])
 
 
 def spread_words(recipe: Mapping[str, Any]) -> str:
