@@ -190,8 +190,7 @@ def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
     """
     errors, counts, seen = RowErrors(), np.zeros(job.shape, dtype=np.int64), 0
     grouped, backend = binned(scored_rows(table, job.columns), job.edges), table.get_backend()
-    with backend.con.transaction(), backend.con.cursor() as cursor:
-        found = cursor.execute(backend.compile(grouped)).fetchall()
+    found = backend.raw_sql(backend.compile(grouped)).fetchall()
     for row in (dict(zip(grouped.columns, values, strict=True)) for values in found):
         if row["reason"]:
             errors.add(row["reason"], row["n"])
