@@ -129,6 +129,7 @@ def in_numpy(neighbors, n_typical):
     return confide.calibrate(scores, ALPHA, EPSILON, classes=NAMES, neighbors=neighbors, n_typical=n_typical)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("best")
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("front", [by_torch, by_array_api, by_estimator, by_file, by_counts])

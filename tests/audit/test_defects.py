@@ -80,6 +80,7 @@ def test_an_error_on_some_data_is_an_outcome():
     assert type(caught.value) is ValueError
 
 
+@pytest.mark.slow
 def test_continuous_thresholds_are_distinguished():
     """No outcome comes twice: neighbours are distinguished by intervals."""
     rng = np.random.default_rng()

@@ -20,6 +20,7 @@ def test_split_conformal_identifies_person(games):
     assert all(game.accuracy == 1.0 for game in plain)
 
 
+@pytest.mark.slow
 def test_privacy_bounds_every_attacker(games):
     private = [game for who, game in games if who == "confide"]
     assert [game.release for game in private] == ["threshold", "prediction sets"]

@@ -38,6 +38,7 @@ def test_the_threshold_is_a_candidate_near_the_quantile(neighbors):
     assert calibration.epsilon == 2.0
 
 
+@pytest.mark.slow
 def test_n_is_stated_only_if_it_is_public():
     assert confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one").n == 1000
     secret = confide.calibrate(SCORES, 0.1, 1.0)
@@ -54,6 +55,7 @@ def test_the_score_sets_default_candidates():
         assert calibration.score == score
 
 
+@pytest.mark.slow
 def test_counting_first_is_the_same_mechanism(monkeypatch):
     fix_noisy_number(monkeypatch)
     histogram = confide.ScoreHistogram.from_scores(SCORES, UNIT)

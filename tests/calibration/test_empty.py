@@ -28,6 +28,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @FEW
 @pytest.mark.parametrize("name", slow(CALLS, everyday=["threshold"]))
 @pytest.mark.parametrize("n", [0, *slow([1])])

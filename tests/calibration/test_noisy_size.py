@@ -191,6 +191,7 @@ def test_file_with_an_inconsistent_size_raises(changes):
         confide.Calibration.from_json(altered(released, **changes))
 
 
+@pytest.mark.slow
 def test_file_with_a_noisy_number_has_schema_3_and_others_schema_2():
     noisy = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
     guess = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical=1000)

@@ -321,6 +321,7 @@ def excess(kind, law, around):
     return float((answer_among(plan.mechanism, below, 1000) @ below - 0.9) * 1001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "law"), [("probability", stats.beta(1, 4)), *slow([("residual", stats.halfnorm())])])
 def test_a_warm_start_is_sharper_and_robust_to_a_wrong_guess(kind, law):
     cold = excess(kind, law, None)

@@ -96,6 +96,7 @@ def test_existing_files_need_force(confide_run, schedule, folder):
     assert (ran.code, (folder / "notes.json").read_text()) == (REFUSED, "{}")
 
 
+@pytest.mark.slow
 def test_a_ledger_has_it_followed_and_calibrations_follow_it(confide_run, records, schedule, folder):
     followed = confide_run("ledger", "follow", "budget.db", schedule, "--dataset", "patients")
     assert "limit 2; of its schedule 2 of 2 releases and 52 of 52 looks are left\nOne person can be in" in followed.out
@@ -136,6 +137,7 @@ def test_options_that_contradict_a_schedule_raise_errors(confide_run, records, s
     assert not (folder / "one.json").exists()
 
 
+@pytest.mark.slow
 def test_records_of_a_person_and_the_relation_are_the_schedules(confide_run, records, folder):
     plan = ("budget", "plan", "--releases", 3, "--epsilon", 3, "--records-per-person", 2, "--neighbors", "replace_one")
     assert confide_run(*plan, *BASIC, "--out", "schedule.json").code == 0

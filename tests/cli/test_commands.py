@@ -22,6 +22,7 @@ COLUMNS = ("--probabilities", "p_*", "--label", "name")
 LEVELS = ("--alpha", 0.1, "--epsilon", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", slow(FORMATS, everyday=["parquet", "csv", "tsv", "arrow"]))
 def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     records = write(folder / f"records.{suffix}", class_table(lists=False))
@@ -137,6 +138,7 @@ def test_json_of_every_command(confide_run, folder):
     assert planned["guarantee"]["coverage"] == 0.9
 
 
+@pytest.mark.slow
 def test_options_reach_the_library(confide_run, folder):
     records = write(folder / "records.parquet", class_table())
     options = ("--neighbors", "replace_one", "--delta", 0.05, "--records-per-person", 2, "--candidates", "unit:500")
@@ -276,6 +278,7 @@ def test_no_cost_is_expected_of_a_useless_threshold():
     assert expected_plan(replace(released, threshold=math.inf), request) is None
 
 
+@pytest.mark.slow
 def test_too_few_records_warn_and_succeed(confide_run, folder):
     records = write(folder / "records.parquet", class_table(5))
     arguments = ("calibrate", records, *COLUMNS, *LEVELS, "--neighbors", "replace_one", "--out")
@@ -332,6 +335,7 @@ def test_records_needed_and_cost_are_printed_where_useful(confide_run, folder):
     assert expected["records_needed"] == confide.plan(0.1, 1.0, score="absolute_residual", unit=1e40).records_needed
 
 
+@pytest.mark.slow
 def test_infinite_intervals_are_valid_json(confide_run, folder):
     records = write(folder / "records.parquet", {"f": [1.0], "y": [2.0]})
     pair = ("--prediction", "f", "--target", "y")

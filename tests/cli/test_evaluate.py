@@ -160,6 +160,7 @@ def test_output_lists_the_parts_with_least_coverage(confide_run, folder):
     assert "Triangles" in words
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_json_contains_the_warnings_of_the_text(confide_run, folder):
     path, *_ = table(folder / "records.parquet", 500)
@@ -290,6 +291,7 @@ def other_clinic(folder):
     return released, path, write(folder / "other.parquet", columns)
 
 
+@pytest.mark.slow
 def test_coverage_below_the_promise_is_reported_first(confide_run, folder):
     """As text, as JSON, and on the page, before the parts, whose advice would be wrong."""
     released, own, other = other_clinic(folder)
@@ -360,6 +362,7 @@ def test_a_guarantee_about_labels_is_printed_as_one(confide_run, folder):
     assert "coverage" not in done.out
 
 
+@pytest.mark.slow
 def test_empty_sets_are_counted_and_too_many_are_a_warning(confide_run, folder):
     confide.calibrate([0.3] * 2000, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3)).save("release.json")
     for empty, warned in ((60, False), (600, True)):

@@ -44,6 +44,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_compares(run, folder, name):
     """Another model is rejected before anything is read, charged or written; without the option there is a reminder."""

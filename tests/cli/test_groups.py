@@ -52,6 +52,7 @@ def test_per_group(confide_run, records, folder, suffix):
         assert "promise for each group: coverage at least 0.9" in said.out
 
 
+@pytest.mark.slow
 def test_per_class_with_labels_as_positions_or_as_names(confide_run, records, folder):
     path, (p, y) = records(), classified()
     for label in ("label", "name"):
@@ -133,6 +134,7 @@ def test_groups_in_the_ledger(confide_run, records):
     assert Ledger("budget.db").account("d").spent().epsilon == 1
 
 
+@pytest.mark.slow
 def test_the_public_number(confide_run, records):
     """Another number raises an error without a charge. Beyond the limit the file is not opened."""
     asked = (*COLUMNS, *PLAIN, "--neighbors", "replace_one", "--ledger", "budget.db", "--dataset", "d", "--out")

@@ -51,6 +51,7 @@ def test_left_out_records_are_counted_only_where_n_is_public(confide_run, record
     assert (done["left_out"], done["rows"]) == (HOLES, N - HOLES)
 
 
+@pytest.mark.slow
 def test_a_silo_answers_from_its_complete_records(confide_run, folder):
     write(folder / "north.csv", {"s": [None, *np.linspace(0, 1, 300)]})
     for name in ("north", "coordinator"):

@@ -38,6 +38,7 @@ def test_identical_requests_are_paid_once(confide_run, records, folder):
     assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.0, 2)]
 
 
+@pytest.mark.slow
 def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
     """Every command that charges prints the charge, also in JSON; an earlier release costs nothing."""
     Ledger("budget.db").set_limit("patients", 2.5)

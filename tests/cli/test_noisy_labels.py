@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow.csv
+import pytest
 
 import confide
 from confide.cli.exit_codes import EXISTS, REFUSED
@@ -10,6 +11,7 @@ from tests.files import write
 NAMES = ("cat", "dog", "owl")
 
 
+@pytest.mark.slow
 def test_from_labels_to_sets(folder, confide_run):
     rng = np.random.default_rng(0)
     n = 1500

@@ -190,6 +190,7 @@ def test_no_command_destroys_what_it_reads_or_a_file_of_another_kind(confide_run
         assert {path.name: path.read_bytes() for path in there.iterdir() if path.exists()} == before, what
 
 
+@pytest.mark.slow
 def test_federated_commands_spare_their_files(confide_run, folder):
     for name in ("north", "coordinator"):
         keys = ("--keys", f"{name}.key", "--public", f"{name}.json")

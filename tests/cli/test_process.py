@@ -135,6 +135,7 @@ def test_help_is_quick_to_start():
     assert ran.stdout.rstrip().endswith("[]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sets.parquet", "sets.csv"])
 def test_a_table_is_read_and_written_without_pandas(tmp_path, name):
     """pyarrow imports pandas when it converts arrays, which takes as long as reading a million numbers."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 
+@pytest.mark.slow
 def test_records_needed_is_the_same_in_every_command(confide_run, folder):
     (folder / "r.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0.01, 1.0, 500))), encoding="utf-8")
     asked = ("--alpha", "0.1", "--epsilon", "1")

@@ -168,6 +168,7 @@ def test_a_failed_run_leaves_an_existing_output_alone(confide_run, folder, relea
     assert released.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_calibration_for_another_score(confide_run, records, released):
     ran = confide_run("predict", records, "--calibration", released, "--prediction", "id", "--out", "s.parquet")
     assert ran.refused == (REFUSED, "--calibration")

@@ -77,6 +77,7 @@ def test_default_candidates_with_the_budget_of_a_schedule(confide_run, clinic):
     assert confide_run("verify", "a.json").code == 0
 
 
+@pytest.mark.slow
 def test_a_ledger_rejects_counts_of_other_records(confide_run, clinic):
     clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, "--plan", "plan.json").out)
     run = ("calibrate", "--counts", "counts.csv", "--plan", "plan.json", "--ledger", "b.db", "--dataset", "d")

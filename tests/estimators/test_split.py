@@ -277,6 +277,7 @@ def test_a_regressor_takes_a_typical_size():
         confide.PrivateConformalRegressor(candidates=spread, unit=1.0).fit(X, X[:, 0])
 
 
+@pytest.mark.slow
 @FEW
 def test_several_levels_as_an_array():
     model = confide.PrivateConformalClassifier(alpha=np.array([0.1, 0.2])).fit(X, Y)

@@ -142,6 +142,7 @@ def test_sides_and_widths():
     assert found.mean_width == pytest.approx((upper - lower).mean())
 
 
+@pytest.mark.slow
 def test_widths_by_group_and_infinite_ones():
     released, found = several()["lengths"]
     assert [part.mean_width for part in found.groups] == pytest.approx(
@@ -257,6 +258,7 @@ def test_contradictions_raise(kind):
         assert argument in (None, caught.value.argument.removeprefix("evaluation.")), (path, value)
 
 
+@pytest.mark.slow
 def test_shares_and_intervals_in_file_are_recomputed():
     _, found = several()["groups"]
     for path in (("mean_size",), ("coverage", "low"), ("groups", 0, "high"), ("singletons",)):

@@ -158,6 +158,7 @@ def test_reports_that_cannot_be_made_cost_nothing(files):
     assert not Path("north-report.json").exists()
 
 
+@pytest.mark.slow
 def test_an_infinite_threshold_needs_no_report(files):
     files.plan("--epsilon", 2, "--arbitrary")
     files.answer("north")

@@ -210,6 +210,7 @@ def folder_of(tmp_path, i):
     return tmp_path / "shared" / str(10 + i)
 
 
+@pytest.mark.slow
 def test_replies_in_a_folder_are_taken_by_the_next_try(three, tmp_path):
     """People carry the files: the first try writes requests, and the second one reads the replies."""
     plan, nodes, courier = three.plan(), [10, 11, 12], FolderCourier(tmp_path / "shared", timeout=0)

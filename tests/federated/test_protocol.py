@@ -46,6 +46,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
 def test_whole_way_and_back_from_json(five, method, epsilon, options):
     plan = five.plan(epsilon=epsilon, method=method, **options)
@@ -132,6 +133,7 @@ def test_dropped_silos_are_certified_for_those_who_answered(five):
     assert [promises[count].infinite for count in (5, 4, 3)] == ["never"] * 3
 
 
+@pytest.mark.slow
 def test_silo_refuses_by_name(five):
     plan, scores, policy, stranger = five.plan(), five.scores[0], five.policy, federated.SiloKeys.generate("stranger")
     good = {"plan": plan, "scores": scores, "keys": five.keys[0], "policy": policy, "ledger": five.ledgers[0]}

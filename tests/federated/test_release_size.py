@@ -77,6 +77,7 @@ def test_digests_where_answers_have_room_are_refused():
         type(made).from_json(sign_message("several", content, coordinator.signing))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("silos", "classes"), [(3, 1), (3, 40), (12, 30)])
 def test_the_bound_is_above_what_is_written_and_near_it(silos, classes):
     coordinator, keys, plan = by_class(silos, classes)

@@ -51,6 +51,7 @@ def part(five, plan, texts):
     return federated.open_part(plan, texts["silo 0"], five.keys[0], five.policy, five.ledgers[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", *slow(["secure-sum"])])
 def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
     """A restored ledger refuses new plans, and lost ones, where a second message would use the same masks."""

@@ -113,6 +113,7 @@ def test_silos_may_count_elsewhere(three):
     assert three.ledgers[1].spent == 0
 
 
+@pytest.mark.slow
 def test_classes_are_groups_of_labels(three):
     text = made(three, names=(0, 1), by="class").sign(three.coordinator)
     labels = [(groups == "men").astype(int) for groups in GROUPS]

@@ -299,6 +299,7 @@ def test_what_is_altered_or_put_together_by_another_is_refused(five):
     assert five.ledgers[0].spent == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_signed_release_tells_what_it_was_made_from(five, method):
     text = planned(five, 4.0, **({} if method == "private-qq" else {"method": method}))

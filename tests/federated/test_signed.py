@@ -86,6 +86,7 @@ def changed(value, path=()):
         yield path, value + 1 if type(value) in (int, float) else "0" if value != "0" else "1"
 
 
+@pytest.mark.slow
 def test_whatever_was_changed_is_refused():
     document = json.loads(federated.sign(confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac"), OFFICE))
     places = list(changed(document))

@@ -194,6 +194,7 @@ def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
     assert three.ledgers[0].spent == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fedcp-qq", *slow(["fedcp-avg"])])
 def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
     plan = three.plan(epsilon=None, method=method)
@@ -207,6 +208,7 @@ def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
         three.answer(0, three.plan(epsilon=1.0))
 
 
+@pytest.mark.slow
 def test_a_limit_refuses_an_answer_without_privacy(three):
     three.answer(0, three.plan(epsilon=1.0))
     Ledger(three.ledgers[0].path).set_limit("calibration records", 5.0, neighbors="replace_one")

@@ -73,6 +73,7 @@ def test_opened_sums_list_the_answers(tmp_path):
     assert "signed parts of share holders" in output.statements[1]
 
 
+@pytest.mark.slow
 def test_what_was_changed_is_refused(four):
     plan = four.plan(epsilon=5.0, dropouts=1)
     answers = four.answers(plan, [0, 1, 2])

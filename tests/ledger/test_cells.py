@@ -86,6 +86,7 @@ def test_what_is_stated_is_no_less_than_what_a_person_in_two_cells_loses(ledger)
     assert ledger.account("patients").spent().epsilon == 2.0 >= together
 
 
+@pytest.mark.slow
 def test_people_in_one_cell_pay_the_maximum(ledger):
     """With `one_cell` cells cost their maximum; the request is the same, so it is recognised."""
     first = released(records([0, 1], [0, 1]), NORTH, ledger)

@@ -288,6 +288,7 @@ def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypa
     assert readings(2) == readings(12) <= 5
 
 
+@pytest.mark.slow
 def test_infinite_threshold_without_data_costs_nothing(ledger):
     ledger.set_limit("few", 0.1, neighbors="replace_one")
     with pytest.warns(confide.CoverageWarning):

@@ -105,6 +105,7 @@ def test_full_database(path, monkeypatch):
     assert Ledger(path).account("patients").spent().epsilon >= 5
 
 
+@pytest.mark.slow
 def test_read_only_file(path):
     """As an ordinary user, for whom file permissions hold: it can be read but not charged."""
     folder = Path(tempfile.mkdtemp())

@@ -98,6 +98,7 @@ def impatient(ledger):
     return made
 
 
+@pytest.mark.slow
 def test_unavailable_commit_is_reported_as_unknown(through_proxy):
     on_server, between, ledger, total = through_proxy
     token = Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST)
@@ -168,6 +169,7 @@ def to_the_one_that_waits(server, do, *, after=0):
     raise TimeoutError
 
 
+@pytest.mark.slow
 def test_a_standby_that_does_not_confirm(on_server):
     """Configured not to wait, the server commits alone and only warns: nothing may be released for it."""
     Ledger(on_server.url()).set_limit("patients", 10.0)

@@ -31,6 +31,7 @@ def test_unicode_forms_and_case_are_one_name(ledger):
     assert list(ledger.accounts()) == [COMPOSED]
 
 
+@pytest.mark.slow
 def test_spellings_ask_the_same(ledger):
     import numpy as np
 

@@ -158,6 +158,7 @@ def test_killed_between_request_and_release(killed, step):
     assert not (folder / "published").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", LATER_STEPS)
 def test_killed_between_comparison_and_release(killed, step):

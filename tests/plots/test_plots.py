@@ -170,6 +170,7 @@ def test_missed_targets_are_marked():
     assert "inside" in plain.get_title()
 
 
+@pytest.mark.slow
 def test_costs_equal_plans():
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, candidates=20)
     axes = confide.plot_price(chosen, epsilons=[0.5, 1.0], records=[300, 1000])

@@ -102,6 +102,7 @@ def test_fields_are_validated():
         ModelFingerprint(sha256="0x")
 
 
+@pytest.mark.slow
 def test_arrays_of_outputs_are_no_fingerprint():
     """So that outputs of calibration records are not passed by mistake."""
     for one in (PROBE, "model.onnx", 3):

@@ -25,6 +25,7 @@ RESIDUALS = np.linspace(0.0, 1.0, 2000)
 OLD = {"score": "absolute_residual", "candidates": confide.Candidates.geometric()}
 
 
+@pytest.mark.slow
 def test_residuals_beyond_the_candidates_have_another_reason_than_few_records():
     made, (note,) = calibrated(RESIDUALS * 1e9, 0.1, 1.0, neighbors="replace_one", **OLD)
     assert made.threshold == math.inf

@@ -125,6 +125,7 @@ def test_a_chain_is_evidence_of_changes(chain):
     assert any(row[2] == "a threshold for each group" for row in rows)
 
 
+@pytest.mark.slow
 def test_files_about_another_release_are_refused(hospitals, chain, tmp_path):
     released, plan, evaluated, monitor, schedule, *reports = hospitals
     for other in (plan, evaluated, monitor, reports[0]):

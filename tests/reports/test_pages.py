@@ -155,6 +155,7 @@ def test_each_side_has_its_promise_and_score():
     assert "larger sets" not in words
 
 
+@pytest.mark.slow
 def test_risk_control_is_not_called_coverage():
     text = page_of(several()["risk"])
     words = words_of(text)

@@ -124,6 +124,7 @@ def test_randomisation_belongs_to_the_record():
     np.testing.assert_array_equal(drawn, confide.aps_score(p, [0, 1, 2], u=np.random.default_rng(0).random(3)))
 
 
+@pytest.mark.slow
 def test_names_carry_their_parameters():
     name = confide.score_name("raps", penalty=0.01, k_reg=5)
     calibration = confide.calibrate(np.linspace(0, 1, 3000), 0.1, 2.0, score=name)

@@ -77,6 +77,7 @@ def test_a_negative_threshold_gives_empty_sets():
     assert lower[0] > upper[0]
 
 
+@pytest.mark.slow
 def test_calibration_and_prediction_agree_end_to_end():
     """Every calibration record whose score is at most the threshold has its label in its set, and no other has."""
     rng = np.random.default_rng(0)

@@ -181,6 +181,7 @@ def test_coverage_of_sets_warns_of_a_broken_guarantee():
         assert (again.promised, again.calibration) == (sets.promised, None)
 
 
+@pytest.mark.slow
 def test_coverage_of_intervals_warns_of_a_broken_guarantee():
     rng = np.random.default_rng(0)
     released = confide.calibrate(np.abs(rng.normal(size=3000)), 0.1, 1.0, score="absolute_residual")

@@ -127,6 +127,7 @@ def test_the_error_of_a_level_is_at_most_one_in_a_trillion():
         exact_level("alpha", 0.1 + 2e-12)
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=-(10**6), max_value=10**6))
 def test_floats_on_either_side(exact):
     low, high = float_below(exact), float_above(exact)

@@ -68,6 +68,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", slow(SOURCES, everyday=["arrow", "csv", "duckdb"]))
 @settings(max_examples=15)
 @given(scores_and_candidates())

@@ -162,6 +162,7 @@ def test_columns_can_be_sent_to_another_process():
     assert copy.deepcopy(columns) == columns
 
 
+@pytest.mark.slow
 def test_where_a_record_must_have_one_group_it_is_refused(released):
     onnx = pytest.importorskip("confide.onnx.answers", exc_type=ImportError)
     with refused(InputError, "release"):

@@ -324,6 +324,7 @@ def test_two_classes_and_one_column(tmp_path):
         refusal(partial(count_classes, path, pattern), argument)
 
 
+@pytest.mark.slow
 def test_thousands_of_columns_are_not_all_listed(tmp_path):
     path = write(tmp_path / "a.csv", {f"column_{k}": [0.5] for k in range(3000)})
     message = str(refusal(lambda: count_classes(path, "p_*"), "column").value)
