@@ -31,12 +31,13 @@ NEEDS = {
 collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
 
 SLOW_EXAMPLES = {
-    "confide.federated.planning.compare",
+    "confide.federated.comparison.compare",
     "confide.federated.planning.plan",
     "confide.federated.private_quantiles.best_private_qq",
     "confide.federated.several_plans.plan_groups",
     "confide.federated.several_plans.plan_levels",
     "confide.ledger.composition.dp_accounting_bounds",
+    "confide.planning.plan.needed_by_scores",
     "confide.releases.texts.remarks",
 }
 """Examples in docstrings that take seconds."""
