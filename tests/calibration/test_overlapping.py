@@ -212,6 +212,9 @@ def test_every_group_is_covered_in_searched_cases():
     assert min(searched(law, intersection, rng, n) for n in sizes) < 1 - alpha - 0.1
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+"""A group of few records may have a threshold beyond all plausible sizes by chance."""
+
 NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b", "c", "d"]}
 
 
@@ -232,7 +235,6 @@ LEAST = 1e-6
 """The probability that a simulation fails although every group is covered, over all its groups."""
 
 
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize("runs", slow([300, 1500]))
 def test_groups_by_simulation(runs):
     """Exact binomial tests: one new record of every group for each calibration, so that successes are independent.
