@@ -59,7 +59,8 @@ def renewed(last: int, epsilon: float):
         for day in range(1, len(days)):
             if day % 7 == 0:
                 records = np.concatenate(days[max(0, day - last) : day])
-                around = confide.Candidates.around(released.threshold)
+                guess = released.threshold
+                around = confide.Candidates.around(guess) if np.isfinite(guess) else None
                 renewal = calibrate(records, epsilon, candidates=around, n_typical=last * DAY)
                 found.append(renewal.threshold)
             else:

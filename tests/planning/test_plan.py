@@ -173,7 +173,7 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(number, epsil
     ids=str,
 )
 def test_records_needed_requires_no_certificate(monkeypatch, alpha, epsilon, options):
-    """The number is right within a tenth, and no other plan is certified for it."""
+    """The number is right within a sixth, and no other plan is certified for it."""
 
     def planned(n):
         return confide.plan(alpha, epsilon, n, neighbors="replace_one", **options)
@@ -185,7 +185,7 @@ def test_records_needed_requires_no_certificate(monkeypatch, alpha, epsilon, opt
     monkeypatch.undo()
     assert not certified
     assert planned(math.ceil(1.04 * needed)).chance_beyond <= 0.01
-    assert planned(round(0.87 * needed)).chance_beyond > 0.01
+    assert planned(round(0.85 * needed)).chance_beyond > 0.01
     assert planned(400).records_needed == needed  # for any n of the plan
 
 
