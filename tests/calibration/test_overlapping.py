@@ -212,10 +212,11 @@ def test_every_group_is_covered_in_searched_cases():
     assert min(searched(law, intersection, rng, n) for n in sizes) < 1 - alpha - 0.1
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-"""A group of few records may have a threshold beyond all plausible sizes by chance."""
-
 NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b", "c", "d"]}
+
+
+few_records = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+"""For releases from `draw`: a group of few records may have a threshold beyond all plausible sizes by chance."""
 
 
 def draw(rng, n):
@@ -235,6 +236,7 @@ LEAST = 1e-6
 """The probability that a simulation fails although every group is covered, over all its groups."""
 
 
+@few_records
 @pytest.mark.parametrize("runs", slow([300, 1500]))
 def test_groups_by_simulation(runs):
     """Exact binomial tests: one new record of every group for each calibration, so that successes are independent.
@@ -265,6 +267,7 @@ def test_groups_by_simulation(runs):
     assert np.mean(widths) < 1.5
 
 
+@few_records
 @pytest.mark.slow
 def test_all_columns_and_kinds_of_frames_give_the_same_thresholds():
     """Frames, mappings and arrays, in any order of columns; without privacy loss they would be equal: counts are."""
@@ -331,12 +334,15 @@ def test_columns_are_for_groups_alone():
 def released():
     groups, scores = draw(np.random.default_rng(2), 6000)
     options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
-    return confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)  # as in `few_records`
+        return confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, **options)
 
 
 UNITS = list(itertools.product(["add_remove", "replace_one"], [1, 3], ["epsilon", "rho"], [None, 1000]))
 
 
+@few_records
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbors", "records", "unit", "n_typical"),
@@ -411,6 +417,7 @@ def test_files_without_change_are_read(released):
     assert confide.releases.Release.from_json(signed(json.loads(released.to_json()))) == released
 
 
+@few_records
 @pytest.mark.slow
 def test_a_ledger_charges_the_sum_over_columns(tmp_path):
     """Each column is a partition: its largest cell counts, and columns add up. An equal request is free."""
@@ -434,6 +441,7 @@ def test_a_ledger_charges_the_sum_over_columns(tmp_path):
         confide.calibrate_groups(scores, groups, NAMES, 0.3, 1.0, ledger=ledger, dataset="d", score="lac")
 
 
+@few_records
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_a_column_is_a_partition_of_later_requests(tmp_path, neighbors):

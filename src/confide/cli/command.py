@@ -11,8 +11,8 @@ shows all options.
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from importlib import import_module
 from inspect import Parameter, cleandoc, signature
+from pkgutil import resolve_name
 from textwrap import indent
 from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin, get_type_hints
 
@@ -315,8 +315,7 @@ class Imported(UserDict[str, Any]):
     """Commands by name, each imported when it is used, from `module:name` in this package."""
 
     def __getitem__(self, name: str) -> click.Command:
-        module, _, attribute = super().__getitem__(name).partition(":")
-        found: click.Command = getattr(import_module(f"confide.cli.{module}"), attribute)
+        found: click.Command = resolve_name(f"confide.cli.{super().__getitem__(name)}")
         return found
 
 

@@ -6,8 +6,8 @@ rows that differ in one command or in all commands of a group.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypedDict
 
 import click
@@ -74,8 +74,7 @@ class Row:
         """The same with its list in the help, and as the type if there is no other one."""
         if not self.listed:
             return self
-        module, _, name = self.listed.partition(":")
-        names = tuple(getattr(import_module(module), name))
+        names = tuple(resolve_name(self.listed))
         return replace(self, help=self.help.format(", ".join(names)), kind=self.kind or click.Choice(names), listed="")
 
 
