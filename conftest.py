@@ -1,5 +1,6 @@
 """Modules that need an extra are collected only where it is installed; parts of the tests; one thread per process."""
 
+import gc
 import os
 import zlib
 from importlib.util import find_spec
@@ -62,6 +63,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if chosen[False]:
         config.hook.pytest_deselected(items=chosen[False])
         items[:] = chosen[True]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Exempt what collecting made from garbage collection: every collection would pass through thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 # There is a test process for each core already: the threads of numerical libraries would only wait for each other.

@@ -23,6 +23,7 @@ def _packages():
 
 packages = _packages()
 MODULES = packages.modules()
+_exported = cache(packages.exported)
 FOLDERS = [package for package in packages.order() if (packages.PACKAGE / package).is_dir()]
 
 
@@ -60,7 +61,7 @@ def test_dataclasses_are_frozen():
     """Public dataclasses are frozen, except those in CHANGING."""
     found = {}
     for path in packages.PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 made = [text for text in map(ast.unparse, node.decorator_list) if text.startswith("dataclass")]
                 found |= dict.fromkeys([node.name] * len(made), "frozen=True" in "".join(made))
@@ -72,7 +73,7 @@ def test_dataclasses_are_frozen():
 def test_packages_have_a_docstring_and_exports(package):
     tree = ast.parse((packages.PACKAGE / package / "__init__.py").read_text(encoding="utf-8"))
     assert len(ast.get_docstring(tree) or "") > 30
-    assert packages.exported(package)
+    assert _exported(package)
 
 
 @pytest.mark.parametrize("package", [*packages.order()[::2], *slow([*packages.order()[1::2], ""])])
@@ -82,15 +83,15 @@ def test_packages_import_exported_names(package):
     for name, path in MODULES.items():
         if packages.package_of(name) != package:
             continue
-        for module, imported in packages.imports(path, MODULES):
+        for module, imported in _imports(path):
             other = packages.package_of(module)
             if other in (package, "") or other not in FOLDERS:
                 continue
-            if imported is None and module.removeprefix(f"confide.{other}.") in packages.exported(other):
+            if imported is None and module.removeprefix(f"confide.{other}.") in _exported(other):
                 continue  # a module that the package exports as a whole
             if module != f"confide.{other}":
                 wrong.append(f"{name} imports {module}, which {other} does not export")
-            elif imported is not None and imported not in packages.exported(other):
+            elif imported is not None and imported not in _exported(other):
                 wrong.append(f"{name} imports {imported}, which {other} does not export")
     assert wrong == []
 
@@ -99,10 +100,15 @@ def test_names_are_imported_from_their_definition():
     """Inside a package, modules do not re-export names."""
     wrong = []
     for importing, path in MODULES.items():
-        for module, name in packages.imports(path, MODULES):
+        for module, name in _imports(path):
             if name is not None and MODULES[module].name != "__init__.py" and name not in _defined(module):
                 wrong.append(f"{importing} imports {name} from {module}, which does not define it")
     assert wrong == []
+
+
+@cache
+def _imports(path):
+    return list(packages.imports(path, MODULES))
 
 
 @cache
