@@ -64,7 +64,7 @@ class State(Described):
         self.records: list[tuple[str, Event]] = []
         self.hashes: list[str] = []
         self.key: str | None = None
-        self._has_key = False
+        self._has_key = False  # a ledger has a key before its first charge
         self.moved_to: str | None = None
         self._opened: dict[str, Account] = {}
         self._entries: dict[str, dict[str, Entry]] = {}
