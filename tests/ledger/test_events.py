@@ -93,7 +93,7 @@ def add(path, line):
 def test_a_ledger_of_such_lines_opens_and_one_with_a_repeated_field_does_not(tmp_path):
     path = tmp_path / "budget.db"
     Ledger(path)
-    for line in list(WRITTEN)[:1] + list(WRITTEN)[2:3] + [list(WRITTEN)[4], list(WRITTEN)[6], list(WRITTEN)[-1]]:
+    for line in list(WRITTEN)[:1] + list(WRITTEN)[2:3] + [list(WRITTEN)[6], list(WRITTEN)[4], list(WRITTEN)[-1]]:
         add(path, line)
     account = Ledger(path).account("patients")
     assert account.limit == (3.0, 1e-6)

@@ -25,7 +25,7 @@ from tests.refused import refused
 COST = Cost(1.0, "add_remove", "slopes")
 DIGEST = request_digest({"a": 1})
 SCORES = np.random.default_rng(0).random(1000)
-SAMPLE = Path(__file__).parent / "samples" / "0.1" / "budget.ledger"
+SAMPLE = Path(__file__).parent / "samples" / "0.2" / "budget.ledger"
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_to_a_server_and_back(old, on_server, tmp_path):
     assert Ledger(on_server.url(OFFICERS)).moved_to() == str(back)
 
 
-def test_a_ledger_of_0_1_moves(on_server, tmp_path):
+def test_a_ledger_of_0_2_moves(on_server, tmp_path):
     old = shutil.copy(SAMPLE, tmp_path)
     output = Ledger(old).export()
     move(old, on_server.url())

@@ -1,11 +1,9 @@
-"""Names of data sets: spellings of one name, warnings of similar names, and older ledgers."""
+"""Names of data sets: spellings of one name, and warnings of similar names."""
 
 import pytest
 
-from confide import BudgetError, InputError, Ledger, SimilarNameWarning
+from confide import BudgetError, Ledger, SimilarNameWarning
 from confide.ledger import Cost
-from confide.ledger.events import ChargedEvent, OpenedEvent, write_event
-from tests.ledger.test_events import add
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
@@ -90,17 +88,3 @@ def test_different_names_are_not_pointed_out(ledger):
     )  # fmt: skip
     for k, name in enumerate(names):
         ledger.set_limit(name, float(k))
-
-
-def test_ledgers_of_0_1_with_several_spellings_go_on(tmp_path):
-    path = tmp_path / "budget.db"
-    Ledger(path)
-    for k, name in enumerate((COMPOSED, CAPITAL)):
-        add(path, write_event(OpenedEvent(name, "add_remove", None)))
-        add(path, write_event(ChargedEvent(name, f"{k}" * 32, "f" * 64, Cost(k + 1.0, "add_remove", "slopes"))))
-    ledger = Ledger(path)
-    assert [ledger.account(name).spent().epsilon for name in (COMPOSED, CAPITAL)] == [1.0, 2.0]
-    ledger.charge(CAPITAL, COST, "0" * 64)
-    assert [ledger.account(name).spent().epsilon for name in (COMPOSED, CAPITAL)] == [1.0, 3.0]
-    with refused(InputError, "dataset"):
-        ledger.charge(DECOMPOSED, COST, "0" * 64)

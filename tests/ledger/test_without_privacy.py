@@ -9,7 +9,6 @@ import pytest
 import confide
 from confide import BudgetError, Ledger
 from confide.ledger import Cost, account_as_json, compose
-from tests.ledger.test_events import REQUEST, TOKEN, add
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
@@ -67,15 +66,3 @@ def test_one_infinite_cost_among_others():
     costs = [Cost(1.0, "replace_one", "a"), Cost(math.inf, "replace_one", "b"), Cost(math.inf, "replace_one", "c")]
     assert compose(costs).epsilon == compose(costs, 1e-6).epsilon == math.inf
     assert "2 of 3 releases are without privacy" in str(compose(costs))
-
-
-def test_free_answers_that_0_1_kept_are_infinite(tmp_path):
-    path = tmp_path / "budget.db"
-    Ledger(path)
-    add(path, '{"kind": "opened", "dataset": "r (not private)", "neighbors": "replace_one", "fingerprint": null}')
-    add(
-        path,
-        f'{{"kind": "charged", "dataset": "r (not private)", "token": "{TOKEN}", "request": "{REQUEST}", '
-        '"epsilon": 0.0, "neighbors": "replace_one", "mechanism": "fedcp-qq", "rho": null, "group": null}',
-    )
-    assert Ledger(path).account("r (not private)").spent().epsilon == math.inf

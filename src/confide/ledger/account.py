@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from confide.errors import InputError
 from confide.ledger.composition import compose, epsilon_of_zcdp, largest_sum
 from confide.ledger.cost import (
     Bound,
@@ -349,25 +348,11 @@ def account_as_json(account: Account) -> dict[str, Any]:
 
 
 def find_account(accounts: Mapping[str, Account], name: str) -> Account | None:
-    """The account of a data set, whose name may have another case or Unicode form; None if it is new.
-
-    Raises
-    ------
-    InputError
-        If a ledger of 0.1 contains several data sets that are one name today, and the name is none of their spellings.
-    """
+    """The account of a data set, whose name may have another case or Unicode form; None if it is new."""
     if name in accounts:
         return accounts[name]
-    same = [account for other, account in accounts.items() if name_key(other) == name_key(name)]
-    if len(same) > 1:
-        spellings = ", ".join(repr(account.dataset) for account in same)
-        raise InputError(
-            "dataset",
-            f"{name!r} is one of {spellings}, which an earlier version opened one by one although they differ only in "
-            "case or Unicode form",
-            remedy="Use exactly one of these spellings",
-        )
-    return same[0] if same else None
+    key = name_key(name)
+    return next((account for other, account in accounts.items() if name_key(other) == key), None)
 
 
 def _finite(loss: float) -> float | str:

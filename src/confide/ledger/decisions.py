@@ -205,12 +205,12 @@ def find_same_data(dataset: str, entries: Sequence[Entry], seen: bytes, key: str
         if entry.fingerprint is not None and entry.fingerprint == mark:
             return entry
     if any(entry.fingerprint for entry in entries):
-        origin = "from other data"
+        origin = "made from other data"
     else:
-        origin = "by an earlier version without fingerprints, so that the data cannot be compared"
+        origin = "stored without a fingerprint, so that the data cannot be compared"
     raise OtherDataError(
         "dataset",
-        f"{dataset!r} has a release for this request, of {entries[0].charged_at}, made {origin}",
+        f"{dataset!r} has a release for this request, of {entries[0].charged_at}, {origin}",
         remedy=f"Nothing was charged. {OTHER_DATA_REMEDY}",
     )
 

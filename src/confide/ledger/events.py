@@ -24,7 +24,7 @@ MOST_RELEASE = 1_000_000
 FIRST_HASH = "0" * 64
 
 SCHEMA = 3
-"""The newest schema. 1 had no keys, fingerprints or infinite losses, and 2 no schedules: see `schema_of`."""
+"""The newest schema. The oldest is 2, without schedules, moves and `by`: see `schema_of`."""
 
 
 @dataclass(frozen=True)

@@ -359,8 +359,7 @@ class Ledger(Described):
     def export(self) -> dict[str, Any]:
         """The contents of the ledger as plain data for JSON, without key and fingerprints.
 
-        Infinite losses, which version 0.1 did not have, are the text `"+inf"`; with one of them the schema is 2, and 3
-        with a schedule.
+        Infinite losses are the text `"+inf"`. The schema is 3 with a schedule, else 2 with an infinite loss, else 1.
 
         Examples
         --------

@@ -4,7 +4,6 @@ A process reads a whole ledger once. Afterwards it reads new records, and checks
 still there. It therefore detects an older copy that was put back under an open ledger.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +25,7 @@ from confide.ledger.events import (
     entry_hash,
     read_event,
 )
+from confide.ledger.identity import name_key
 from confide.ledger.limit import Limit
 from confide.ledger.log import Row, Server
 from confide.support import Described, Section
@@ -48,9 +48,6 @@ EMPTY_CHECKPOINT = Checkpoint(0, FIRST_HASH)
 OPEN = "this open ledger"
 """Name of the reader in messages."""
 
-_BARE = ("fedcp-qq", "fedcp-avg")
-"""Methods without privacy whose answers version 0.1 stored at cost 0, under a name of their own."""
-
 
 class State(Described):
     """A ledger at one moment. It does not change: `after` returns the next state.
@@ -67,10 +64,12 @@ class State(Described):
         self.records: list[tuple[str, Event]] = []
         self.hashes: list[str] = []
         self.key: str | None = None
+        self._has_key = False  # a ledger has a key before its first charge
         self.moved_to: str | None = None
         self._opened: dict[str, Account] = {}
         self._entries: dict[str, dict[str, Entry]] = {}
         self._owner: dict[str, str] = {}
+        self._names: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return State, (max(self.head, self.checkpoint_to_check),)
@@ -123,8 +122,8 @@ class State(Described):
             return self
         after = State(self.checkpoint_to_check)
         after.records, after.hashes = [*self.records], [*self.hashes]
-        after.key, after.moved_to = self.key, self.moved_to
-        after._opened, after._owner = {**self._opened}, {**self._owner}
+        after.key, after._has_key, after.moved_to = self.key, self._has_key, self.moved_to
+        after._opened, after._owner, after._names = {**self._opened}, {**self._owner}, {*self._names}
         after._entries = {name: {**entries} for name, entries in self._entries.items()}
         for row in new:
             after._add(*row)
@@ -162,7 +161,9 @@ class State(Described):
             must = "must have the seal of its content: the ledger was altered or damaged"
             raise FormatError(f"records[{last.number}]", must, remedy="Restore the ledger from a backup")
         self.hashes.append(record_hash)
-        if body is not None:
+        if body is None:  # the key, which this role may not read
+            self._has_key = True
+        else:
             event = read_event(body)
             self._evolve(made, event)
             self.records.append((made, event))
@@ -171,7 +172,8 @@ class State(Described):
         _require(self.moved_to is None)
         match event:
             case OpenedEvent(dataset, neighbors, fingerprint):
-                _require(dataset not in self._opened)
+                _require(name_key(dataset) not in self._names)
+                self._names.add(name_key(dataset))
                 self._opened[dataset] = Account(dataset, neighbors, fingerprint, None, ())
                 self._entries[dataset] = {}
             case LimitedEvent(dataset, epsilon, dp_delta):
@@ -183,19 +185,18 @@ class State(Described):
                 follows = (*self._opened[dataset].follows, (len(self._entries[dataset]), schedule))
                 self._opened[dataset] = replace(self._opened[dataset], follows=follows)
             case ChargedEvent(dataset, token, request, cost, joined, by):
-                _require(dataset in self._opened and token not in self._owner)
+                _require(self._has_key and dataset in self._opened and token not in self._owner)
                 _require(cost.neighbors == self._opened[dataset].neighbors)
                 self._owner[token] = dataset
-                true = replace(cost, epsilon=math.inf) if cost.epsilon == 0 and cost.mechanism in _BARE else cost
-                self._entries[dataset][token] = Entry(token, made, request, true, None, joined=joined, by=by)
+                self._entries[dataset][token] = Entry(token, made, request, cost, None, joined=joined, by=by)
             case ReleasedEvent(token, text, fingerprint):
                 _require(token in self._owner)
                 entries = self._entries[self._owner[token]]
                 _require(entries[token].release is None)
                 entries[token] = replace(entries[token], release=text, fingerprint=fingerprint)
             case KeyedEvent(key):
-                _require(self.key is None)
-                self.key = key
+                _require(not self._has_key)
+                self.key, self._has_key = key, True
             case MovedEvent(to):
                 self.moved_to = to
 

@@ -22,7 +22,7 @@ from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new
 
 APPLICATION_ID = LEDGER_ID
 _FIRST_SCHEMA = 2
-"""Schema of a new ledger. Schema 1 becomes 2 with the next record, and every schema 3 with the first schedule."""
+"""Schema of a new ledger, and the oldest one. It becomes 3 with the first record that needs it (`schema_of`)."""
 MOST_BYTES = 2**30
 _RESTORE = "Restore the ledger from a backup"
 MOST_TEXT = 16_000_000
@@ -209,8 +209,10 @@ def _check_database(connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA:
         raise FormatError("ledger.schema", f"must be at most {SCHEMA}", got=str(version), remedy="Upgrade confide")
-    if version < 1 or connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise FormatError("ledger.schema", f"must be an integer from 1 to {SCHEMA}", remedy=_RESTORE)
+    if version < _FIRST_SCHEMA:
+        raise FormatError("ledger.schema", f"must be at least {_FIRST_SCHEMA}", got=str(version), remedy=_RESTORE)
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise FormatError("ledger", "must be a ledger, not a database of another program", remedy=_RESTORE)
     found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
     if dict(found.fetchall()) != _SCHEMA:
         raise FormatError("ledger", "must have the tables of a ledger", remedy=_RESTORE)
