@@ -67,7 +67,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     assert "4 of 5 silos answered" in said
     released = federated.FederatedCalibration.load("released.json")
     assert (released.coverage, released.guarantee.n, len(released.opened.parts)) == (0.8, 240, 4)
-    assert "secure-sum, in 4 silos" in run("show", "released.json")
+    assert "secure-sum, 4 of 5 silos answered" in run("show", "released.json")
     shown = run("ledger", "show", "north.db", "sums opened with other silos")
     assert "spent 0 in 1 release" in shown
     assert "secure-sum, opened  epsilon 0" in shown
