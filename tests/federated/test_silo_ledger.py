@@ -217,12 +217,6 @@ def test_a_limit_refuses_an_answer_without_privacy(three):
     assert three.ledgers[0].spent == 1.0
 
 
-def test_what_0_1_kept_apart_counts(three):
-    silo = three.ledgers[0]
-    Ledger(silo.path).charge(f"{silo.dataset} (not private)", Cost(0.0, "replace_one", "fedcp-qq"), "0" * 64)
-    assert silo.spent == math.inf
-
-
 def test_session_is_never_used_twice(three):
     plan = FederatedPlan.read(three.plan(method="secure-sum"))[0]
     three.answer(0, plan.sign(three.coordinator))

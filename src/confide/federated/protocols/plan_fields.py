@@ -1,9 +1,9 @@
-"""The fields of plans that belong to methods and channels. Every plan states all of those of schema 1.
+"""The fields of plans that belong to methods and channels.
 
-A field that neither method nor channel has is written with its value in `UNUSED_DEFAULTS`, and signed with the rest.
-These fields belong to schema 2 and occur only where they have an effect: `flat` and `rise` in plans with a rise,
-`weights` in plans for non-IID silos, `rule` in sums of counts since version 0.3, `openers` and `needed` in sums with
-dropouts, and `opened_epsilon` and `dp_delta` in sums of replies with a requested loss of the sum.
+Every plan states all fields of `UNUSED_DEFAULTS`, with the value there if neither method nor channel has the field. The
+others occur only where they have an effect: `flat` and `rise` in plans with a rise, `weights` in plans for non-IID
+silos, `rule` in sums of counts since version 0.3, `openers` and `needed` in sums with dropouts, and `opened_epsilon`
+and `dp_delta` in sums of replies with a requested loss of the sum.
 """
 
 from collections.abc import Mapping
