@@ -67,7 +67,7 @@ def test_releases_of_every_kind(path):
 
 
 def test_a_federated_release_and_plans():
-    folder = TESTS / "federated" / "samples" / "private-qq"
+    folder = TESTS / "federated" / "samples" / "0.2" / "private-qq"
     plan, _ = federated.read_plan((folder / "plan.json").read_text(encoding="utf-8"))
     line, full, table = shown(plan)
     assert f"private-qq, coverage {float(plan.level):g}, {len(plan.silos)} silos, each answer: {plan.privacy()}" in line
@@ -81,7 +81,7 @@ def test_a_federated_release_and_plans():
     several = federated.SeveralPlans("level", plan.neighbors, {plan.alpha: plan})
     line, full, _ = shown(several)
     assert "coverage 0.8" in line
-    assert "alpha 0.2, 1 to 4 answers" in full
+    assert "alpha 0.2, 1 to 5 answers" in full
     assert several.digest in full
 
 

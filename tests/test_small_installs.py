@@ -115,7 +115,7 @@ READ = [
     *("pps-laplace.json", "levels.json", "groups.json", "sides.json", "risk.json"),
 ]
 NEED_SCIPY = ["calibration-delta.json", "noisy-histogram.json"]
-NEED_KEYS = ["federated.json"]
+NEED_KEYS = ["../../federated/samples/0.2/private-qq/released.json"]
 SERVED = [str(SAMPLES / name) for name in READ + NEED_SCIPY + NEED_KEYS]
 TO_FEDERATE = "federation: needs the package 'cryptography'. Install the extra: pip install 'confide[standard]'"
 TO_CLAIMS = "computing again what this release claims: needs the package 'scipy'. Install it: pip install scipy"

@@ -256,7 +256,7 @@ def test_arguments_that_exclude_a_renewal(kind, options, error, argument):
 
 
 def test_only_releases_are_renewed_and_scores_are_the_same():
-    shared = Path(__file__).parents[1] / "federated" / "samples" / "private-qq" / "released.json"
+    shared = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "private-qq" / "released.json"
     with refused(confide.InputTypeError, "previous"):
         confide.recalibrate(load_release(shared), month(2))
     with refused(confide.InputTypeError, "previous"):

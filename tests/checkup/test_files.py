@@ -101,12 +101,15 @@ def test_files_without_draws_are_not_affected(tmp_path, name):
     assert "they drew no numbers" in found[name].making
 
 
-def test_advisory_about_score_or_method():
+def test_advisory_about_score_or_method(tmp_path):
     found, _ = looked(RELEASES / "risk.json", RELEASES / "calibration.json")
     assert found["risk.json"].advisories == ("confide-2026-1",)
     assert found["calibration.json"].advisories == ()
-    sums, _ = looked(SAMPLES / "federated" / "samples" / "secure-sum" / "released.json")
-    assert sums["released.json"].advisories == ("confide-2026-2",)
+    by_sum = json.loads((SAMPLES / "federated" / "samples" / "0.2" / "secure-sum" / "released.json").read_text())
+    for version, hit in ("0.1.0", ("confide-2026-2",)), ("0.2.0", ()):
+        content = {**by_sum, "versions": {**by_sum["versions"], "confide": version}}
+        (tmp_path / "sum.json").write_text(signed(content), encoding="utf-8")
+        assert looked(tmp_path / "sum.json")[0]["sum.json"].advisories == hit
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from tests.calibrations import calibration_at
 from tests.files import class_table, write
 
 COLUMNS = ("--score-column", "s")
-FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "private-qq" / "released.json"
+FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "private-qq-secret" / "released.json"
 FIRST = ("--epsilon", 1, "--batch", 500)
 
 

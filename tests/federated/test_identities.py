@@ -13,7 +13,6 @@ from confide.federated import Refusal
 from confide.federated.envelope import canonical, sign_message
 from confide.federated.plan import FederatedPlan
 from tests.federated.helpers import Federation
-from tests.federated.test_printed_plans import unsigned
 from tests.refused import refused
 
 NORTH = federated.SiloKeys("north", b"\1" * 32, b"\2" * 32)
@@ -27,6 +26,10 @@ LOW_ORDER = (
     "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
     "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
 )
+
+
+def unsigned(silo):
+    return dataclasses.replace(silo, issued=None, signature=None)
 
 
 @pytest.fixture
@@ -79,8 +82,7 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
         NORTH.public_keys().to_json()
 
 
-def test_an_unsigned_public_file_is_to_be_issued_anew():
-    """Reject the unsigned public file of version 0.1."""
+def test_an_unsigned_public_file_is_refused():
     old = json.dumps({"kind": "confide.federated.silo", **NORTH.public_keys(300).fields()})
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(old)
@@ -129,15 +131,18 @@ def test_plans_hold_what_silos_signed(three):
     assert envelope.signer == plan.coordinator.signing
 
 
-@pytest.mark.slow
-def test_a_secure_sum_of_unsigned_silos_is_refused_before_the_charge(three):
-    """A plan of version 0.1 is read; it is not answered where the silos' keys protect the message."""
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
+def test_a_plan_with_unsigned_silos_is_refused_before_the_charge(three, method):
+    """The coordinator cannot sign it as a plan, and a silo does not answer what was signed all the same."""
+    content = json.loads(three.plan(method=method))["content"]
     three.silos = [unsigned(silo) for silo in three.silos]
-    with refused(Refusal, "not-allowed"):
-        three.answer(0, three.plan(method="secure-sum"))
+    with refused(InputError, "plan"):
+        three.plan(method=method)
+    bare = {**content, "silos": [silo.fields() for silo in three.silos]}
+    for stated in (bare, {name: value for name, value in bare.items() if name != "coordinator"}):
+        with refused(Refusal, "malformed"):
+            three.answer(0, sign_message("plan", stated, three.coordinator.signing))
     assert three.ledgers[0].spent == 0
-    three.answer(0, three.plan(candidates=Candidates.unit(30)))
-    assert three.ledgers[0].spent > 0
 
 
 def test_a_silo_demands_that_colluding_silos_are_withstood(three):
@@ -178,23 +183,14 @@ def test_policies_pin_identities(three):
     assert three.ledgers[0].spent == 0
 
 
-def test_policies_of_0_1(tmp_path, three):
-    """Read old policies where this weakens no protection: without peers they allow no secure sum."""
-    old = {
-        "kind": "confide.federated.policy", "coordinator": three.coordinator.public_keys().signing, "budget": 4.0,
-        "per_plan": 2.0, "methods": ["private-qq", "secure-sum"], "peers": {}, "least_honest": 2,
-    }  # fmt: skip
-    read = federated.Policy.from_json(json.dumps(old))
-    assert read == federated.Policy(old["coordinator"], 4.0, 2.0)
-    plan, envelope = FederatedPlan.read(three.plan(method="secure-sum"))
-    with refused(Refusal, "not-allowed"):
-        read.check(plan, envelope.signer, 0)
-    with refused(Refusal, "malformed"):
-        federated.Policy.from_json(json.dumps(old | {"peers": {"south": SOUTH.public_keys().agreement}}))
-    for wrong in ({"peers": {"south": 3}}, {"least_colluding": -1}, {"least_colluding": True}, {"more": 1}):
-        content = json.loads(three.policy.to_json()) | wrong
+def test_policies_with_wrong_fields_are_refused(three):
+    content = json.loads(three.policy.to_json())
+    assert federated.Policy.from_json(json.dumps(content)) == three.policy
+    wrong = [{"peers": {"south": 3}}, {"least_colluding": -1}, {"least_colluding": True}, {"least_honest": 2}]
+    old = {name: value for name, value in content.items() if name != "least_colluding"} | {"least_honest": 2}
+    for stated in (old, *(content | change for change in wrong)):
         with refused(Refusal, "malformed"):
-            federated.Policy.from_json(json.dumps(content))
+            federated.Policy.from_json(json.dumps(stated))
 
 
 def test_ten_thousand_silos_fit_into_a_plan():

@@ -1,6 +1,5 @@
 """The population of a guarantee, wherever it is printed: IID silos, or a silo drawn by size."""
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -50,14 +49,8 @@ def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, option
     page = confide.report(released).html
     assert (said == ALIKE) == (ALIKE in page)
     assert ("The records of all silos must follow one distribution" if said == ALIKE else BY_SIZE) in page
-    assert "silos" not in released.guarantee.fields()  # it follows from the plan, as in files of version 0.1
+    assert "silos" not in released.guarantee.fields()  # it follows from the plan
     assert confide.Calibration.load(path).guarantee == released.guarantee
-
-
-def test_a_mixture_of_0_1_says_its_own_weights(three):
-    read, _ = federated.FederatedPlan.read(three.plan(method="secure-sum"))
-    older = dataclasses.replace(read, protocol=dataclasses.replace(read.protocol, weights=None))
-    assert "(n_j + 1)/(n + silos), also if the silos differ" in str(older.certify()[1])
 
 
 def test_no_promise_assumes_nothing(three):

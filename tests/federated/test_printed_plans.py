@@ -1,6 +1,5 @@
 """Classes and metadata of a federated calibration, as the plan states them for every silo."""
 
-import dataclasses
 import json
 from copy import deepcopy
 
@@ -50,43 +49,27 @@ def test_a_calibration_knows_what_its_plan_says(three, method, epsilon):
         confide.predict_set(P[:5], released, ["cat", "dog", "owl"])
 
 
-OF_0_1 = {"method": "fedcp-qq", "epsilon": None}
-"""What version 0.1 would also plan; private-qq now has a rise, which requires schema 2."""
-
-
-def unsigned(silo):
-    """Remove the signature, as in plans of version 0.1."""
-    return dataclasses.replace(silo, issued=None, signature=None)
-
-
 @pytest.mark.slow
-def test_a_number_of_classes_is_kept_and_none_need_be_said(three, tmp_path):
+def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
     plan = three.plan(score="lac", classes=3)
     released = federated.aggregate(plan, three.answers(plan))
     assert (released.classes, dict(released.about)) == (3, {})
     with refused(InputError, "probabilities"):
         confide.predict_set(np.full((2, 4), 0.25), released)
-    three.silos = [unsigned(silo) for silo in three.silos]
-    three.ledgers = [federated.SiloLedger(tmp_path / f"{i} anew.db") for i in range(3)]
-    silent = three.plan(score="lac", **OF_0_1)
-    assert json.loads(silent)["schema"] == 1
+    silent = three.plan(score="lac")
     assert not {"classes", "about"} & json.loads(silent)["content"].keys()
     assert federated.aggregate(silent, three.answers(silent)).classes is None
 
 
-def test_words_have_schema_2_and_are_signed(three):
-    """Version 0.1 does not read these fields, and reports that it cannot read such a plan."""
-    three.silos = [unsigned(silo) for silo in three.silos]
-    for options in ({"classes": NAMES}, {"about": ABOUT}):
-        plan = three.plan(score="lac", **OF_0_1, **options)
+def test_words_are_signed(three):
+    for options in ({}, {"classes": NAMES}, {"about": ABOUT}):
+        plan = three.plan(score="lac", **options)
         assert json.loads(plan)["schema"] == 2
         message = json.loads(plan)
         other = {"content": message["content"] | {"classes": ["ant", "bee", "cow"]}}
         for change, code in (({"schema": 1}, "malformed"), (other, "altered")):
             with refused(Refusal, code):
                 FederatedPlan.read(json.dumps(message | change))
-    with refused(Refusal, "malformed"):
-        FederatedPlan.read(json.dumps(json.loads(three.plan(score="lac", **OF_0_1)) | {"schema": 2}))
 
 
 @pytest.mark.parametrize(

@@ -241,21 +241,18 @@ def test_every_small_federation_of_unlike_silos_is_covered(sizes):
 
 @pytest.mark.slow
 @RULES
-@pytest.mark.parametrize(("weights", "target"), [(None, 4), ("sizes", 6), *slow([(None, 5), (None, 6), ("sizes", 4)])])
-def test_mixture_of_unlike_silos_by_enumeration(weights, target, rule):
+@pytest.mark.parametrize("target", [6, *slow([4])])
+def test_mixture_of_unlike_silos_by_enumeration(target, rule):
     """Enumerate the records and one new record of every silo, for any similarity between silos.
 
-    The new record comes from silo j with probability n_j/n, or in plans of version 0.1 (n_j+1)/(n+m). Within a silo
-    each of the n_j+1 records may be the new one.
+    The new record comes from silo j with probability n_j/n. Within a silo each of the n_j+1 records may be the new one.
     """
     sizes, m, scale, reach = (2, 1, 3), 3, 0.4, 6
     n = sum(sizes)
     law = noise_law(scale, 1.5)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
-    silos = len(sizes)
-    reply = (n - 1, target - 1) if weights else (n + silos - 1, target)
-    promised = float(SummedReply(*reply, LAWS[rule](law, m - 1)).coverage)
-    odds = [size / n if weights else (size + 1) / (n + silos) for size in sizes]
+    promised = float(SummedReply(n - 1, target - 1, LAWS[rule](law, m - 1)).coverage)
+    odds = [size / n for size in sizes]
     chosen = choice_laws(n, m, target, law, reach, rule)
     worst = 1.0
     for all_of in itertools.product(*(histograms(size + 1, m) for size in sizes)):
@@ -272,7 +269,7 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target, rule):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("population", ["common", "mixture", "mixture of 0.1"])
+@pytest.mark.parametrize("population", ["common", "mixture"])
 def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
     """Compare Theorems F6 and F7 with F1 and F2: E[(T - N)+]/(n + 1), for several n and T, in 60 federations.
 
@@ -282,7 +279,7 @@ def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
     while compared < 60:
         m, n, candidates = rng.integers(2, 40), int(rng.integers(300, 8000)), int(rng.integers(10, 120))
         deficit = total_deficit(float(rng.uniform(0.3, 6)), int(m), int(rng.integers(1, m + 1)), candidates)
-        records, lost = {"common": (n, 0), "mixture": (n - 1, 1), "mixture of 0.1": (n + int(m) - 1, 0)}[population]
+        records, lost = {"common": (n, 0), "mixture": (n - 1, 1)}[population]
         target = smallest(lambda T: certifies([SummedReply(records, T - lost, deficit)], 1, level, None), n)  # noqa: B023
         if target is None:
             continue
@@ -417,8 +414,7 @@ def test_certificate_of_a_mixture_costs_a_rank():
     assert low.certify()[1].coverage == float(SummedReply(299, lower.target - 1, deficit).coverage) < 0.9
 
 
-def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
-    """In version 0.1 the new record came from silo j with probability (n_j + 1)/(n + m), which cost m records."""
+def test_a_plan_states_weights_exactly_for_non_iid_silos():
     from confide import federated
     from confide.candidates import Candidates
     from confide.federated.envelope import sign_message, verify_message
@@ -426,16 +422,13 @@ def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
     coordinator = SiloKeys.generate("coordinator")
     silos = [SiloKeys.generate(f"s{i}").public(60) for i in range(5)]
     made = federated.plan(silos, 0.1, 4.0, method="secure-sum", candidates=Candidates.unit(40))
-    deficit = total_deficit(made.protocol.scale, 5, 3, 40, "last")
     content = verify_message("plan", made.sign(coordinator)).content
     assert content["weights"] == "sizes"
-    old = dict(content)
-    del old["weights"]
-    before = federated.FederatedPlan.from_fields(old)
-    assert before.certify()[1].coverage == float(SummedReply(304, made.protocol.target, deficit).coverage) < 0.9
-    for change in ({"weights": "equal"}, {"weights": None}, {"population": "common"}, {"method": "private-qq"}):
+    changes = ({"weights": "equal"}, {"weights": None}, {"population": "common"}, {"method": "private-qq"})
+    without = {name: value for name, value in content.items() if name != "weights"}
+    for stated in (without, *(content | change for change in changes)):
         with refused(Refusal, "malformed"):
-            federated.FederatedPlan.read(sign_message("plan", content | change, coordinator.signing))
+            federated.FederatedPlan.read(sign_message("plan", stated, coordinator.signing))
 
 
 @pytest.mark.parametrize("options", [{}, {"dropouts": 1}, {"population": "common", "delta": 0.1}])

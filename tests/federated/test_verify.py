@@ -40,7 +40,7 @@ def test_a_signed_calibration_tells_what_it_may(four, method):
     again = confide.Calibration.from_json(text)
     assert again == released
     assert again.to_json() == text
-    assert json.loads(text)["schema"] == 2  # version 0.1 reports that it cannot read it
+    assert json.loads(text)["schema"] == 2
     assert {type(output) for output in released.sent.values()} == ({SENT[method]} if private else set())
     coordinator = four.coordinator.public()
     output = federated.verify(again, coordinator, answers)

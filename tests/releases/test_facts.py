@@ -18,7 +18,6 @@ SAMPLES = Path(__file__).parent / "samples"
         ("classes", None, "for each class: coverage at least"),
         ("sides", None, "lower side: coverage at least"),
         ("risk", None, "at most 10 % of a record's true labels are missed on average"),
-        ("federated", None, "coverage at least"),
         ("none", None, "coverage at least"),
     ],
 )

@@ -9,7 +9,7 @@ from confide.releases import FORMS, Release, load_release
 from tests.refused import refused
 from tests.releases.test_kinds import SAMPLES
 
-RELEASES = {path.name: load_release(path) for path in SAMPLES if "federated" not in path.name}
+RELEASES = {path.name: load_release(path) for path in SAMPLES}
 
 
 def of(by):

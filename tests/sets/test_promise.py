@@ -17,7 +17,7 @@ from confide.sets.promise import _failure
 from tests.builders import slow
 from tests.exact_tests import coverage_p_value
 
-FEDERATED = Path(__file__).parents[1] / "federated" / "samples"
+FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2"
 TESTED = (200, 8780)
 PUBLIC = {
     "none": {"epsilon": None, "mechanism": "none"},

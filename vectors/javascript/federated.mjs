@@ -17,14 +17,11 @@ const asMap = (value) => {
   return typeof value === "number" ? BigInt(value) : value;
 };
 
-const SINCE_2 = ["classes", "about", "rise", "weights", "rule", "coordinator", "openers", "sent"];
+const SINCE_2 = ["coordinator", "ledger", "sent"];
 
 function head(kind, content) {
-  const candidates = content.get("candidates"), silos = content.get("silos");
-  const spread = candidates instanceof Map && candidates.has("of");
-  const signed = Array.isArray(silos) && silos.some((silo) => silo instanceof Map && silo.has("signature"));
   const drawn = content.has("session") && content.has("versions");
-  const schema = SINCE_2.some((field) => content.has(field)) || spread || signed || drawn ? 2n : 1n;
+  const schema = SINCE_2.some((field) => content.has(field)) || drawn ? 2n : 1n;
   return new Map([["kind", `confide.federated.${kind}`], ["schema", schema], ["content", content]]);
 }
 

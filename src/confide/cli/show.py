@@ -200,8 +200,7 @@ def _keys(path: Path) -> FileDescription:
 
 def _plan(path: Path) -> FileDescription:
     plan, envelope = read_plan(read_text(path))
-    unsigned = [("signed by", envelope.signer), *((f"silo {silo.name}", "not signed") for silo in plan.silos)]
-    identities = identity_rows(plan, silos=True) or unsigned
+    assert plan.coordinator is not None  # a plan that is read names it
     values = {
         **_plans(plan),
         "digest": plan.digest,
@@ -209,11 +208,10 @@ def _plan(path: Path) -> FileDescription:
         "epsilon": plan.privacy().epsilon,
         "colluders": plan.channel.colluders,
         "fingerprints": {silo.name: fingerprint(silo.identity) for silo in plan.silos},
+        "coordinator": fingerprint(plan.coordinator.identity),
+        "roster": roster_number([plan.coordinator, *plan.silos]),
     }
-    if plan.coordinator is not None:
-        values["coordinator"] = fingerprint(plan.coordinator.identity)
-        values["roster"] = roster_number([plan.coordinator, *plan.silos])
-    return FileDescription(_with(plan, _rows(*identities)), values)
+    return FileDescription(_with(plan, _rows(*identity_rows(plan, silos=True))), values)
 
 
 def _plans(plan: AnyPlan) -> dict[str, Any]:

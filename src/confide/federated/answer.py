@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.federated.envelope import SCHEMA, Envelope, schema_of, sign_message, write_time
+from confide.federated.envelope import sign_message, write_time
 from confide.federated.keys import SiloKeys, check_sessions, update_checkpoint
 from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.policy import Policy
@@ -161,7 +161,7 @@ def answer(
             "session": read.session,
             "silo": keys.name,
             "answered": write_time(time),
-            **_drawn_with(read, envelope),
+            "versions": dict(library_versions()),
             **read.message(own, counts, keys.agreement, context),
         }
         drawn.append(sign_message("answer", content, keys.signing))
@@ -200,12 +200,6 @@ def silo_position(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
                 )
             return i
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
-
-
-def _drawn_with(plan: AnyPlan, envelope: Envelope) -> dict[str, Any]:
-    """The versions that draw the answer; omitted for coordinators that may have version 0.1, which cannot read them."""
-    known = plan.by is not None or schema_of(envelope.content) > SCHEMA
-    return {"versions": dict(library_versions())} if known else {}
 
 
 def _seen(counts: NDArray[np.int64]) -> bytes:

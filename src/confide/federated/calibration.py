@@ -478,7 +478,7 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
     who = read_answered(plan, fields.read("answered", shapes.LIST))
     who = who if kind == _ONE else sorted(who)
     stated_k = fields.read("k", shapes.INTEGER) if kind == _ONE else None
-    certified = plan.certified(who, stated_k)
+    certified = plan.certified(who)
     if stated_k is not None:
         certified = [_claimed(fields, stated_k, *certified[0])]
     thresholds = _read_thresholds(kind, plan, fields, [k > len(who) for k, _ in certified])

@@ -16,9 +16,9 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, kind_named, needs_extra, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "rule", "coordinator", "openers", "sent", "ledger"})
-"""Fields that version 0.1 does not have. A message has schema 2 if it has one of them, a recipe of candidates with
-`of`, silos that are signed by their own keys, or the versions of the libraries that drew an answer."""
+_SINCE_2 = frozenset({"coordinator", "ledger", "sent"})
+"""Fields of plans, of public files that name a ledger, and of signed releases. A message has schema 2 if it has one of
+them, or the versions of the libraries that drew an answer."""
 
 MOST_CHARACTERS = 8_000_000
 PREFIX = "confide.federated."
@@ -112,12 +112,8 @@ def check_integrity(message: Mapping[str, Any]) -> None:
 
 def schema_of(content: Mapping[str, Any]) -> int:
     """The schema of a message with this content."""
-    candidates = content.get("candidates")
-    spread = isinstance(candidates, Mapping) and "of" in candidates
-    silos = content.get("silos")
-    signed = isinstance(silos, list) and any(isinstance(silo, Mapping) and "signature" in silo for silo in silos)
     drawn = "session" in content and "versions" in content  # releases, without a session, have always stated theirs
-    return SCHEMA if _SINCE_2.isdisjoint(content) and not (spread or signed or drawn) else 2
+    return SCHEMA if _SINCE_2.isdisjoint(content) and not drawn else 2
 
 
 def canonical(value: Any) -> bytes:

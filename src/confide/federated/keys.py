@@ -215,8 +215,8 @@ class Silo:
     issued
         When the public file was issued, UTC, ISO format.
     signature
-        The signature of all other fields by the key `signing`, 128 hexadecimal digits. Without it, as in plans of
-        version 0.1, it cannot be verified that the fields belong together.
+        The signature of all other fields by the key `signing`, 128 hexadecimal digits. Without it, it cannot be
+        verified that the fields belong together, and no silo answers a plan with such a silo.
 
     Examples
     --------
@@ -302,12 +302,6 @@ class Silo:
         message = parse(text, "silo file", _MOST)
         if message.get("kind") != PREFIX + "silo":
             raise Refusal("malformed", "the file is not a public silo file; keygen writes one")
-        if "signature" not in message:
-            raise Refusal(
-                "malformed",
-                "the public file of version 0.1 is not signed by its own key; its owner must issue it anew, with the "
-                "same keys: confide federated public",
-            )
         content, signer = verify_message("silo", text)
         if signer != content.get("signing"):
             raise Refusal(

@@ -21,7 +21,7 @@ from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, sign_message, verify_message, write_time
 from confide.federated.keys import SILO, Silo, SiloKeys, fingerprint, roster
 from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Counts, Method, Promise, Shared
-from confide.federated.protocols.plan_fields import UNUSED_DEFAULTS, read_unused, refuse_contradiction, write_fields
+from confide.federated.protocols.plan_fields import UNUSED_DEFAULTS, check_unused, refuse_contradiction, write_fields
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import check_length
 from confide.federated.terms import MISSING, POPULATIONS, Terms
@@ -53,8 +53,6 @@ class AnyPlan(Described):
     """Random identifier, used once."""
     coordinator: Silo | None
     """The coordinator that signed the plan; None before it is signed."""
-    signed: bool
-    """Whether the silos are signed by their own keys."""
 
     @property
     def digest(self) -> str:
@@ -163,12 +161,11 @@ class AnyPlan(Described):
         for ask, row in zip(self.drawn_plans, total, strict=True):
             ask.protocol.check_total(ask, who, row)
 
-    def certified(self, who: Sequence[int], stated: int | None = None) -> list[tuple[int, Guarantee]]:
+    def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
         """The k and the guarantee of every part (see `FederatedPlan.certify`); the one plan of all groups once."""
         self.channel.check_answers(self.single_plans[0], who)
-        early = stated if self.channel.single_replies else None  # no earlier version had sums of replies
         found = {id(ask): ask for ask in self.single_plans}
-        certified = {place: ask.protocol.certify(ask, who, early) for place, ask in found.items()}
+        certified = {place: ask.protocol.certify(ask, who) for place, ask in found.items()}
         return [certified[id(ask)] for ask in self.single_plans]
 
     def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
@@ -277,12 +274,8 @@ class FederatedPlan(AnyPlan, Terms):
         The method's parameters: what every silo draws, and how the threshold follows.
     channel
         How the silos' vectors are added.
-    unused
-        Fields that a plan states although its method does not have them. They have no effect, but are part of its
-        digest.
     coordinator
-        Name and keys of the coordinator that signed the plan, stated by `sign`; None before that, and in plans of
-        version 0.1.
+        Name and keys of the coordinator that signed the plan, stated by `sign`; None before that.
     """
 
     by = None
@@ -290,7 +283,6 @@ class FederatedPlan(AnyPlan, Terms):
     method: str
     protocol: Method
     channel: Channel
-    unused: tuple[tuple[str, Any], ...] = ()
     coordinator: Silo | None = field(default=None, kw_only=True, compare=False)
 
     @property
@@ -388,7 +380,6 @@ class FederatedPlan(AnyPlan, Terms):
         return {
             **dict.fromkeys(_ORDER),
             **UNUSED_DEFAULTS,
-            **dict(self.unused),
             **write_fields({**self.protocol.fields(), **self.channel.fields()}, len(self.silos)),
             **shapes.write_shape(self, _TERMS),
             "method": self.method,
@@ -403,7 +394,7 @@ class FederatedPlan(AnyPlan, Terms):
         InputError
             If silos could not read it, or would read another plan.
         """
-        stated = replace(self, coordinator=coordinator.public_keys()) if self.signed else self
+        stated = replace(self, coordinator=coordinator.public_keys())
         text = sign_message("plan", stated.fields(), coordinator.signing)
         try:
             read, _ = FederatedPlan.read(text)
@@ -435,15 +426,8 @@ class FederatedPlan(AnyPlan, Terms):
             channel.check_bits(protocol.bits(terms))
             channel.check_length(terms, name, protocol.candidate_advice)
             coordinator = Silo.of(fields.read("coordinator", shapes.OBJECT)) if "coordinator" in fields else None
-            unused = read_unused(fields, terms)
-            made = cls(
-                **vars(terms),
-                method=name,
-                protocol=protocol,
-                channel=channel,
-                unused=unused,
-                coordinator=coordinator,
-            )
+            check_unused(fields, terms)
+            made = cls(**vars(terms), method=name, protocol=protocol, channel=channel, coordinator=coordinator)
             losses = [made.loss(i) for i in range(len(made.silos))] if protocol.private else []  # may overflow
         if max(losses, default=0.0) > (made.epsilon or 0.0):
             raise Refusal("malformed", "the plan claims a smaller privacy loss than its mechanisms have")
@@ -460,11 +444,11 @@ class FederatedPlan(AnyPlan, Terms):
         """
         envelope = verify_message("plan", text)
         plan = cls.from_fields(envelope.content)
-        if plan.signed != (plan.coordinator is not None):
+        if plan.coordinator is None or any(silo.signature is None for silo in plan.silos):
             raise Refusal(
                 "malformed", "the plan must name its coordinator and contain signed silos; request the original"
             )
-        if plan.coordinator is not None and plan.coordinator.signing != envelope.signer:
+        if plan.coordinator.signing != envelope.signer:
             raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
         return plan, envelope
 

@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, fields_of, read_file
@@ -126,18 +125,13 @@ class Policy:
         Refusal
             `coordinator-unknown`.
         """
-        stated = None if plan.coordinator is None else plan.coordinator.identity
-        if self.coordinator not in (signer, stated):
-            other = "another key than the policy pins" if stated else "a key that the policy does not pin by itself"
-            raise Refusal("coordinator-unknown", f"the plan is signed with {other}; request a new plan")
+        if plan.coordinator is None or self.coordinator not in (signer, plan.coordinator.identity):
+            raise Refusal(
+                "coordinator-unknown", "the plan is signed with another key than the policy pins; request a new plan"
+            )
 
     def _check_peers(self, plan: AnyPlan, own: int) -> None:
-        """Check that all other silos are pinned, and signed by their own keys."""
-        if not plan.signed:
-            raise Refusal(
-                "not-allowed",
-                "the silos of this plan of version 0.1 are not signed by their own keys; request a new plan",
-            )
+        """Check that all other silos are pinned."""
         for i, silo in enumerate(plan.silos):
             if i == own or (pinned := self.peers.get(silo.name)) == silo.identity:
                 continue
@@ -167,11 +161,6 @@ class Policy:
     def from_json(cls, text: str) -> "Policy":
         """The inverse of `to_json`.
 
-        A policy that version 0.1 wrote is accepted if it lists no keys of other silos, because it then allows no
-        `secure-sum`. With such keys it is rejected for two reasons. Version 0.1 listed only the keys for masks, and a
-        fingerprint now covers all keys of a silo. Its field `least_honest` is the number of silos that must be honest;
-        today's `least_colluding` is the number of colluding silos that a plan must withstand.
-
         Raises
         ------
         Refusal
@@ -179,22 +168,7 @@ class Policy:
         """
         content = read_file("policy", text, "policy", f"the file must have kind {PREFIX + 'policy'!r}")
         with fields_of("policy", content) as fields:
-            values = shapes.read_shape(fields, _shape(content))
-            if values.pop("least_honest", None) is not None and values["peers"]:
-                raise Refusal(
-                    "malformed",
-                    "the policy of version 0.1 pins only a part of its peers' keys; make a new one from their public "
-                    "files: confide federated policy",
-                )
-            return cls(**values)
+            return cls(**shapes.read_shape(fields, _SHAPE))
 
 
 _SHAPE = shapes.shape_of(Policy, peers=shapes.OBJECT)
-
-
-def _shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """The fields of a policy; `least_honest` of version 0.1 had the opposite meaning of `least_colluding`."""
-    if "least_honest" not in content:
-        return _SHAPE
-    kept = {name: field for name, field in _SHAPE.items() if name != "least_colluding"}
-    return {**kept, "least_honest": shapes.INTEGER}

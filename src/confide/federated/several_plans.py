@@ -67,7 +67,6 @@ class SeveralPlans(AnyPlan):
     protocol: Method = field(init=False, compare=False)
     channel: Channel = field(init=False, compare=False)
     coordinator: Silo | None = field(init=False, compare=False)
-    signed: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         one_of("by", self.by, BY)
@@ -75,7 +74,7 @@ class SeveralPlans(AnyPlan):
         if not self.parts:
             raise InputError("parts", "must not be empty", got="no plan")
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
-        for name in ("silos", "session", "method", "protocol", "channel", "coordinator", "signed"):
+        for name in ("silos", "session", "method", "protocol", "channel", "coordinator"):
             object.__setattr__(self, name, getattr(self.first, name))
         if self.by in ("group", "class"):
             _check_groups(self.parts)

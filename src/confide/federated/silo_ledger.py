@@ -82,12 +82,10 @@ class SiloLedger:
     def spent(self) -> float:
         """The sum of all losses charged on the silo's records so far, other releases included.
 
-        Infinite after an answer without privacy. Version 0.1 kept such answers under this name and " (not private)".
+        Infinite after an answer without privacy.
         """
-        accounts = self.ledger.accounts()
-        names = (self.dataset, f"{self.dataset} (not private)")
-        found = [account for name in names if (account := find_account(accounts, name)) is not None]
-        return sum((account.spent().epsilon for account in found), 0.0)
+        account = find_account(self.ledger.accounts(), self.dataset)
+        return 0.0 if account is None else account.spent().epsilon
 
     @property
     def identity(self) -> str:

@@ -136,11 +136,6 @@ class Terms:
         return "add_remove" if self.silos[0].size is None else "replace_one"
 
     @property
-    def signed(self) -> bool:
-        """Whether the silos are signed by their own keys. In plans of version 0.1 they are not."""
-        return self.silos[0].signature is not None
-
-    @property
     def size(self) -> int | None:
         """The public number of records of all silos, or None."""
         return None if self.silos[0].size is None else sum(silo.size or 0 for silo in self.silos)
@@ -179,8 +174,6 @@ def check_silos(silos: Sequence[Silo]) -> None:
             raise InputError("silos", f"must differ in their {part}", remedy=f"That of {twice!r} occurs twice")
     if len({silo.size is None for silo in silos}) > 1:
         raise InputError("silos", "must all state their sizes, or none of them")
-    if len({silo.signature is None for silo in silos}) > 1:
-        raise InputError("silos", "must all be signed by their own keys, or none of them, as in plans of version 0.1")
 
 
 def check_count(name: str, value: int, most: int) -> int:

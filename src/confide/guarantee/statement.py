@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 Certificate: TypeAlias = Literal["two-sided"]
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
-AboutSilos: TypeAlias = Literal["alike", "by size", "by size + 1"]
+AboutSilos: TypeAlias = Literal["alike", "by size"]
 
 _NEXT_TO_NOTHING = 2e-5
 
@@ -18,7 +18,6 @@ _SILOS: dict[AboutSilos | None, str] = {
     None: "",
     "alike": "if all silos have the same distribution",
     "by size": "for a new record of silo j with probability n_j/n, also if the silos differ",
-    "by size + 1": "for a new record of silo j with probability (n_j + 1)/(n + silos), also if the silos differ",
 }
 
 
@@ -67,8 +66,8 @@ class Guarantee:
     certificate
         `"two-sided"` if the guarantee uses the two-sided certificate (docs/theory-two-sided.md), else None.
     silos
-        For a federation: `"alike"` if new records and those of all silos must come from one population; `"by size"` and
-        `"by size + 1"` if the new record belongs to a silo drawn by its size. Else None. It follows from the plan.
+        For a federation: `"alike"` if new records and those of all silos must come from one population; `"by size"` if
+        the new record belongs to a silo drawn by its size. Else None. It follows from the plan.
     population
         The shifted population of the new records, in words; None without a known shift. It follows from the weights.
 

@@ -302,7 +302,7 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
 def has_law(release: Release) -> bool:
     """Whether the law of coverage over calibrations is known, so that a guarantee can be tested."""
     parts = list(release.parts.values())
-    if any(part.coverage == 0 or part.guarantee.silos in ("by size", "by size + 1") for part in parts):
+    if any(part.coverage == 0 or part.guarantee.silos == "by size" for part in parts):
         return False  # there is no guarantee, or the law holds for identically distributed silos
     try:
         for part in _different(parts):

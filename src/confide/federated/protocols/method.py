@@ -127,11 +127,8 @@ class Method(ABC):
         return threshold in terms.candidates.values
 
     @abstractmethod
-    def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
-        """The rank of the answer that becomes the threshold (see `FederatedPlan.certify`), and the guarantee.
-
-        `stated` is the k in a calibration, which an earlier version may have chosen larger.
-        """
+    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+        """The rank of the answer that becomes the threshold (see `FederatedPlan.certify`), and the guarantee."""
 
     @abstractmethod
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:

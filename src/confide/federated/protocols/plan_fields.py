@@ -1,9 +1,9 @@
-"""The fields of plans that belong to methods and channels. Every plan states all of those of schema 1.
+"""The fields of plans that belong to methods and channels.
 
-A field that neither method nor channel has is written with its value in `UNUSED_DEFAULTS`. It has no effect, but it is
-signed with the rest. These fields belong to schema 2 and occur only where they have an effect: `flat` and `rise` in
-plans with a rise, `weights` in plans for non-IID silos, `rule` in sums of counts since version 0.3, `openers` and
-`needed` in sums with dropouts, and `opened_epsilon` and `dp_delta` in sums of replies with a requested loss of the sum.
+Every plan states all fields of `UNUSED_DEFAULTS`, with the value there if neither method nor channel has the field. The
+others occur only where they have an effect: `flat` and `rise` in plans with a rise, `weights` in plans for non-IID
+silos, `rule` in sums of counts since version 0.3, `openers` and `needed` in sums with dropouts, and `opened_epsilon`
+and `dp_delta` in sums of replies with a requested loss of the sum.
 """
 
 from collections.abc import Mapping
@@ -77,17 +77,16 @@ def write_fields(values: Mapping[str, Any], silos: int) -> dict[str, Any]:
     return {name: known[name].json(value) for name, value in values.items()}
 
 
-def read_unused(fields: Fields, terms: Terms) -> tuple[tuple[str, Any], ...]:
-    """Read the remaining fields and return those that differ from `UNUSED_DEFAULTS`, as JSON values.
+def check_unused(fields: Fields, terms: Terms) -> None:
+    """Read the remaining fields, which must be those of `UNUSED_DEFAULTS`.
 
     Raises
     ------
     Refusal, FormatError, InputError
-        If one is out of range, or is a target, a rate or a published k, which would look like another guarantee.
+        If one is out of range, or has another value.
     """
-    values = {name: read_field(fields, name, terms) for name in UNUSED_DEFAULTS if name in fields}
-    refuse_contradiction(any(values.pop(name, None) for name in ("targets", "rate", "published_k")))
-    return tuple((name, value) for name, value in values.items() if value != UNUSED_DEFAULTS[name])
+    left = {name: read_field(fields, name, terms) for name in UNUSED_DEFAULTS if name in fields}
+    refuse_contradiction(write_fields(left, len(terms.silos)) != {name: UNUSED_DEFAULTS[name] for name in left})
 
 
 def refuse_contradiction(wrong: bool) -> None:

@@ -24,7 +24,7 @@ from confide.federated.protocols.plan_fields import Counts, Options, read_field,
 from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Terms
-from confide.guarantee import AboutSilos, Guarantee, chosen_by_rule, walk_end, walk_maximum
+from confide.guarantee import Guarantee, chosen_by_rule, walk_end, walk_maximum
 from confide.mechanisms import Rule
 from confide.support import Fields, float_above, scale_for
 
@@ -44,7 +44,7 @@ class NoisyCounts(Method):
         The target rank among all records, if all silos must answer; None if it follows from the silos on the list.
     weights
         For non-IID silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F7). None for IID
-        silos, and in plans of version 0.1, where the probability is (n_j + 1)/(n + m).
+        silos.
     honest
         Number of silos that are certainly in the sum and do not collude, from the channel.
     rule
@@ -109,9 +109,9 @@ class NoisyCounts(Method):
         if not channel.second_message:
             targets = read_field(fields, "targets", terms)
             refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
-            target, stated = int(targets[0]), "weights" in fields
-            refuse_contradiction(stated and weights is None)
-            weights = read_field(fields, "weights", terms) if stated else None
+            target = int(targets[0])
+            if weights is not None:
+                read_field(fields, "weights", terms)
         rule = read_field(fields, "rule", terms) if "rule" in fields else None
         made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms), rule)
         check_scale(made.scale, n)
@@ -158,18 +158,13 @@ class NoisyCounts(Method):
         n = _records(terms, who)
         return smallest(lambda rank: self._is_enough(terms, n, len(who), rank), n, math.ceil(terms.level * (n + 1)))
 
-    def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
+    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """The guarantee for the sum of these silos, with k = 0, because replies are not sorted."""
         target, coverage = self.target_of(terms, who), 1.0  # by +inf
         if target is not None:
             reply = self._new_record_reply(terms, _records(terms, who), len(who), target)
             coverage = float(certified([reply], 1, terms.level, terms.delta))
         return 0, self.guarantee(terms, coverage, who)
-
-    def about_silos(self, terms: Terms) -> AboutSilos | None:
-        """The assumption of the guarantee; plans of version 0.1 weigh silos by their sizes plus one."""
-        stated = super().about_silos(terms)
-        return "by size + 1" if stated == "by size" and self.weights is None else stated
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
         """The guarantee of the stated target for all silos, or the guarantees for lists of these numbers of silos."""
@@ -224,15 +219,12 @@ class NoisyCounts(Method):
     def _new_record_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
         """The certified law for the population of the terms.
 
-        A record of silo j with probability n_j/n costs one record and one rank (Theorem F7). With probability
-        (n_j + 1)/(n + m), as in version 0.1, it costs m - 1 records more.
+        A record of silo j with probability n_j/n costs one record and one rank (Theorem F7).
         """
         reply = self._iid_reply(terms, n, shares, target)
         if terms.population == "common":
             return reply
-        if self.weights == "sizes":
-            return replace(reply, n=n - 1, target=target - 1)
-        return replace(reply, n=n + len(terms.silos) - 1)
+        return replace(reply, n=n - 1, target=target - 1)
 
 
 def _records(terms: Terms, who: Sequence[int]) -> int:

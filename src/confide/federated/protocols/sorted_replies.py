@@ -104,8 +104,8 @@ class SortedReplies(DrawnReplies):
         """A k that the plan fixes for the case that all silos answer, or None."""
         return None
 
-    def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
-        """The smallest certified k, or the next one if it is stated and the smallest meets the level exactly."""
+    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+        """The smallest certified k; one more than the number of answers if none is."""
         m, level = len(terms.silos), float(terms.level)
         if len(who) == m and (planned := self.planned_k(terms)) is not None:
             return planned, self.guarantee(terms, level, who)
@@ -115,8 +115,6 @@ class SortedReplies(DrawnReplies):
             replies, honest = self._laws(terms, who), len(who) - terms.liars
         found = certified_k(replies, terms.level, terms.delta, honest)
         k = len(who) + 1 if found is None else found[0] + terms.liars
-        if found is not None and terms.delta is None and found[1] == level and stated == k + 1:
-            k = stated
         if k > len(who):
             return len(who) + 1, self.guarantee(terms, 1.0, who)
         return k, self.guarantee(terms, level, who)
@@ -266,7 +264,7 @@ class FedCPAvg(ExactRanks):
         """Whether it is finite or +inf, because every mean may be a threshold."""
         return math.isfinite(threshold) or threshold == math.inf
 
-    def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
+    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """No guarantee."""
         return 0, self.guarantee(terms, 0.0, who)
 
@@ -301,7 +299,7 @@ class PrivateQQ(SortedReplies):
     n_min, n_typical
         For secret sizes: least and typical number of records per silo.
     flat, rise
-        The prior weights of the candidates, as in `Slopes`; in plans of version 0.1 all are equal.
+        The prior weights of the candidates, as in `Slopes`; without a rise all are equal.
 
     Examples
     --------
