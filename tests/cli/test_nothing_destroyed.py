@@ -47,9 +47,9 @@ def _database(path: Path) -> None:
 
 
 MADE = {
-    "release": (FileKind.RELEASE, "r.json", SAMPLES / "releases/samples/levels.json"),
-    "federated": (FileKind.RELEASE, "f.json", SAMPLES / "releases/samples/federated.json"),
-    "evaluation": (FileKind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.1/sets.json"),
+    "release": (FileKind.RELEASE, "r.json", SAMPLES / "releases/samples/0.2/levels.json"),
+    "federated": (FileKind.RELEASE, "f.json", SAMPLES / "federated/samples/0.2/opened/released.json"),
+    "evaluation": (FileKind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.2/scores.json"),
     "page": (FileKind.PAGE, "p.html", lambda path: page_of("base.html", "Triage", {}, {}).save(path)),
     "card": (FileKind.CARD, "README.md", "---\n# Written by confide\ntags: []\n---\n"),
     "dossier": (FileKind.DOSSIER, "d.md", "<!-- Written by confide -->\n\n# Triage\n"),
@@ -201,7 +201,7 @@ def test_federated_commands_spare_their_files(confide_run, folder):
     with_budget = ("--ledger", "north.db", "--budget", 4)
     answer = ("federated", "answer", "north.csv", "--score-column", "s", "--plan", "plan.json", "--keys", "north.key",
               "--coordinator", "coordinator.json", *with_budget)  # fmt: skip
-    shutil.copy(SAMPLES / "releases/samples/federated.json", "released.json")
+    shutil.copy(SAMPLES / "federated/samples/0.2/opened/released.json", "released.json")
     report = ("federated", "report", "north.csv", "--score-column", "s", "--calibration", "released.json", "--silo",
               "north", "--epsilon", 1, *with_budget)  # fmt: skip
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
