@@ -537,8 +537,9 @@ def test_figures_are_not_interchangeable(name):
     content = json.loads(released(name).to_json())
     exact = content["privacy"].pop("zcdp")
     square = content["privacy"]["epsilon"] ** 2 / 8
-    for own in ({"rho": exact}, {"rho": square}, {"zcdp": square}, {"rho": None}, {"rho": 0.0}, {"zcdp": 0.0}, {"rho": exact / 2}, {"zcdp": exact * 2}, {"zcdp": None}):
-        forged = {**content, "privacy": {**content["privacy"], **own}}
+    wrong = {"rho": (exact, exact / 2, square, 0.0, None), "zcdp": (square, exact * 2, 0.0, None)}
+    for name_of_field, value in ((field, value) for field, values in wrong.items() for value in values):
+        forged = {**content, "privacy": {**content["privacy"], name_of_field: value}}
         with pytest.raises(FormatError):
             Calibration.from_json(signed(forged))
     for both in ({"rho": square, "zcdp": exact}, {}):

@@ -1,4 +1,4 @@
-"""Every form of release that version 0.2 wrote has a sample; one whose claims were changed raises, whatever its checksum.
+"""Every form of release that version 0.2 wrote has a sample; one with changed claims raises, whatever its checksum.
 
 `tests/test_samples_of_0_2.py` reads and writes the samples.
 """

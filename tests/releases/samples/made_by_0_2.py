@@ -32,7 +32,7 @@ FOLDERS = {
 }  # where each kind of file is kept
 
 N = 400
-_Planned: Any = getattr(ledgers, "PlannedReleases", None) or ledgers.Planned  # type: ignore[attr-defined]  # as 0.2 said
+_Planned: Any = getattr(ledgers, "PlannedReleases", None) or ledgers.Planned  # as 0.2 called it
 _PLANNED = (_Planned("calibration", 6, 6, 0.25, "permute_and_flip"), _Planned("look", 52, 2, 0.1))
 YEAR = Schedule(3.0, 0.0, "basic", _PLANNED)
 

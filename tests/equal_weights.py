@@ -1,7 +1,7 @@
-"""Plans of version 0.1: equal weights, long lists, and slopes for uniform scores only.
+"""Plans with equal weights, long lists of candidates, and slopes for uniform scores only.
 
-Its rule for the slopes is written down here as it was, so that this one can be compared with it, whatever becomes of
-the rest: the least shift plus drift on even scores at a reference size of 1000/epsilon records.
+Plans of the library are compared with them. Their rule for the slopes is written down here, whatever becomes of the
+rest: the least shift plus drift on uniform scores at a reference size of 1000/epsilon records.
 """
 
 import math
@@ -19,8 +19,8 @@ from confide.scores import score_kind
 from confide.selection import selection_law
 
 
-def plan_of_version_0_1(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
-    """The plan of version 0.1 for the default candidates that the score had."""
+def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
+    """The plan with equal weights, for candidates that suit any request of the score."""
     candidates = score_kind(score).candidates()
     level = Fraction(1) - Fraction(str(alpha))
     slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
