@@ -1,4 +1,4 @@
-"""Cost of privacy compared with version 0.1: exact laws of the answer on many data sets from known distributions.
+"""Cost of privacy compared with equal weights: exact laws of the answer on many data sets from known distributions.
 
     python -m benchmarks.price                     the tables of docs/benchmarks.md, in a few minutes
     python -m benchmarks.price --runs 50 even      one of them, quicker
@@ -24,6 +24,7 @@ from benchmarks.small import small
 from confide import Candidates
 from confide.noisy_counts import noise_law
 from confide.planning import FEW_SIZES, Plan, law_of, mechanism_for
+from tests.equal_weights import plan_of_equal_weights
 from tests.threshold_laws import (
     HARD_IN_UNIT,
     HARD_RESIDUALS,
@@ -35,7 +36,6 @@ from tests.threshold_laws import (
     size_ratio,
     threshold_ratio,
 )
-from tests.version_0_1 import plan_of_version_0_1
 
 PUBLIC, SECRET = "replace_one", "add_remove"
 WORDS = {PUBLIC: "public", SECRET: "secret"}
@@ -48,8 +48,8 @@ def ours(n: int, neighbors: str, score: str = "lac", alpha: float = 0.1, **optio
 
 
 def theirs(n: int, neighbors: str, score: str = "lac", alpha: float = 0.1, **options: object) -> Plan:
-    """The plan of version 0.1."""
-    return plan_of_version_0_1(alpha, 1.0, n, score=score, neighbors=neighbors, **options)
+    """The plan with equal weights, a long list of candidates, and slopes for uniform scores."""
+    return plan_of_equal_weights(alpha, 1.0, n, score=score, neighbors=neighbors, **options)
 
 
 def table(*heads: str) -> None:
@@ -66,8 +66,8 @@ def chance(value: float) -> str:
 
 def even(runs: int) -> None:
     """Uniform scores over the default candidates of lac."""
-    table("uniform scores, n", "n is", "excess 0.1", "excess", "aim", "coverage 0.1", "coverage", "aim",
-          "+inf 0.1", "+inf", "beyond 0.1", "beyond")  # fmt: skip
+    table("uniform scores, n", "n is", "excess (equal)", "excess", "aim", "coverage (equal)", "coverage", "aim",
+          "+inf (equal)", "+inf", "beyond (equal)", "beyond")  # fmt: skip
     reach = {100: ".941", 150: ".929", 200: ".922"}
     for n in small((60, 80, 100, 150, 200, 343, 1000, 5000), (60,)):
         for relation in (PUBLIC, SECRET):
@@ -80,7 +80,7 @@ def even(runs: int) -> None:
 
 def errors(runs: int) -> None:
     """Gaussian residuals."""
-    table("normal residuals, n", "n is", "unit", "excess 0.1", "excess", "aim", "beyond 0.1", "beyond", "aim")
+    table("normal residuals, n", "n is", "unit", "excess (equal)", "excess", "aim", "beyond (equal)", "beyond", "aim")
     excess = {(1000, None): "7.2", (343, None): "7.5", (1000, 1.0): "6.3"}
     beyond = {None: {200: ".03", 250: ".005", 300: ".001"}, "unit": {200: ".02", 250: ".006", 300: ".002"}}
     for n in small((100, 200, 250, 300, 343, 1000), (100,)):
@@ -99,7 +99,7 @@ _UNITS = {None: "none", 1.0: "right", 10.0: "10 times too large", 0.1: "10 times
 
 def scales(runs: int) -> None:
     """Residuals of any scale, without a unit."""
-    table("scale of residuals, no unit", "n", "+inf 0.1", "ratio 0.1", "+inf", "beyond", "ratio", "aim")
+    table("scale of residuals, no unit", "n", "+inf (equal)", "ratio (equal)", "+inf", "beyond", "ratio", "aim")
     for n in (1000, 200):
         old, new = (made(n, PUBLIC, "absolute_residual") for made in (theirs, ours))
         for power in small((-300, -50, -15, -12, -9, -6, -3, 0, 3, 6, 9, 12, 15, 30, 50, 300), (0,)):
@@ -145,7 +145,7 @@ def _half_normal(level: float) -> float:
 
 def conditional(runs: int) -> None:
     """Training-conditional guarantees: mean coverage for uniform scores."""
-    table("training-conditional, delta .05: n", "n is", "coverage 0.1", "coverage", "aim")
+    table("training-conditional, delta .05: n", "n is", "coverage (equal)", "coverage", "aim")
     for n, reach in ((200, ".96"), (500, ""), (1000, ".922")):
         for relation in (PUBLIC, SECRET):
             typical = {"n_typical": n} if relation == SECRET else {}
@@ -222,9 +222,9 @@ def _over_the_noise(plan: Plan, law: Law, runs: int) -> tuple[float, float]:
 
 
 def hard(runs: int) -> None:
-    """Hard laws: excess and failures compared with those of 0.1."""
-    heads = "hard laws, n", "n is", "law", "excess 0.1", "excess", "+inf 0.1", "+inf", "beyond 0.1", "beyond", "worse"
-    table(*heads)
+    """Hard laws: excess and failures compared with those of equal weights."""
+    heads = "excess (equal)", "excess", "+inf (equal)", "+inf", "beyond (equal)", "beyond", "worse"
+    table("hard laws, n", "n is", "law", *heads)
     for score, laws in (("lac", HARD_IN_UNIT), ("absolute_residual", HARD_RESIDUALS)):
         for n, relation in ((150, PUBLIC), (1000, PUBLIC), (1000, SECRET), (5000, PUBLIC)):
             old, new = (made(n, relation, score) for made in (theirs, ours))
@@ -254,7 +254,7 @@ SETS = {
 
 def sets(runs: int) -> None:
     """Set sizes over those of the non-private threshold, on a tenth of the runs as splits; sizes on all records."""
-    table("set size over non-private", "n", "n is", "data", "0.1", "now", "aim")
+    table("set size over non-private", "n", "n is", "data", "equal", "now", "aim")
     for name in ("cifar100", "dermamnist", "bloodmnist", "cifar10"):
         p, labels = images(name)
         for score in dict.fromkeys(score for score, _ in SETS):
@@ -276,7 +276,7 @@ def _ratio(made: Plan, every: np.ndarray, scores: np.ndarray, splits: int) -> fl
 def classes(runs: int) -> None:
     """A threshold for each class of CIFAR-10, a hundred records each: mean set size over the non-private one."""
     p, labels = images("cifar10")
-    table("class-conditional, ten classes of 100", "n is", "0.1", "now", "aim")
+    table("class-conditional, ten classes of 100", "n is", "equal", "now", "aim")
     for score, relation, reach in (("lac", SECRET, "1.45"), ("lac", PUBLIC, ""), ("aps", SECRET, "")):
         all_scores, found = confide.all_scores(p, score), []
         for made in (theirs(100, relation, score), ours(100, relation, score)):

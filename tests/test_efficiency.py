@@ -1,4 +1,4 @@
-"""Privacy must not be bought with sets that return everything: exact prices, compared with version 0.1.
+"""Privacy must not be bought with sets that return everything: exact prices, compared with equal weights.
 
 Every number is a mean over data sets drawn from a fixed seed, exact over the noise, so no test can fail by chance. The
 limits are those of docs/benchmarks.md, which has more data sets, plus what fewer of them may differ by (`MARGIN` ranks;
@@ -15,6 +15,7 @@ import confide
 from confide import Candidates
 from tests.builders import slow
 from tests.data import shared_data
+from tests.equal_weights import plan_of_equal_weights
 from tests.threshold_laws import (
     HARD_IN_UNIT,
     HARD_RESIDUALS,
@@ -25,7 +26,6 @@ from tests.threshold_laws import (
     size_ratio,
     threshold_ratio,
 )
-from tests.version_0_1 import plan_of_version_0_1
 
 PUBLIC, SECRET = "replace_one", "add_remove"
 MARGIN = 0.5
@@ -39,7 +39,7 @@ def plan(n, neighbors=PUBLIC, score="lac", **options):
 
 @pytest.mark.parametrize(("neighbors", "most"), [(PUBLIC, 3.9), (SECRET, 3.9)])
 def test_excess_coverage_on_even_scores(neighbors, most):
-    """(coverage - .9) n epsilon; version 0.1 has 9.8 and 8.9, the published exponential mechanism 47."""
+    """(coverage - .9) n epsilon; equal weights have 9.8 and 8.9, the published exponential mechanism 47."""
     made = plan(1000, neighbors)
     found = outcome(made, UNIFORM, 60)
     assert -3 * found.error <= found.excess <= most + MARGIN
@@ -79,7 +79,7 @@ def test_residuals(n, unit, excess, beyond):
     [(200, 100.0, 11.5, 0.05), (200, 0.01, 15.0, 0.001), (1000, 100.0, 12.5, 1e-4), (1000, 0.01, 16.5, 1e-4)],
 )
 def test_a_unit_that_is_wrong_by_a_hundred(n, unit, excess, beyond):
-    """Coarse, but an answer: version 0.1, without a unit, has 18.2 and .78 at n = 200, and 11.8 and 0 at 1000."""
+    """Coarse, but an answer: equal weights, without a unit, have 18.2 and .78 at n = 200, and 11.8 and 0 at 1000."""
     found = outcome(plan(n, score="absolute_residual", unit=unit), residuals(), 40)
     assert found.excess <= excess
     assert found.beyond <= beyond
@@ -87,7 +87,7 @@ def test_a_unit_that_is_wrong_by_a_hundred(n, unit, excess, beyond):
 
 @pytest.mark.parametrize("power", [-12, -6, 0, 6, 12])
 def test_residuals_of_any_scale_need_no_unit(power):
-    """Version 0.1 answered +inf from 1e6 on, and 605,000 times the threshold at 1e-12."""
+    """Equal weights answer +inf from 1e6 on, and 605,000 times the threshold at 1e-12."""
     assert threshold_ratio(plan(1000, score="absolute_residual"), residuals(10.0**power), 10) <= 1.2
 
 
@@ -125,10 +125,10 @@ WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
         *slow((s, *o) for s in ("lac", "absolute_residual") for o in [(1000, PUBLIC), (1000, SECRET), (5000, PUBLIC)]),
     ],
 )
-def test_hard_laws_are_covered_and_cost_no_more_than_in_version_0_1(score, n, neighbors):
+def test_hard_laws_are_covered_and_cost_no_more_than_equal_weights(score, n, neighbors):
     """Coverage above the promise, by a one-sided normal limit at level 1e-6; excess no larger but where it is said."""
     laws = HARD_IN_UNIT if score == "lac" else HARD_RESIDUALS
-    now, was = plan(n, neighbors, score), plan_of_version_0_1(0.1, 1.0, n, score=score, neighbors=neighbors)
+    now, was = plan(n, neighbors, score), plan_of_equal_weights(0.1, 1.0, n, score=score, neighbors=neighbors)
     for name, law in laws.items():
         found, before = (outcome(made, law, 12 if law.continuous else 60) for made in (now, was))
         assert found.excess >= -stats.norm.isf(1e-6) * found.error, name

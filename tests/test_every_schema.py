@@ -1,7 +1,7 @@
 """Every kind of file in every schema has a sample that can be read, and raises an error if changed.
 
 A kind or a schema number that is new in the code fails here until a file of it is kept in a folder `samples`. Other
-tests say what the samples of `0.1` and `0.2` mean; what only this one knows is read, written again and changed here.
+tests say what the samples of `0.2` mean; what only this one knows is read, written again and changed here.
 """
 
 import json

@@ -98,7 +98,7 @@ SERVER = """
                 predicted = np.ones((2, 2) if kind == "cqr" else 2)
                 assert len(confide.predict_interval(predicted, replace(released, score=kind, classes=None), **known))
         if isinstance(released, confide.RiskCalibration):
-            assert confide.predict_labels(p, released).mask.shape == p.shape
+            assert confide.predict_labels(np.full((2, 5), 0.5), released).mask.shape == (2, 5)
         said[name] = "read"
     try:
         ledger = confide.Ledger(Path(sys.argv[1]) / "server.db")
@@ -109,13 +109,13 @@ SERVER = """
     print(json.dumps(said))
 """
 
-SAMPLES = ROOT / "tests" / "releases" / "samples"
+SAMPLES = ROOT / "tests" / "releases" / "samples" / "0.2"
 READ = [
     *("calibration.json", "calibration-rho.json", "calibration-infinite.json", "none.json", "opendp-quantile.json"),
     *("pps-laplace.json", "levels.json", "groups.json", "sides.json", "risk.json"),
 ]
 NEED_SCIPY = ["calibration-delta.json", "noisy-histogram.json"]
-NEED_KEYS = ["../../federated/samples/0.2/private-qq/released.json"]
+NEED_KEYS = [str(ROOT / "tests" / "federated" / "samples" / "0.2" / "opened" / "released.json")]
 SERVED = [str(SAMPLES / name) for name in READ + NEED_SCIPY + NEED_KEYS]
 TO_FEDERATE = "federation: needs the package 'cryptography'. Install the extra: pip install 'confide[standard]'"
 TO_CLAIMS = "computing again what this release claims: needs the package 'scipy'. Install it: pip install scipy"

@@ -18,14 +18,14 @@ from tests.refused import refused
 from tests.releases.test_samples import signed
 
 SAMPLES = Path(__file__).parents[1]
-RELEASES = SAMPLES / "releases" / "samples"
+RELEASES = SAMPLES / "releases" / "samples" / "0.2"
 BIASED = "opendp-2638"
 
 
-def made_with(name: str, opendp: str) -> str:
-    """A sample as if it had been made with another OpenDP."""
-    text = (RELEASES / name).read_text(encoding="utf-8")
-    content = json.loads(text.replace('"opendp": "0.16.0"', f'"opendp": "{opendp}"'))
+def made_with(path: Path, opendp: str = "0.16.0", confide: str = "0.2.0") -> str:
+    """A sample as if it had been made with other versions."""
+    text = path.read_text(encoding="utf-8").replace('"opendp": "0.16.0"', f'"opendp": "{opendp}"')
+    content = json.loads(text.replace('"confide": "0.2.0"', f'"confide": "{confide}"'))
     for part in content.get("parts", []):
         part["calibration"] = json.loads(signed(part["calibration"]))
     return signed(content)
@@ -36,18 +36,19 @@ def looked(*paths):
     return {Path(one.path).name: one for one in found}, others
 
 
-def test_samples_of_all_versions_can_be_read():
-    found, others = looked(RELEASES / "0.1")
-    assert found.keys() == {path.name for path in (RELEASES / "0.1").glob("*.json")} - {"expected.json"}
+def test_samples_can_be_read():
+    found, others = looked(RELEASES)
+    assert found.keys() == {path.name for path in RELEASES.glob("*.json")} - {"expected.json"}
     assert others == 1
     assert [one.path for one in found.values() if one.wrong] == []
-    assert {dict(made.versions)["confide"] for one in found.values() for made in one.made} == {"0.1.0"}
+    stated = {name: {dict(made.versions)["confide"] for made in one.made} for name, one in found.items()}
+    assert stated["groups.json"] == stated["risk.json"] == {"0.2.0"}
 
 
 @pytest.mark.parametrize("name", ["calibration.json", "groups.json", "levels.json", "sides.json", "pps-laplace.json"])
 @pytest.mark.parametrize(("version", "hit"), [("0.14.1", True), ("0.14.2a3", True), ("0.14.2", False), ("odd", False)])
 def test_files_of_biased_sampler_are_named(tmp_path, name, version, hit):
-    (tmp_path / name).write_text(made_with(name, version), encoding="utf-8")
+    (tmp_path / name).write_text(made_with(RELEASES / name, version), encoding="utf-8")
     found, _ = looked(tmp_path)
     assert (BIASED in found[name].advisories) is hit
     assert version in found[name].making
@@ -95,21 +96,20 @@ def test_damaged_ledger_is_named_by_path(tmp_path):
 
 @pytest.mark.parametrize("name", ["none.json", "calibration-infinite.json"])
 def test_files_without_draws_are_not_affected(tmp_path, name):
-    (tmp_path / name).write_text(made_with(name, "0.14.1"), encoding="utf-8")
+    (tmp_path / name).write_text(made_with(RELEASES / name, "0.14.1"), encoding="utf-8")
     found, _ = looked(tmp_path)
     assert found[name].advisories == ()
     assert "they drew no numbers" in found[name].making
 
 
 def test_advisory_about_score_or_method(tmp_path):
-    found, _ = looked(RELEASES / "risk.json", RELEASES / "calibration.json")
+    summed = SAMPLES / "federated" / "samples" / "0.2" / "opened" / "released.json"
+    for path in (RELEASES / "risk.json", RELEASES / "calibration.json", summed):
+        (tmp_path / path.name).write_text(made_with(path, confide="0.1.0"), encoding="utf-8")
+    found, _ = looked(tmp_path)
     assert found["risk.json"].advisories == ("confide-2026-1",)
     assert found["calibration.json"].advisories == ()
-    by_sum = json.loads((SAMPLES / "federated" / "samples" / "0.2" / "secure-sum" / "released.json").read_text())
-    for version, hit in ("0.1.0", ("confide-2026-2",)), ("0.2.0", ()):
-        content = {**by_sum, "versions": {**by_sum["versions"], "confide": version}}
-        (tmp_path / "sum.json").write_text(signed(content), encoding="utf-8")
-        assert looked(tmp_path / "sum.json")[0]["sum.json"].advisories == hit
+    assert found["released.json"].advisories == ("confide-2026-2",)
 
 
 @pytest.mark.slow

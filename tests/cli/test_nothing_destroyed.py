@@ -47,16 +47,16 @@ def _database(path: Path) -> None:
 
 
 MADE = {
-    "release": (FileKind.RELEASE, "r.json", SAMPLES / "releases/samples/levels.json"),
-    "federated": (FileKind.RELEASE, "f.json", SAMPLES / "federated/samples/0.2/secure-sum/released.json"),
-    "evaluation": (FileKind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.1/sets.json"),
+    "release": (FileKind.RELEASE, "r.json", SAMPLES / "releases/samples/0.2/levels.json"),
+    "federated": (FileKind.RELEASE, "f.json", SAMPLES / "federated/samples/0.2/opened/released.json"),
+    "evaluation": (FileKind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.2/scores.json"),
     "page": (FileKind.PAGE, "p.html", lambda path: page_of("base.html", "Triage", {}, {}).save(path)),
     "card": (FileKind.CARD, "README.md", "---\n# Written by confide\ntags: []\n---\n"),
     "dossier": (FileKind.DOSSIER, "d.md", "<!-- Written by confide -->\n\n# Triage\n"),
     "notes in Markdown": (FileKind.OTHER, "o.md", "---\ntags: []\n---\n"),
     "audit": (FileKind.AUDIT, "a.json", Report((), 1e-4, {}).to_json()),
     "export": (FileKind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
-    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/0.2/fedcp-qq/plan.json"),
+    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/fedcp-qq/plan.json"),
     "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
     "report": (FileKind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
     "silo": (FileKind.SILO, "silo.json", KEYS.public().to_json()),
@@ -201,7 +201,7 @@ def test_federated_commands_spare_their_files(confide_run, folder):
     with_budget = ("--ledger", "north.db", "--budget", 4)
     answer = ("federated", "answer", "north.csv", "--score-column", "s", "--plan", "plan.json", "--keys", "north.key",
               "--coordinator", "coordinator.json", *with_budget)  # fmt: skip
-    shutil.copy(SAMPLES / "federated/samples/0.2/secure-sum/released.json", "released.json")
+    shutil.copy(SAMPLES / "federated/samples/0.2/opened/released.json", "released.json")
     report = ("federated", "report", "north.csv", "--score-column", "s", "--calibration", "released.json", "--silo",
               "north", "--epsilon", 1, *with_budget)  # fmt: skip
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -194,7 +194,7 @@ def test_what_algorithm_5_gains_is_where_its_edges_lie():
     """36 bins have the edge 0.9167 just above the level, and 10 % less excess than 65; shifted, 10 % more."""
     fit, usual = optimal_bins(5000, TENTH, 1.0, aligned=True), optimal_bins(5000, TENTH, 1.0)
     assert fit == 36
-    assert 50 < usual < 80  # version 0.1 took 65, by the level and half a bin
+    assert 50 < usual < 80  # 65 by the rule "the level and half a bin"
 
     def excess(m, aligned):
         return uniform_threshold(5000, TENTH, 1.0, m, 20_000, aligned=aligned) - 0.9

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import confide
 from confide import Calibration, FormatError
 from confide.mechanisms import privacy_statement
-from confide.selection import zcdp_by_square, zcdp_of_range
+from confide.selection import zcdp_of_range
 from tests.builders import slow
 from tests.calibrations import OPTIONS, WITHOUT_MECHANISM, released
 from tests.files import signed
@@ -521,26 +521,25 @@ def test_any_damaged_text_is_read_or_raises(data):
 
 
 @pytest.mark.parametrize("name", ["exponential", "rho", "rho, replace_one"])
-def test_the_exact_privacy_loss_and_that_of_0_1(name):
-    new = released(name)
-    content = json.loads(new.to_json())
-    assert (content["schema"], content["privacy"]["zcdp"]) == (2, new.privacy.rho)
+def test_the_exact_privacy_loss_is_stated(name):
+    found = released(name)
+    content = json.loads(found.to_json())
+    assert (content["schema"], content["privacy"]["zcdp"]) == (2, found.privacy.rho)
     assert "rho" not in content["privacy"]
-    assert new.privacy.rho == zcdp_of_range(new.epsilon)
-    old = dataclasses.replace(new, privacy=dataclasses.replace(new.privacy, rho=zcdp_by_square(new.epsilon)))
-    stated = json.loads(old.to_json())["privacy"]
-    assert stated["rho"] > new.privacy.rho
-    assert "zcdp" not in stated
-    assert Calibration.from_json(old.to_json()) == old != new
+    assert found.privacy.rho == zcdp_of_range(found.epsilon)
+    larger = dataclasses.replace(found, privacy=dataclasses.replace(found.privacy, rho=found.epsilon**2 / 8))
+    with pytest.raises(FormatError):
+        Calibration.from_json(larger.to_json())
 
 
 @pytest.mark.parametrize("name", ["rho", "rho, replace_one"])
 def test_figures_are_not_interchangeable(name):
     content = json.loads(released(name).to_json())
     exact = content["privacy"].pop("zcdp")
-    square = zcdp_by_square(content["privacy"]["epsilon"])
-    for own in ({"rho": exact}, {"zcdp": square}, {"rho": exact / 2}, {"zcdp": exact * 2}, {"zcdp": None}):
-        forged = {**content, "privacy": {**content["privacy"], **own}}
+    square = content["privacy"]["epsilon"] ** 2 / 8
+    wrong = {"rho": (exact, exact / 2, square, 0.0, None), "zcdp": (square, exact * 2, 0.0, None)}
+    for name_of_field, value in ((field, value) for field, values in wrong.items() for value in values):
+        forged = {**content, "privacy": {**content["privacy"], name_of_field: value}}
         with pytest.raises(FormatError):
             Calibration.from_json(signed(forged))
     for both in ({"rho": square, "zcdp": exact}, {}):

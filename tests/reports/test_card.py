@@ -77,14 +77,14 @@ def test_metadata_equal_the_release(name):
 
 
 def test_a_release_without_privacy_has_no_epsilon():
-    released = load_release(TESTS / "releases/samples/none.json")
+    released = load_release(TESTS / "releases/samples/0.2/none.json")
     found = metrics(confide.card(released))
     assert {metric["type"] for _, metric in found} == {"coverage"}
     assert "NOT PRIVATE" in confide.card(released).text
 
 
 def test_zcdp_alone_is_rho():
-    released = load_release(TESTS / "releases/samples/calibration-rho.json")
+    released = load_release(TESTS / "releases/samples/0.2/calibration-rho.json")
     stated = {metric["type"]: metric["value"] for _, metric in metrics(confide.card(released))}
     assert stated.get("rho") == released.privacy.rho
 

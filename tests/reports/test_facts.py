@@ -17,10 +17,10 @@ pytestmark = [pytest.mark.xdist_group("released"), pytest.mark.usefixtures("few_
 TESTS = Path(__file__).parents[1]
 EVERYDAY = ["releases/samples/0.2/renewed-twice.json", "federated/samples/0.2/opened/released.json"]
 OTHERS = [
-    "releases/samples/groups.json",
-    "releases/samples/levels.json",
-    "releases/samples/risk.json",
-    "releases/samples/pps.json",
+    "releases/samples/0.2/groups.json",
+    "releases/samples/0.2/levels.json",
+    "releases/samples/0.2/risk.json",
+    "releases/samples/0.2/pps.json",
     "releases/samples/0.2/class-shares.json",
     "releases/samples/0.2/noisy-labels.json",
     "releases/samples/0.2/renewed-levels.json",

@@ -503,7 +503,7 @@ _COMPARED = 480
 
 
 def _choices(terms: Terms) -> dict[str, Any]:
-    """The terms as plain values; in the form of version 0.1 if that has fields for all of them."""
+    """The terms as plain values, which identify a request in a ledger; `_LATER` ones only if they are stated."""
     stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms)} | {"candidates": terms.m}
     if terms.population is not None:
         stated["population"] = terms.population.fields()

@@ -142,7 +142,7 @@ _LOOKED_AT = {
 }  # fmt: skip
 """Kinds that state versions. Keys, plans and policies are not opened."""
 
-UNKNOWN = "versions not stated: made by 0.1 or a development version"
+UNKNOWN = "versions not stated: made by 0.2 or a development version"
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class CheckedFile:
 
     @property
     def doubt(self) -> str:
-        """Reason why no advisory can be excluded; empty if versions are stated, or if 0.1 did not state them."""
+        """Reason why no advisory can be excluded; empty if versions are stated, or if 0.2 did not state them."""
         if (
             self.kind in (FileKind.RELEASE, FileKind.SIGNED)
             and self.made

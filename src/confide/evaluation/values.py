@@ -314,7 +314,7 @@ class LevelEvaluation(Described):
 
 
 def _head(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
-    """Header of a document; with subgroups, which version 0.1 could not read, the schema is 2."""
+    """Header of a document; with subgroups the schema is 2."""
     return {"kind": KIND, "schema": SCHEMAS[any(one.subgroups for one in evaluations)], "private": False}
 
 

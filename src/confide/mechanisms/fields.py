@@ -15,8 +15,8 @@ from confide.mechanisms.slopes import Slopes
 from confide.selection import SELECTORS
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, shapes
 
-_SINCE_02 = frozenset({"fade", "flat", "rise"})
-"""Fields that version 0.1 did not write. All are written, or none if all are 0."""
+_RISING = frozenset({"fade", "flat", "rise"})
+"""Fields of which all are written, or none if all are 0."""
 
 _WHERE_THERE = frozenset({"weight", "rule"})
 """Fields that are written only if they are not None."""
@@ -45,8 +45,8 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
     {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0, 'rule': 'last'}
     """
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
-    rises = any(values.get(name) for name in _SINCE_02)
-    stated = {name: value for name, value in values.items() if rises or name not in _SINCE_02}
+    rises = any(values.get(name) for name in _RISING)
+    stated = {name: value for name, value in values.items() if rises or name not in _RISING}
     stated = {name: value for name, value in stated.items() if value is not None or name not in _WHERE_THERE}
     return {"name": mechanism.name, **{k: str(v) if isinstance(v, Fraction) else v for k, v in stated.items()}}
 
@@ -60,8 +60,8 @@ def _shape(content: Mapping[str, Any]) -> shapes.Shape:
     made = _STATEMENTS[name]
     if made is PrivatePredictionSets and "rate" in content:
         made = PpsOfSecretSize
-    rises = any(name in content for name in _SINCE_02)
-    known = [field.name for field in fields(made) if rises or field.name not in _SINCE_02]
+    rises = any(name in content for name in _RISING)
+    known = [field.name for field in fields(made) if rises or field.name not in _RISING]
     stated = [name for name in known if name in content or name not in _WHERE_THERE]
     return {**named, **{name: _FIELDS[name] for name in stated}}
 

@@ -7,7 +7,7 @@ no union bound. With noisy counts c_j + Z_j, candidate k reaches the target if
     the same with n replaced by the noisy total, in T(n) = rate (n+1) + offset too        n secret.
 
 The last rule selects the first candidate at which, and beyond which everywhere, the target is reached. The first rule,
-that of version 0.2 and before, selects the first candidate that reaches it. In both cases B_J >= T - N for a random N
+that of version 0.2, selects the first candidate that reaches it. In both cases B_J >= T - N for a random N
 that is independent of the data: for a public n the end of the noise walk by the last rule and its maximum by the first
 one (docs/theory-last-rule.md, Theorems W1 and W2; docs/methods.md). Everything released is a function of the noisy
 counts, whose loss is 2/scale (replace-one) and 1/scale (add/remove).
@@ -55,8 +55,8 @@ class NoisyHistogram(Mechanism):
     scale
         Scale of the noise in each bin, in records.
     rule
-        `"last"`: the target is reached at the selected candidate and at all beyond it. None in releases of version 0.2
-        and before: the selected candidate is the first one that reaches the target.
+        `"last"`: the target is reached at the selected candidate and at all beyond it. None in releases of version
+        0.2: the selected candidate is the first one that reaches the target.
 
     Examples
     --------

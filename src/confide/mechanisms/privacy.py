@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.noisy_size import size_zcdp
-from confide.selection import Selector, zcdp_by_square, zcdp_of_range
+from confide.selection import Selector, zcdp_of_range
 from confide.support import decimal_text, float_above, float_below
 
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
@@ -265,9 +265,9 @@ def parallel_composition(
     if all(p.rho is not None for p in parts):
         alone = max(p.replace_one for p in parts)
         changes = [losses[:1]] if neighbors == "add_remove" else [losses[:2], [alone]]
-        by_square = all(p.rho == zcdp_by_square(p.epsilon) for p in parts)  # as releases of 0.1 state it
-        zcdp = zcdp_by_square if by_square else zcdp_of_range
-        rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
+        rho = max(
+            zcdp_of_range(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes
+        )
         if sized:  # add up the stated zCDP losses
             own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
             kept = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]

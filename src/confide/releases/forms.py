@@ -47,7 +47,7 @@ from confide.releases.several import (
 )
 from confide.releases.words import PREDECESSORS, WORDS
 from confide.scores import score_kind
-from confide.selection import Selector, zcdp_by_square
+from confide.selection import Selector
 from confide.support import (
     LEAST_LOSS,
     MOST_CANDIDATES,
@@ -56,6 +56,7 @@ from confide.support import (
     MOST_RECORDS,
     VERSIONS,
     Fields,
+    canonical_name,
     exact_level,
     positive_integer,
     shapes,
@@ -68,7 +69,7 @@ _LEAST_SPENT = 0.49
 
 
 def _privacy_shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """The fields of a privacy statement: `rho` is epsilon^2/8, or null; the smaller figure is `zcdp`."""
+    """The fields of a privacy statement: the zCDP loss is `rho` if it is null or 0, and else `zcdp`."""
     return {
         "neighbors": shapes.choice(*NEIGHBORS),
         "epsilon": shapes.LOSS,
@@ -83,7 +84,7 @@ def _privacy_shape(content: Mapping[str, Any]) -> shapes.Shape:
 def _read_privacy(values: dict[str, Any]) -> PrivacyStatement:
     stated = "zcdp" if "zcdp" in values else "rho"
     statement = PrivacyStatement(rho=values.pop(stated), **values)
-    if (stated == "rho") != (statement.rho == _rho_by_square(statement)):
+    if (stated == "zcdp") != bool(statement.rho):
         raise _other_loss()
     return statement
 
@@ -105,14 +106,10 @@ def _other_recipe() -> FormatError:
 
 
 def _write_privacy(privacy: PrivacyStatement) -> dict[str, Any]:
-    stated = "rho" if privacy.rho == _rho_by_square(privacy) else "zcdp"
+    stated = "zcdp" if privacy.rho else "rho"
     shape = dict(_privacy_shape({stated: None}))
     shape[stated] = replace(shape[stated], attribute="rho")
     return shapes.write_shape(privacy, shape)
-
-
-def _rho_by_square(privacy: PrivacyStatement) -> float | None:
-    return None if privacy.rho is None else zcdp_by_square(privacy.epsilon)
 
 
 _DELTA = shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
@@ -217,7 +214,7 @@ def _check_claims(c: Calibration) -> None:
         _check_search(c, c.mechanism, privacy)
     elif private and not LEAST_LOSS * records * _LEAST_SPENT <= privacy.epsilon <= MOST_LOSS:
         raise _no_loss()
-    if c.privacy not in (privacy, replace(privacy, rho=_rho_by_square(privacy))):
+    if c.privacy != privacy:
         raise _other_loss()
     terms = c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta
     guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
@@ -437,7 +434,7 @@ def read_several(fields: Fields, form: Form, made: Callable[..., Release], names
     values = shapes.read_shape(fields, shape)
     listed, stated = values.pop("parts"), values.pop("privacy")["epsilon"]
     parts = {part["name"]: part["calibration"] for part in listed}
-    if len(parts) != len(listed):
+    if len(set(map(canonical_name, parts))) != len(listed):
         raise FormatError("release.parts", "must have different names")
     if names and set(parts) != set(names):
         raise FormatError("release.parts", f"must be {' and '.join(names)}")

@@ -23,6 +23,5 @@ from confide.selection.selector import (
     selection_law,
     unit_nodes,
     with_contrib,
-    zcdp_by_square,
     zcdp_of_range,
 )

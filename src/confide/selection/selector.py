@@ -145,19 +145,6 @@ def zcdp_of_range(*ranges: float | Fraction) -> float:
     return float_above(sum((_above(Fraction(one)) for one in ranges), Fraction(0)))
 
 
-def zcdp_by_square(*ranges: float | Fraction) -> float:
-    """The larger bound that version 0.1 states: eta^2/8 for each range, rounded up.
-
-    Examples
-    --------
-    >>> zcdp_by_square(1.0), zcdp_by_square(1.0, 2.0)
-    (0.125, 0.625)
-    """
-    if any(math.isinf(one) for one in ranges):
-        return math.inf
-    return float_above(sum((Fraction(one) ** 2 / 8 for one in ranges), Fraction(0)))
-
-
 @lru_cache(maxsize=256)
 def range_of_zcdp(rho: float) -> float:
     """The largest range, a float of at most 1e6, whose zCDP loss is at most rho.

@@ -86,8 +86,8 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
 def places(names: Iterable[Any]) -> Mapping[Any, int]:
     """A mapping from each value that matches a name to its position; -1 for all other values.
 
-    An equal string or integer has priority, in case two names of an older list are the same. Names of other types,
-    which classes in memory may have, only match themselves.
+    An equal string or integer has priority if two names of the list are the same. Names of other types, which classes
+    in memory may have, only match themselves.
 
     Examples
     --------

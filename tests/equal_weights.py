@@ -1,0 +1,78 @@
+"""Plans with equal weights, long lists of candidates, and slopes for uniform scores only.
+
+Plans of the library are compared with them. Their rule for the slopes is written down here, whatever becomes of the
+rest: the least shift plus drift on uniform scores at a reference size of 1000/epsilon records.
+"""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+import confide
+from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
+from confide.mechanisms import UNIT, Slopes, slopes_for
+from confide.planning import PARTS, Plan, Terms
+from confide.scores import score_kind
+from confide.selection import selection_law
+
+
+def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
+    """The plan with equal weights, for candidates that suit any request of the score."""
+    candidates = score_kind(score).candidates()
+    level = Fraction(1) - Fraction(str(alpha))
+    slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
+    options = {"neighbors": neighbors, "candidates": candidates, "slopes": slopes, "rise": 0, **options}
+    made = confide.plan(alpha, epsilon, n, **options)
+    return made if made.request.delta is not None else replace(made, mechanism=first_mechanism(made.request, slopes))
+
+
+def first_mechanism(request: Terms, slopes: tuple[int, int]) -> Slopes | None:
+    """The least target that the sharp certificate accepts, and a head start that is the same for every n."""
+    level, n, unit = request.level, request.n, request.level.denominator * -(-UNIT // request.level.denominator)
+    terms = request.neighbors, request.epsilon, request.selector
+    trial = slopes_for(Fraction(0) if n is not None else level, Fraction(1), *slopes, *terms)
+    certificate = trial.slope_left, trial.slope_right, float(request.m - 1), request.selector
+    if n is not None:
+        target = public_shift(n, level, *certificate, UNIT)
+        return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)
+    m = slopes_for(level, secret_shift(level, *certificate, unit), *slopes, *terms)
+    ahead = secret_prior_bonus(level, m.offset, 0.0, request.n_min, *certificate)
+    return replace(m, head_start=math.ceil(ahead * m.unit * m.left))
+
+
+@lru_cache
+def first_slopes(level: Fraction, epsilon: float, neighbors: str, m: int) -> tuple[int, int]:
+    """Left and right slope."""
+    n, selector = max(100, round(1000 / epsilon)), "permute_and_flip"
+
+    @lru_cache
+    def excess(left: int) -> float:
+        rate = Fraction(0) if neighbors == "replace_one" else level
+        trial = slopes_for(rate, Fraction(1), left, PARTS - left, neighbors, epsilon, selector)
+        terms = level, trial.slope_left, trial.slope_right, float(m - 1), selector
+        if neighbors == "replace_one":
+            target = public_shift(n, *terms, UNIT)
+            shift = math.inf if target is None else float(target - level * (n + 1))
+        else:
+            shift = float(secret_shift(*terms, level.denominator * -(-UNIT // level.denominator)))
+        return shift + drift(trial.slope_left, trial.slope_right, m, n / m)
+
+    left = 14
+    while left + 1 < PARTS and excess(left + 1) < excess(left):
+        left += 1
+    while left > 1 and excess(left - 1) < excess(left):
+        left -= 1
+    return left, PARTS - left
+
+
+def drift(slope_left: float, slope_right: float, m: int, spacing: float) -> float:
+    """Mean rank of the chosen candidate minus the target, for candidates `spacing` ranks apart on both sides."""
+    left = np.arange(1, min(m // 2, math.ceil(40 / (slope_left * spacing))) + 1)
+    right = np.arange(0, min(m - m // 2, math.ceil(40 / (slope_right * spacing)) + 1))
+    ranks = np.concatenate([-left[::-1], right]) * spacing
+    return float(
+        selection_law(np.exp(np.where(ranks < 0, slope_left, -slope_right) * ranks), "permute_and_flip") @ ranks
+    )
