@@ -56,7 +56,7 @@ MADE = {
     "notes in Markdown": (FileKind.OTHER, "o.md", "---\ntags: []\n---\n"),
     "audit": (FileKind.AUDIT, "a.json", Report((), 1e-4, {}).to_json()),
     "export": (FileKind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
-    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/fedcp-qq/plan.json"),
+    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/0.2/fedcp-qq/plan.json"),
     "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
     "report": (FileKind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
     "silo": (FileKind.SILO, "silo.json", KEYS.public().to_json()),
