@@ -262,6 +262,14 @@ def test_a_statement_is_read_again(made, tmp_path):
         confide.calibrate_noisy_labels(made[1], made[3], 0.1, classes=["dog", "cat", "owl"])
 
 
+@pytest.mark.parametrize(("classes", "kind"), [([3, 1], "i"), (["cat", "dog"], "U"), ([3, "cat"], "O")])
+def test_randomised_labels_have_the_type_of_the_names(classes, kind):
+    labels = np.array(classes * 20, dtype=object)
+    found = np.asarray(confide.randomise_labels(labels, classes, epsilon=1.0).labels)
+    assert found.dtype.kind == kind
+    assert set(found.tolist()) <= set(classes)
+
+
 def test_errors_contain_no_label():
     private = "hepatitis"
     for labels, classes, epsilon in (
