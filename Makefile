@@ -6,7 +6,7 @@ READY := .venv/.ready
 # Pinned requirements are complete: pip takes only the packages that they list, with one of their hashes.
 PIP := -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help setup demo test test-slow check docs smoke clean
+.PHONY: help setup demo test test-slow check docs clean
 
 # The first target, so that `make` alone prints it.
 help:  ## list the targets
@@ -47,12 +47,6 @@ docs: $(READY)  ## build the documentation in docs/_build/html; fails on a broke
 	$(BIN)/python docs/_ext/price_picture.py --check
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_ext/site_check.py docs/_build/html
-
-smoke: $(READY)  ## run a small form of every command that the documents name, in some minutes
-	$(BIN)/nox -s extras peers nvflare mlflow
-	$(BIN)/python $(PIP) --require-hashes -r requirements/fuzz.txt
-	$(BIN)/python $(PIP) --require-hashes -r requirements/measuring.txt
-	$(BIN)/python -m tests.commands
 
 clean:  ## remove the environments, caches, built documentation and packages
 	rm -rf .venv .venv-* .nox demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -105,6 +105,16 @@ def extras(session: nox.Session) -> None:
 
 
 @nox.session
+def smoke(session: nox.Session) -> None:
+    """Run a small form of every command that the documents name, in some minutes."""
+    for needed in (extras, peers, nvflare, mlflow):
+        needed(session)
+    for name in ("fuzz", "measuring"):
+        pinned(session, name)
+    modules(session, "tests.commands")
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Run more than a million coverage-guided executions of every parser of outside data, in about 20 minutes."""
     extras(session)

@@ -1,4 +1,4 @@
-"""Every command that a document, a docstring, the Makefile or the noxfile names, in its small form: `make smoke`.
+"""Every command that a document, a docstring, the Makefile or the noxfile names, in its small form: `nox -s smoke`.
 
     python -m tests.commands             all of them, two at a time, in some minutes
     python -m tests.commands price       those whose name contains one of these words
@@ -135,7 +135,7 @@ ROWS = {  # what takes longest comes first
     "python -m release.packages .venv .venv-nvflare .venv-mlflow": Row(),
     "python -m release.sbom dist": PACKAGES,
     "python -m tests.audit.power": Row(),
-    "python -m tests.commands": Row(elsewhere="make smoke"),
+    "python -m tests.commands": Row(elsewhere="nox -s smoke"),
     "python -m tests.comparison": Row(),
     "python -m tests.golden": Row(elsewhere="tests/golden/test_golden.py"),
     "python -m tests.samples_of_0_2": Row(elsewhere="was run once, with version 0.2"),
@@ -177,7 +177,7 @@ ROWS = {  # what takes longest comes first
     "nox -s nvflare": IN_CI,
     "nox -s peers": IN_CI,
     "nox -s proofs": Row(elsewhere="tests/proofs"),
-    "make smoke": IN_CI,
+    "nox -s smoke": IN_CI,
     "nox -s stores": IN_CI,
     "make test": IN_CI,
     "make test-slow": IN_CI,
