@@ -169,6 +169,12 @@ def test_an_invalid_image_raises_with_its_position(p, truth, argument, got):
     assert "image 1" in str(caught.value)
 
 
+@pytest.mark.parametrize("background", [-1, 2, True, "0", 0.0])
+def test_the_background_is_one_of_the_classes(background):
+    with refused(confide.InputError, "background"):
+        confide.calibrate_masks([(np.full((2, 2), 0.5), np.zeros(2))], 0.1, 1.0, background=background)
+
+
 def test_invalid_choices_raise():
     image = (np.full((1, 2), 0.5), np.zeros(2))
     for options, kind, argument in (

@@ -12,7 +12,7 @@ import confide
 import confide.arrays.blocks
 import confide.counting.histogram
 from confide import Candidates, ScoreHistogram
-from confide.counting.histogram import merge
+from confide.counting.histogram import BinCounter, merge
 from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 from tests.refused import numbers, refused
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
@@ -265,6 +265,13 @@ def test_counts_that_cannot_be_used(counts, kind, got):
         ScoreHistogram(Candidates.of([0.0, 1.0]), counts)
     assert numbers(e) == got
     assert ScoreHistogram(Candidates.of([0.0, 1.0]), [2**47, 2**47, 0]).counts.sum() == 2**48
+
+
+def test_scores_at_both_ends_of_the_range_count_among_invalid_ones():
+    counter = BinCounter(np.array([0.5, 1.0]), 0.0, 2.0)
+    counter.add(np.array([0.0, np.nan, 2.0, -0.1, 2.1, 0.5]))
+    assert counter.counts().tolist() == [2, 0, 1]
+    assert (counter.missing, counter.outside, counter.first) == (1, 2, 1)
 
 
 def test_repr_contains_no_counts():

@@ -176,6 +176,17 @@ def test_certified_coverage_holds_for_every_multiset_and_every_n(rate, offset, e
         assert claimed > 0
 
 
+@pytest.mark.parametrize("n_min", [40, 41, 100])
+def test_certified_coverage_is_that_of_the_smallest_number(n_min):
+    """With an offset below the price of the noise, coverage grows with n, and none is lost."""
+    mechanism, m = line("3/4", "1", 1.0), 50
+    price = math.log(m) / mechanism.slope_left
+    assert mechanism.reached_from <= n_min
+    assert float(mechanism.offset) < price
+    each = [(float(mechanism.target(n)) - price) / (n + 1) for n in range(n_min, 2000)]
+    assert float(mechanism.certified(Fraction(99, 100), m, None, n_min)) == pytest.approx(min(each), abs=1e-9)
+
+
 @pytest.mark.parametrize(("alpha", "epsilon", "m"), [(TENTH, 1.0, 1000), (TENTH, 5.0, 50), (Fraction(1, 2), 0.3, 100)])
 def test_the_published_claim_where_the_level_is_not_cut(alpha, epsilon, m):
     mechanism = pps_of_secret_size(alpha, epsilon, m, 1000)
