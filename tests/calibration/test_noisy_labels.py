@@ -34,6 +34,13 @@ def made():
     return confide.calibrate_noisy_labels(p, noisy, alpha=0.1, about={"model": "m"}), p, y, noisy
 
 
+def test_the_first_candidate_from_which_all_reach_the_rank_is_chosen():
+    """For two classes with little noise, so that corrected counts are about the counts of the noisy labels."""
+    mechanism = NoisyLabels(20.0, 2, 2)
+    for noisy, chosen in (([2, 1, 0], 0), ([1, 2, 0], 1), ([0, 1, 0], 2)):
+        assert mechanism.choose(np.array([noisy, noisy])) == chosen
+
+
 def law_of(mechanism, y):
     """All outcomes of noisy labels with their exact probabilities, given the true ones."""
     p, q = Fraction(mechanism.truth), mechanism.other

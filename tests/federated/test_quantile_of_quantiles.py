@@ -143,6 +143,15 @@ def test_large_problems_are_solved():
     assert 0.9 <= unequal.coverage < 0.9001
 
 
+@pytest.mark.parametrize("options", [{}, {"delta": 0.1}, {"honest": 3}])
+def test_the_stated_coverage_is_that_of_the_chosen_reply(options):
+    sizes = [40, 60, 200, 500]
+    for ranks in (None, published_ranks(sizes, 0.7)):
+        choice = best_qq_unequal(sizes, 0.7, ranks, **options)
+        replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, choice.ranks, strict=True)]
+        assert choice.coverage == pytest.approx(order_statistic_coverage(replies, choice.k), rel=1e-9)
+
+
 def test_unequal_choice_is_minimal_in_k_and_not_worse_than_published():
     sizes = [40, 60, 200, 500]
     for ranks in (None, published_ranks(sizes, 0.9)):

@@ -134,6 +134,14 @@ def stop_at(monkeypatch, step):
     return steps
 
 
+def test_a_target_that_is_lost_is_filled_again(old, tmp_path):
+    target = tmp_path / "moved.db"
+    number = move(old.path, target)
+    target.unlink()
+    assert move(old.path, target) == number
+    assert Ledger(target).accounts().keys() == {"patients", "others"}
+
+
 @pytest.mark.parametrize("to_server", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_interrupted_at_every_step(old, to_server, request, tmp_path, monkeypatch):
     """At every step at most one of the two can be charged, and repeating the move completes it."""
@@ -156,7 +164,7 @@ def test_interrupted_at_every_step(old, to_server, request, tmp_path, monkeypatc
             assert Ledger(source).account("patients").spent().epsilon == 2.0
         move(source, target)
         assert not can_charge(source)
-        assert Ledger(target).account("patients").spent().epsilon == 2.0 if live else 1.0
+        assert Ledger(target).account("patients").spent().epsilon == (2.0 if live else 1.0)
         if ended:
             break
     assert step >= 3
