@@ -168,6 +168,7 @@ def test_upper_bound_holds():
         coverage.append(mechanism_law(mechanism, counts) @ np.minimum(edges, 1))
     error = stats.norm.isf(1e-6) * np.std(coverage, ddof=1) / np.sqrt(200)
     assert np.mean(coverage) - error <= mechanism.coverage_at_most(n, m) + 1 / (m - 1) < 1.0
+    assert pps_for(50, TENTH, 0.1, 1000).coverage_at_most(50, 1000) == 1.0  # too few records
 
 
 def test_number_of_bins():

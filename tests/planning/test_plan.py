@@ -49,6 +49,13 @@ def test_calibrate_runs_the_mechanism_of_the_plan(name):
     assert calibration.coverage_at_most(n) == plan.coverage_at_most
 
 
+@pytest.mark.parametrize(("n", "most"), [(1000, 0.945), (10_000, 0.91)])
+def test_the_upper_bound_on_coverage_says_something(n, most):
+    """It lies above the coverage for uniform scores, and reaches the level as n grows."""
+    plan = confide.plan(0.1, 1.0, n, neighbors="replace_one")
+    assert plan.expected_coverage < plan.coverage_at_most < most
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "neighbors"),
