@@ -32,13 +32,19 @@ NEEDS = {
 collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
 
 SLOW_EXAMPLES = {
+    "confide.calibration.recalibrate.recalibrate",
     "confide.federated.comparison.compare",
     "confide.federated.planning.plan",
     "confide.federated.private_quantiles.best_private_qq",
+    "confide.federated.protocols.sorted_replies.PrivateQQ",
+    "confide.federated.remote.FunctionsCourier",
     "confide.federated.several_plans.plan_groups",
     "confide.federated.several_plans.plan_levels",
+    "confide.federated.several_plans.plan_sides",
+    "confide.guarantee.weighted.weighted_prior_bonus",
     "confide.ledger.composition.dp_accounting_bounds",
     "confide.planning.plan.needed_by_scores",
+    "confide.releases.needed.records_needed",
     "confide.releases.texts.remarks",
 }
 """Examples in docstrings that take seconds."""

@@ -33,7 +33,7 @@ FIRST = ("--state", "watch.json", "--look", "1", "--epsilon", 1, "--batch", 500)
         ("recalibrate", "records.parquet", *COLUMNS, "--out", "new.json"),
         ("evaluate", "records.parquet", *COLUMNS),
         ("predict", "records.parquet", "--probabilities", "p_*", "--out", "sets.csv"),
-        ("report", "--out", "page.html"),
+        pytest.param(("report", "--out", "page.html"), marks=pytest.mark.slow),
         ("card", "--out", "README.md"),
         ("show",),
         ("verify",),

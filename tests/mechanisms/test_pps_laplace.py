@@ -142,6 +142,7 @@ def test_our_calibration_of_the_same_histogram_costs_less():
         assert 0 < ours < published / 3
 
 
+@pytest.mark.slow
 def test_number_of_bins_is_of_the_published_order():
     for n, epsilon in [(1000, 1.0), (5000, 0.3)]:
         order = (n * epsilon) ** (2 / 3)
