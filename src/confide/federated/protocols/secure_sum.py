@@ -95,7 +95,7 @@ class NoisyCounts(Method):
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The least noise for the loss, and the smallest certified target; the shortest list must have one, too."""
         scale, all_silos = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0), range(len(terms.silos))
-        made = cls(scale, None, "sizes" if terms.population == "mixture" else None, channel.honest(terms), "last")
+        made = cls(scale, None, _weights(terms), channel.honest(terms), "last")
         target = made.target_of(terms, all_silos)
         if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
             raise too_few_records()
@@ -104,8 +104,7 @@ class NoisyCounts(Method):
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
         """Read the fields `scale`, `rule` and, if all silos must answer, `targets` (only one) and `weights`."""
-        n, target = terms.size or 0, None
-        weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
+        n, target, weights = terms.size or 0, None, _weights(terms)
         if not channel.second_message:
             targets = read_field(fields, "targets", terms)
             refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
@@ -225,6 +224,10 @@ class NoisyCounts(Method):
         if terms.population == "common":
             return reply
         return replace(reply, n=n - 1, target=target - 1)
+
+
+def _weights(terms: Terms) -> Literal["sizes"] | None:
+    return "sizes" if terms.population == "mixture" else None
 
 
 def _records(terms: Terms, who: Sequence[int]) -> int:
