@@ -71,10 +71,11 @@ def test_every_package_of_the_image_is_pinned_with_its_hashes_as_the_tests_have_
 def test_what_is_copied_reaches_the_build():
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     copied = [word for name, text in instructions() if name == "COPY" for word in text.split()[:-1]]
-    for source in copied:
-        if not source.startswith(("--from", "/")):
-            assert f"!{source}" in ignored
-            assert (ROOT / source).exists()
+    sources = [source for source in copied if not source.startswith(("--from", "/"))]
+    assert sources
+    for source in sources:
+        assert f"!{source}" in ignored
+        assert (ROOT / source).exists()
 
 
 def test_pods_may_do_nothing_that_they_do_not_need():

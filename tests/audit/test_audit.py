@@ -60,6 +60,7 @@ def test_published_mechanism_keeps_claim_and_uses_half():
     assert 0.5 < report.findings[0].found < 0.6
 
 
+@pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize(
     ("mechanism", "runs"),
     [
@@ -76,9 +77,7 @@ def test_attack_finds_defects_of_black_boxes(mechanism, runs):
 
     subject = foreign_subject(black_box, "broken", epsilon=1.0, records=8)
     assert subject.law is None
-    # One audit misses halved or cut noise about once in a hundred, when its pilot picks other neighbours; three do not.
-    verdicts = (failed(audit([subject], Effort(sampler=0, attack=runs, coverage=0))) for _ in range(3))
-    assert {("search", "")} in verdicts
+    assert failed(audit([subject], Effort(sampler=0, attack=runs, coverage=0))) == {("search", "")}
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ def test_threshold_that_reveals_number_of_records_is_found(mechanism):
     assert failed(mechanism, ATTACK, epsilon=0.01, neighbors="add_remove") == {"search"}
 
 
+@pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize(
     ("make", "calls"),
     [
@@ -50,7 +51,7 @@ def test_threshold_that_reveals_number_of_records_is_found(mechanism):
     ids=["for fifty calls", "for two calls", "again after 97", "of the call before"],
 )
 def test_noise_that_is_used_again_is_found(make, calls):
-    assert any("fresh noise" in failed(make(), Effort(0, 0, 0, fresh=calls)) for _ in range(3))
+    assert "fresh noise" in failed(make(), Effort(0, 0, 0, fresh=calls))
 
 
 def test_a_loss_of_135_is_found_where_one_record_decides():
@@ -81,6 +82,7 @@ def test_an_error_on_some_data_is_an_outcome():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("seeded")
 def test_continuous_thresholds_are_distinguished():
     """No outcome comes twice: neighbours are distinguished by intervals."""
     rng = np.random.default_rng()
@@ -97,21 +99,23 @@ def test_subject_states_least_records():
     assert math.isclose(foreign_subject(needs_400, "x", alpha=0.1).claims.coverage, 0.9)
 
 
+@pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize(
     "mechanism", [unseen.rounded_to_the_data, *slow([unseen.grid_over_the_range, unseen.told_by_ties])]
 )
 def test_hidden_defects_are_found(mechanism):
-    """Each by ten audits of ten; three do not all miss it."""
-    assert any(failed(mechanism, ATTACK, epsilon=1.0) == {"search"} for _ in range(3))
+    assert failed(mechanism, ATTACK, epsilon=1.0) == {"search"}
 
 
+@pytest.mark.usefixtures("seeded")
 def test_hidden_defect_of_coverage_is_found():
     assert failed(unseen.undershoot_rewarded_for_odd_n, Effort(0, 0, 200), alpha=0.1) == {"coverage"}
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("seeded")
 def test_a_scale_for_another_sensitivity_is_found_in_more_runs():
-    assert any(failed(unseen.noise_scaled_by_n, Effort(0, 20_000, 0), epsilon=1.0) == {"search"} for _ in range(3))
+    assert failed(unseen.noise_scaled_by_n, Effort(0, 20_000, 0), epsilon=1.0) == {"search"}
 
 
 def test_defect_in_one_of_thousand_calls_is_missed():

@@ -35,7 +35,9 @@ def test_there_is_a_sample_of_every_method():
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_plan_is_read_from_its_fields(case):
-    for plan in federated.read_plan(sample(case, "plan"))[0].single_plans:
+    plans = federated.read_plan(sample(case, "plan"))[0].single_plans
+    assert plans
+    for plan in plans:
         assert federated.FederatedPlan.from_fields(plan.fields()) == plan
 
 

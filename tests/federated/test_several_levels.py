@@ -224,6 +224,7 @@ def test_levels_are_compared_as_they_are_planned(five):
 def test_levels_of_a_sum_are_covered_as_one_threshold_is(five, dropouts):
     """The guarantee of each level is that of a plan of this level alone, with the same noise."""
     several = made(five, 2.0, method="secure-sum", candidates=Candidates.unit(21), dropouts=dropouts)
+    assert len(several.parts) == len(LEVELS)
     for level, part in several.parts.items():
         alone = federated.plan(
             five.silos, level, 2.0, method="secure-sum", candidates=Candidates.unit(21), dropouts=dropouts

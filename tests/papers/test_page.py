@@ -97,6 +97,7 @@ def test_every_item_of_the_paper_has_a_row_and_no_other(section):
 
 def test_every_row_has_a_place_or_a_reason():
     for section in ITEMS:
+        assert rows()[section], section
         for number, says, here, _, figure in rows()[section]:
             assert says, (section, number)
             assert here or figure, (section, number)

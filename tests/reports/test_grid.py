@@ -79,7 +79,9 @@ def test_pages_with_all_their_plans_are_small(name):
 
 @pytest.mark.slow
 def test_pages_of_several_thresholds_with_all_their_plans_are_small():
-    for release, evaluation in pages.several().values():
+    several = pages.several()
+    assert several
+    for release, evaluation in several.values():
         assert len(confide.report(release, evaluation=evaluation).html.encode()) < 120_000
 
 
@@ -99,6 +101,7 @@ def test_ladders_stay_within_range_of_plans():
 )
 def test_laws_are_distribution_functions_with_numbers_of_library(name):
     cal = released(name)
+    assert laws(cal)
     for law in laws(cal):
         for below in (law.bound, law.expected):
             assert np.all(np.diff(below) >= -1e-12)

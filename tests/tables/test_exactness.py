@@ -209,5 +209,6 @@ def test_many_groups(engine):
     s, g = rng.random(20_000), rng.integers(0, 60, 20_000)
     table = engine.table(pa.table({"s": s, "g": g}))
     found = group_histograms(table, ScoreColumn("s"), "g", range(60), FAMILIES["unit"])
+    assert list(found) == list(range(60))
     for name, histogram in found.items():
         assert (histogram.counts == ScoreHistogram.from_scores(s[g == name], FAMILIES["unit"]).counts).all()

@@ -43,7 +43,10 @@ def test_expected_rows(request, engine):
     with as_open_table(engine.table(pa.table({"s": np.arange(5000.0)}))) as table:
         expected = table.row_count()
     name = request.node.callspec.params["engine"]
-    assert expected == (5000 if name in COUNTED else None) or name == "postgres"
+    if name == "postgres":  # an estimate: the server has not analysed the table
+        assert expected is None or 2500 < expected < 10_000
+    else:
+        assert expected == (5000 if name in COUNTED else None)
 
 
 def test_expected_rows_of_a_database(tmp_path):

@@ -251,6 +251,7 @@ def test_several_levels_add_columns_for_each(engine, rows, probabilities):
     names = ("prediction_set_0.25", "set_size_0.25", "prediction_set_0.1", "set_size_0.1")
     what = ClassColumns(("p0", "p1", "p2", "p3"), classes=NAMES)
     found = rows(engine.table(pa.table(data)), what, levels, *names)
+    assert len(found) == 2 * len(levels.parts) == 4
     for place, part in enumerate(levels.parts.values()):
         expected = confide.predict_set(probabilities, part, NAMES)
         assert found[2 * place] == expected.labels()

@@ -124,6 +124,7 @@ def test_several_levels_are_written_by_the_executors(table, tmp_path):
     levels = confide.calibrate_levels(scores, [0.1, 0.3], 20.0, score="aps")
     predict_table(table, WHAT, levels, tmp_path / "out", keep=("id",))
     found = pq.read_table(tmp_path / "out").sort_by("id")
+    assert len(levels.parts) == 2
     for alpha, part in levels.parts.items():
         expected = confide.predict_set(P, part, NAMES)
         assert found[f"prediction_set_{float(alpha):g}"].to_pylist() == expected.labels()
