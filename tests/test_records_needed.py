@@ -13,6 +13,7 @@ from confide.mechanisms.slopes import Slopes
 from confide.planning import needed_by_scores, typical_of_groups
 from confide.releases import records_needed
 from tests.builders import slow
+from tests.docs.blocks import ROOT
 
 SCORES = np.linspace(0.01, 1.0, 500)
 CASES = {
@@ -30,6 +31,22 @@ CASES = {
     "a number of candidates": ({"candidates": 30}, None),
     "another guess": ({"n_typical": 5000}, None),
 }
+
+
+def test_the_readme_states_what_plans_say():
+    """Its table, and the numbers in its text."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) %, ([\d.]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", readme, flags=re.MULTILINE)
+    assert len(rows) == 4
+    for coverage, epsilon, *stated in rows:
+        needed = [
+            confide.plan((100 - int(coverage)) / 100, float(epsilon), score=score, neighbors=neighbors).records_needed
+            for score in ("lac", "absolute_residual")
+            for neighbors in ("add_remove", "replace_one")
+        ]
+        assert needed == [int(number) for number in stated], (coverage, epsilon)
+    assert f"{confide.plan(alpha=0.1, epsilon=1.0, n=1000).expected_coverage:.4f} instead of 0.9" in readme
+    assert f"in more than {100 * math.e / (1 + math.e):.0f} %" in " ".join(readme.split())
 
 
 def _made(**options):

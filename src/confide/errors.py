@@ -90,7 +90,7 @@ class EarlierReleaseWarning(UserWarning):
 
     Attributes
     ----------
-    made
+    charged_at
         The times at which the releases were charged, UTC, ISO 8601, one for each threshold.
     """
 

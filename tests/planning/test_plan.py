@@ -14,7 +14,7 @@ from confide.mechanisms import NEIGHBORS
 from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
-from confide.planning import typical_law
+from confide.planning import excess_text, typical_law
 from confide.selection import selection_law
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
@@ -135,6 +135,19 @@ def test_binomial_tails_of_many_records(n):
     plan = confide.plan(alpha=0.1, epsilon=1.0, n=n, neighbors="replace_one", delta=0.05)
     beyond = plan.target_rank - 0.9 * (n + 1) - 1.6448536 * math.sqrt(n * 0.09)
     assert 0 < beyond < 30  # the cost of privacy at epsilon = 1
+
+
+@pytest.mark.parametrize("n", [999, 9999])
+def test_cost_above_the_upper_bound_is_that_of_distant_candidates(n):
+    """Candidates 0.1 apart, uniform scores, level 0.85: the threshold is 0.9, whatever privacy costs."""
+    plan = confide.plan(alpha=0.15, epsilon=1.0, n=n, candidates=confide.Candidates.unit(11))
+    beyond = (0.9 - plan.coverage_at_most) * (n + 1)
+    assert beyond > 0.8 * 0.05 * (n + 1)
+    expected = f"{0.05 * (n + 1):.1f} more records covered than requested, at least {beyond:.1f} of them because"
+    assert excess_text(plan) == f"{expected} the candidates lie apart"
+    close = confide.plan(alpha=0.15, epsilon=1.0, n=n, score="lac")
+    assert close.expected_coverage < close.coverage_at_most
+    assert excess_text(close) == f"{close.expected_excess:.1f} more records covered than requested"
 
 
 # --- required number of records

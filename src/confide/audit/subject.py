@@ -186,6 +186,8 @@ def foreign_subject(
     ----------
     mechanism
         Function from scores to a threshold, as described in this module.
+    name
+        Name in the report.
     epsilon, alpha
         Claimed privacy loss and claimed miscoverage level; at least one of them.
     neighbors

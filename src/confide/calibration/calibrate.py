@@ -411,7 +411,7 @@ def calibrate_histogram(
         counts, also for groups without records. For `score="cqr_sides"`: the counts of `cqr_low` and `cqr_high`.
     alpha
         The miscoverage level, or several levels for nested thresholds under one budget.
-    epsilon, score, **options
+    epsilon, score, classes, by, shares, share_low, population, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (`by`, `partition`) and `calibrate_sides`. Pass
         `population` if the counts are sums of its whole weights; for weights of records the histogram must then have
         the number of records, or `n_typical` be given. With `mechanism="none"` the threshold is the first candidate

@@ -1,4 +1,4 @@
-"""From records and a request to a release: price, compare, charge, draw and state."""
+"""From records and a request to a release: prepare, check, read, compare, charge, draw and store."""
 
 import math
 import warnings
@@ -539,7 +539,7 @@ def _tell_released(part: Key, made: Calibration) -> None:
 
 
 def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any:
-    """Make a release: choose candidates, price, validate, read, compare, charge, draw, store and state, in this order.
+    """Make a release: prepare, check, read, compare, charge, draw and store, in this order.
 
     Parameters
     ----------

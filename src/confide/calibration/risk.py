@@ -67,7 +67,7 @@ def calibrate_false_negatives(
         By default a fresh random number is drawn for each record. Your own numbers, shape (n,), in [0, 1), must be
         uniform, independent of the data, and stored with their records like a column: if a record is removed, the
         others keep theirs. `confide.ExperimentalUniforms` draws reproducible numbers.
-    epsilon, candidates, **options
+    epsilon, classes, candidates, **options
         As in `calibrate`.
 
     Examples

@@ -143,7 +143,7 @@ class Columns:
         self.check_logits(release, path)
         if isinstance(what, ScoreColumn):
             if release.by == "side":
-                raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
+                raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
             return ScoreColumn(what.column, _score_of(release) if self.score is None else self.score)
         if isinstance(what, ClassColumns | TargetColumns):
             check_score(self.way, release, path)

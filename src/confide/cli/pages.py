@@ -1,11 +1,12 @@
 """Commands that write documents about releases: `confide report`, `card` and `dossier`."""
 
 from pathlib import Path
+from typing import Any
 
 from confide.cli.command import command
 from confide.cli.output import print_text
 from confide.cli.values import Output, named_release
-from confide.evaluation import PrivateEvaluation, load_evaluation
+from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
 from confide.federated import SiloReport
 from confide.ledger import file_of
 from confide.releases import load, load_release
@@ -55,11 +56,20 @@ def report(
         explorer=explorer,
     )
     output.save(page.html)
-    if isinstance(measured, PrivateEvaluation):
-        public = released.privacy.is_private and not any(map(demonstration_note, (released, measured)))
-        print_text(f"The page shows a private evaluation{': the whole page may be published' if public else ''}.")
-    elif measured is not None:
-        print_text("The page shows numbers from labelled records: this part is not private.")
+    if measured is not None:
+        print_text(_may_be_published("page", released, measured))
+
+
+def _may_be_published(
+    noun: str, released: Any, measured: Evaluation | LevelEvaluation | PrivateEvaluation | None
+) -> str:
+    """Whether a page or a card may be published, in a sentence."""
+    if measured is not None and not isinstance(measured, PrivateEvaluation):
+        return f"The {noun} shows numbers from labelled records: this part is not private."
+    shown = (released,) if measured is None else (released, measured)
+    public = released.privacy.is_private and not any(map(demonstration_note, shown))
+    what = "only the release" if measured is None else "a private evaluation"
+    return f"The {noun} shows {what}{f': the whole {noun} may be published' if public else ''}."
 
 
 @command("card")
@@ -89,11 +99,11 @@ def card(
     path = named_release(file, calibration)
     output.check(markdown_or_html(output.out, FileKind.CARD), path, evaluation)
     measured = None if evaluation is None else load_evaluation(evaluation)
-    made = make_card(load_release(path), evaluation=measured, title=title, task=task, file_name=path.name)
+    released = load_release(path)
+    made = make_card(released, evaluation=measured, title=title, task=task, file_name=path.name)
     made.save(output.out, overwrite=output.force)
     print_text(f"saved: {output.out}")
-    if measured is not None and not isinstance(measured, PrivateEvaluation):
-        print_text("The card shows numbers from labelled records: this part is not private.")
+    print_text(_may_be_published("card", released, measured))
 
 
 @command("dossier")

@@ -77,6 +77,13 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     n_releases_
         The number of calibrations that this estimator has released.
 
+    Notes
+    -----
+    Every `fit` is a release with a privacy loss of its own. `cross_validate` and `GridSearchCV` fit clones, whose
+    losses add up without a warning: `GridSearchCV(..., cv=3)` over two values makes seven releases. Search over the
+    inner estimator instead (`PrivateConformalClassifier(GridSearchCV(...))`), which trains on the training part alone
+    and makes one release. With `ledger` and `dataset`, a second release of the same request raises `OtherDataError`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

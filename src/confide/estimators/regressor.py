@@ -54,6 +54,10 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     difficulty_estimator_
         The trained difficulty estimator, if there is one.
 
+    Notes
+    -----
+    Every `fit` is a release. For `cross_validate` and `GridSearchCV` see `PrivateConformalClassifier`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes

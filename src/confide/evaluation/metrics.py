@@ -222,9 +222,13 @@ def size_coverage(
 
     Parameters
     ----------
+    sets, labels
+        Sets of classes, and the true class of each record.
     bins
         Increasing integers that begin with 0. Each part contains the sizes from one to just below the next; the last
         part has no upper end.
+    confidence
+        Confidence level of the interval of each part.
 
     Examples
     --------

@@ -224,7 +224,7 @@ def answer(
 
     Parameters
     ----------
-    asking, release
+    request, release
         The request, and the release to evaluate.
     tally
         Tally that gives the coverage of records.

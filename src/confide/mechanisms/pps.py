@@ -346,7 +346,7 @@ class PpsOfSecretSize(Mechanism):
         return min(level, uncapped, Fraction(lemma))
 
     def certified_from(self, level: Fraction, m: int) -> int:
-        """The smallest n_min for which the level is certified; None if there is none.
+        """The smallest n_min for which the level is certified.
 
         Examples
         --------

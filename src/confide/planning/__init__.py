@@ -30,7 +30,7 @@ from confide.planning.expected import (
     typical_law,
 )
 from confide.planning.mechanism import mechanism_for
-from confide.planning.plan import Plan, make_plan, needed_by_scores, plan
+from confide.planning.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.planning.population import (
     POPULATION,
     ClassShift,

@@ -43,7 +43,7 @@ class Combination:
         Their permitted values, in addition to being left out.
     because
         The reason, with `{value}` for the value of `given`, and `{found}` for the rejected value.
-    said
+    requirement
         A description of the permitted values that is shorter than a list.
     """
 

@@ -126,7 +126,7 @@ class Plan(Described):
 
     @property
     def expected_excess(self) -> float:
-        """Expected ranks above (n+1)(1-alpha) for typical scores: the cost of privacy, in records."""
+        """Expected ranks above (n+1)(1-alpha) for typical scores: the cost of noise and candidates, in records."""
         return (self.expected_coverage - float(self.request.level)) * (self.effective_n + 1)
 
     @property
@@ -207,10 +207,11 @@ class Plan(Described):
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("cost of privacy", f"about {self.expected_excess:.1f} more {self.unit_of_cost} covered than requested"),
+            ("cost of privacy", f"about {excess_text(self)}"),
             ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
              f"{chance_text(self.chance_beyond)}"),
-            ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
+            ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores, plus the mass between "
+             "two candidates"),
         ]  # fmt: skip
         if r.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
@@ -261,6 +262,13 @@ class Plan(Described):
         too_few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
         rank = f"target rank {self._rank()} with {self.n} records"
         return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{too_few}"
+
+
+def excess_text(plan: Plan) -> str:
+    """The expected excess, and what of it lies above `coverage_at_most`: the mass between two candidates."""
+    words = f"{plan.expected_excess:.1f} more {plan.unit_of_cost} covered than requested"
+    apart = (plan.expected_coverage - plan.coverage_at_most) * (plan.effective_n + 1)
+    return words if apart < 0.05 else f"{words}, at least {apart:.1f} of them because the candidates lie apart"
 
 
 def _loss(value: float) -> str:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, TypeAlias
 
-from confide.planning import Pilot, Plan, Terms, make_plan
+from confide.planning import Pilot, Plan, Terms, excess_text, make_plan
 from confide.reports.charts import Cost, cost
 from confide.reports.page import hundredths, percent
 from confide.support import (
@@ -138,7 +138,7 @@ def sentence(plan: Plan) -> str:
         rare = f"the threshold is +∞ or lies beyond all scores: {needed} to make that rare"
         short = f"In {_chance(beyond)} of all draws {rare}."
     else:
-        short = f"Privacy costs as much as covering {plan.expected_excess:.1f} more records than requested."
+        short = f"The cost is about {excess_text(plan)}."
     return (
         f"With {plan.n:,} records and ε = {decimal_text(plan.request.epsilon)}, expect a coverage of "
         f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}. {short}"

@@ -232,6 +232,8 @@ def read_pilot(
     skip_incomplete
         Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
         open table returns their number.
+    progress
+        As in `score_histogram`.
 
     Raises
     ------

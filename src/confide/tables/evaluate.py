@@ -95,7 +95,8 @@ def evaluate(
     Parameters
     ----------
     release
-        The release to evaluate. All other arguments are given by name.
+        The release to evaluate. All other arguments are given by name, because they depend on the score.
+        `evaluate_sets`, `evaluate_intervals` and `evaluate_scores` take the arrays in order, after the release.
     groups
         For arrays: the group of each record, shape (n,).
     table, what, by, people, skip_incomplete
@@ -150,6 +151,7 @@ def evaluate(
                 "targets=, or scores="
             ),
             got=f"{len(unnamed)} without a name",
+            remedy="Only evaluate_sets, evaluate_intervals and evaluate_scores take them in order",
         )
     given: dict[str, Any] = {**options}
     if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
@@ -208,6 +210,8 @@ def evaluate_table(
     skip_incomplete
         Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
         open table returns their number.
+    progress
+        As in `score_histogram`.
 
     Raises
     ------

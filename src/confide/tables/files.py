@@ -421,8 +421,8 @@ class CsvDialect:
     ----------
     types
         Column names, and the DuckDB type that each has in the first rows.
-    The options with which DuckDB reads it, with every column as text.
-        How DuckDB has to read it, with every column as text.
+    options
+        The options with which DuckDB reads it, with every column as text.
     skip
         Lines before the column names.
     """

@@ -169,7 +169,8 @@ class AnyGroups:
 
         Raises
         ------
-        If there is no such column, or it contains neither texts nor integers.
+        InputError
+            If there is no such column, or it contains neither texts nor integers.
         """
         return cls(_groups(table, column))
 

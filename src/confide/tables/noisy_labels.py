@@ -129,6 +129,8 @@ def randomise_table(
         The columns to keep in addition to the label; by default all.
     skip_incomplete
         Leave out rows without a label, instead of raising an error. The existence of such rows is not hidden.
+    progress
+        As in `score_histogram`.
     **account
         `ledger`, `dataset` and `again`, as in `randomise_labels`.
 

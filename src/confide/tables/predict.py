@@ -80,6 +80,8 @@ def predict_table(
     skip_incomplete
         Write no row with a missing value in a column that is read, instead of raising an error. `left_out()` of an open
         table returns their number.
+    progress
+        As in `score_histogram`.
 
     Returns
     -------

@@ -177,7 +177,7 @@ class Table(ABC):
 
     @abstractmethod
     def bound_contributions(self, people: ContributionBound) -> "Table":
-        """The table with a bounded number of rows of each person; `people.flag` marks errors."""
+        """The table with a bounded number of rows of each person; a column named `PERSON_ERROR_COLUMN` marks errors."""
 
     @abstractmethod
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "Table":
