@@ -210,8 +210,8 @@ class Plan(Described):
             ("cost of privacy", f"about {excess_text(self)}"),
             ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
              f"{chance_text(self.chance_beyond)}"),
-            ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores, plus the mass between "
-             "two candidates"),
+            ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores, plus the mass "
+             "between two candidates"),
         ]  # fmt: skip
         if r.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
