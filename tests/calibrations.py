@@ -64,7 +64,7 @@ _OPTIONS = {
     "absolute_residual": {"score": "absolute_residual", "candidates": None},
     "unicode score": {"score": "Abstand |ŷ − y| ‘größer’ 分数 \N{GRINNING FACE}"},
     "classes": {"score": "lac", "candidates": None, "classes": ["cat", 7, 'a "quoted" name ☃']},
-    "number of classes": {"score": "aps", "candidates": None, "classes": 1000},
+    "number of classes": {"score": "aps_deterministic", "candidates": None, "classes": 1000},
     "about": {"about": {"model": "größer 分数", "date": "2026-11-21", "purpose": 'a "quoted" \\ purpose'}},
     "class weights": {"class_weights": {"a": 0.5, "b": 2}, "labels": ["a", "b", "b", "a"] * 250},
     "weights": {"weights": np.tile([0.0, 1.5], 500), "weight_bound": 2.5},

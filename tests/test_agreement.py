@@ -44,11 +44,11 @@ def raps(row, y, u):
 CLASSIFICATION = {
     "lac": lambda row, y, u: 1 - row[y],
     "aps": mass,
-    "aps_randomised": mass,
+    "aps_deterministic": mass,
     f"raps(penalty={PENALTY},k_reg={K_REG})": raps,
-    f"raps_randomised(penalty={PENALTY},k_reg={K_REG})": raps,
+    f"raps_deterministic(penalty={PENALTY},k_reg={K_REG})": raps,
     f"saps(penalty={PENALTY})": saps,
-    f"saps_randomised(penalty={PENALTY})": saps,
+    f"saps_deterministic(penalty={PENALTY})": saps,
     "margin": lambda row, y, u: max(q for k, q in enumerate(row) if k != y) - row[y],
     "top_k": lambda row, y, u: rank(row, y),
 }
@@ -82,7 +82,7 @@ def tied_table(rng, n, k=6):
 def test_classification(score):
     rng = np.random.default_rng(0)
     p, y, u = tied_table(rng, 210), rng.integers(0, 6, 210), rng.integers(0, 17, 210) / 16
-    drawn = "randomised" in score
+    drawn = confide.scores.score_kind(score).randomised
     rows, shares = [[Fraction(float(q)) for q in row] for row in p], [Fraction(v) if drawn else Fraction(1) for v in u]
     expected = [[CLASSIFICATION[score](row, k, v) for k in range(6)] for row, v in zip(rows, shares, strict=True)]
     own = [expected[i][y[i]] for i in range(150)]
@@ -155,6 +155,7 @@ def test_peers_where_they_are_right(library, score, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["coverage"] > 0
-    name = "raps(penalty=0.01,k_reg=5)" if score == "raps" else score
+    deterministic = {"aps": "aps_deterministic", "raps": "raps_deterministic(penalty=0.01,k_reg=5)"}
+    name = deterministic.get(score, score)
     released = calibrate(confide.class_score(p[:300], y[:300], name), 0.1, name)
     np.testing.assert_array_equal(np.load(tmp_path / "mask.npy"), set_mask(p[300:], name, released.threshold))

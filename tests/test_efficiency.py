@@ -150,8 +150,14 @@ def test_a_decision_does_not_touch_the_data():
 @pytest.mark.parametrize(
     ("dtype", "score", "most"),
     [
-        (np.float64, "raps(penalty=0.01,k_reg=3)", 1.1),
-        *slow([(np.float64, "aps", 1.06), (np.float32, "aps", 1.06), (np.float32, "raps(penalty=0.01,k_reg=3)", 1.1)]),
+        (np.float64, "raps_deterministic(penalty=0.01,k_reg=3)", 1.1),
+        *slow(
+            [
+                (np.float64, "aps_deterministic", 1.06),
+                (np.float32, "aps_deterministic", 1.06),
+                (np.float32, "raps_deterministic(penalty=0.01,k_reg=3)", 1.1),
+            ]
+        ),
     ],
 )
 def test_saturated_probabilities_keep_their_sets_small(score, most, dtype):

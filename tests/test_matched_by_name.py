@@ -40,12 +40,12 @@ def _sets(p, classes):
 
 
 FRONTS = {
-    "aps_score": lambda p, classes: confide.aps_score(p, LABELS, classes=classes),
+    "aps_score": lambda p, classes: confide.aps_score(p, LABELS, randomised=False, classes=classes),
     "class_score": lambda p, classes: confide.class_score(p, LABELS, classes=classes),
     "lac_score": lambda p, classes: confide.lac_score(p, LABELS, classes),
     "margin_score": lambda p, classes: confide.margin_score(p, LABELS, classes),
-    "raps_score": lambda p, classes: confide.raps_score(p, LABELS, 0.1, 1, classes=classes),
-    "saps_score": lambda p, classes: confide.saps_score(p, LABELS, 0.1, classes=classes),
+    "raps_score": lambda p, classes: confide.raps_score(p, LABELS, 0.1, 1, randomised=False, classes=classes),
+    "saps_score": lambda p, classes: confide.saps_score(p, LABELS, 0.1, randomised=False, classes=classes),
     "top_k_score": lambda p, classes: confide.top_k_score(p, LABELS, classes),
     "predict_set": lambda p, classes: list(map(sorted, _sets(p, classes))),
     "predict_labels": lambda p, classes: list(map(sorted, confide.predict_labels(p, MISSED, classes).labels())),
@@ -276,14 +276,14 @@ ROWS = {
     "cqr_score": lambda y: confide.cqr_score(pd.DataFrame({"low": N - 1, "high": N + 1}), y(N)),
     "interval_score": lambda y: confide.interval_score(N, y(N)),
     "normalised_residual_score": lambda y: confide.normalised_residual_score(N.to_numpy(), N, y(ONES)),
-    "aps_score": lambda y: confide.aps_score(FRAME, y(LABELLED)),
+    "aps_score": lambda y: confide.aps_score(FRAME, y(LABELLED), u=U),
     "class_score": lambda y: confide.class_score(FRAME, y(LABELLED)),
     "lac_score": lambda y: confide.lac_score(FRAME, y(LABELLED)),
     "margin_score": lambda y: confide.margin_score(FRAME, y(LABELLED)),
-    "raps_score": lambda y: confide.raps_score(FRAME, y(LABELLED), 0.1, 1),
+    "raps_score": lambda y: confide.raps_score(FRAME, y(LABELLED), 0.1, 1, u=U),
     "saps_score": lambda y: confide.saps_score(FRAME, y(LABELLED), 0.1, u=U),
     "top_k_score": lambda y: confide.top_k_score(FRAME, y(LABELLED)),
-    "all_scores": lambda y: confide.all_scores(FRAME, "aps_randomised", u=y(pd.Series(U))),
+    "all_scores": lambda y: confide.all_scores(FRAME, "aps", u=y(pd.Series(U))),
     "calibrate": lambda y: confide.calibrate(SERIES, labels=y(LABELLED), class_weights=WEIGHTS, alpha=0.3, epsilon=8.0),
     "calibrate_groups": lambda y: confide.calibrate_groups(SERIES, y(GROUPS), ["x", "y"], 0.3, 8.0),
     "calibrate_false_negatives": lambda y: confide.calibrate_false_negatives(

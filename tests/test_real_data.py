@@ -41,7 +41,7 @@ def sets_of(name, score, epsilon=1.0):
     rng = np.random.default_rng(0)
     order = rng.permutation(len(y))
     half, rest = order[: len(y) // 2], order[len(y) // 2 :]
-    u = rng.random(len(y)) if "randomised" in score else None
+    u = rng.random(len(y)) if confide.scores.score_kind(score).randomised else None
     shares = (None, None) if u is None else (u[half], u[rest])
     scores = confide.class_score(p[half], y[half], score, u=shares[0])
     released = confide.calibrate(scores, 0.1, epsilon, score=score)

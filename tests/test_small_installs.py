@@ -91,7 +91,7 @@ SERVER = """
             continue
         score = getattr(released, "score", None)
         if isinstance(released, confide.Calibration) and score == "lac":
-            for kind in ("lac", "margin", "aps_randomised", "raps(penalty=0.1,k_reg=2)", "saps(penalty=0.2)", "top_k"):
+            for kind in ("lac", "margin", "aps", "raps(penalty=0.1,k_reg=2)", "saps(penalty=0.2)", "top_k"):
                 assert confide.predict_set(p, replace(released, score=kind, classes=None)).labels()
             for kind in ("absolute_residual", "gamma", "normalised_residual", "cqr"):
                 known = {"difficulty": np.ones(2)} if kind == "normalised_residual" else {}

@@ -22,7 +22,7 @@ from confide.arrays import (
 )
 from confide.errors import InputError, InputTypeError
 from confide.releases import UNNAMED, Calibration, names_for, warn_about
-from confide.scores import ScoreKind, class_score, magic, score_kind, set_mask, smallest_probability
+from confide.scores import ScoreKind, class_score, magic, score_kind, set_mask, smallest_probability, unimplemented
 from confide.support import needs_extra
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
@@ -136,6 +136,8 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         top = xp.sort(wide, axis=1, descending=True)[:, :2]
         first, second = top[:, :1], top[:, 1:]
         return xp.where((wide == first) & (second < first), second, first) - wide
+    if kind.family not in ("aps", "raps", "saps", "top_k"):
+        raise unimplemented(kind)
     order = xp.argsort(p, axis=1, descending=True)
     top = xp.take_along_axis(p, order, axis=1)
     place = xp.broadcast_to(xp.arange(k, device=_device(p)), p.shape)
@@ -269,9 +271,7 @@ def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     """One number per record for a randomised score, on the device of p; drawn by default."""
     if not kind.randomised:
         if u is not None:
-            raise InputError(
-                "u", "must be left out: the score is not randomised", remedy="Name the randomised one to use it"
-            )
+            raise InputError("u", "must be left out: the score is not randomised", remedy="aps, raps and saps are")
         return None
     n = p.shape[0]
     if u is None or isinstance(u, ExperimentalUniforms):

@@ -15,15 +15,15 @@ from tests.refused import numbers, refused
 P, Y = np.full((400, 4), 0.25), np.zeros(400, dtype=int)
 GRID = confide.Candidates.unit(101)
 LOSSES = np.clip(np.linspace(0.2, 0.9, 400)[:, None] - GRID.edges, 0, 1)
-SETS = calibration_at(0.5, score="aps_randomised")
+SETS = calibration_at(0.5, score="aps")
 
 CALLS = {
-    "class_score": lambda **u: confide.class_score(P, Y, "aps_randomised", **u),
-    "all_scores": lambda **u: confide.all_scores(P, "raps_randomised(penalty=0.1,k_reg=1)", **u),
-    "aps_score": lambda **u: confide.aps_score(P, Y, randomised=True, **u),
-    "raps_score": lambda **u: confide.raps_score(P, Y, 0.1, 1, randomised=True, **u),
-    "saps_score": lambda **u: confide.saps_score(P, Y, 0.1, randomised=True, **u),
-    "set_mask": lambda **u: set_mask(P, "aps_randomised", 0.5, **u),
+    "class_score": lambda **u: confide.class_score(P, Y, "aps", **u),
+    "all_scores": lambda **u: confide.all_scores(P, "raps(penalty=0.1,k_reg=1)", **u),
+    "aps_score": lambda **u: confide.aps_score(P, Y, **u),
+    "raps_score": lambda **u: confide.raps_score(P, Y, 0.1, 1, **u),
+    "saps_score": lambda **u: confide.saps_score(P, Y, 0.1, **u),
+    "set_mask": lambda **u: set_mask(P, "aps", 0.5, **u),
     "predict_set": lambda **u: confide.predict_set(P, SETS, **u).mask,
     "evaluate_sets": lambda **u: np.array(confide.evaluate_sets(SETS, P, Y, **u).mean_size),
     "false_negative_thresholds": lambda **u: false_negative_thresholds(P * np.arange(1, 5) / 4, P > 0, **u),
@@ -73,5 +73,5 @@ def test_new_random_numbers_are_uniform():
 
 def test_given_random_numbers_are_checked():
     with refused(confide.InputError, "u") as caught:
-        confide.class_score(P, Y, "aps_randomised", u=[0.5] * 3)
+        confide.class_score(P, Y, "aps", u=[0.5] * 3)
     assert numbers(caught) == [3, 400]

@@ -53,7 +53,12 @@ def test_a_number_gives_equally_spaced_candidates(candidates):
 
 
 def test_a_number_gives_default_candidates_of_other_scores():
-    for score, kind in (("absolute_residual", "residual"), ("aps", "mass"), ("cqr", "signed"), (None, "any")):
+    for score, kind in (
+        ("absolute_residual", "residual"),
+        ("aps_deterministic", "mass"),
+        ("cqr", "signed"),
+        (None, "any"),
+    ):
         planned = score_kind(score).choose_candidates(50)
         assert planned.recipe["of"] == kind
         assert planned.size <= 60
@@ -61,7 +66,7 @@ def test_a_number_gives_default_candidates_of_other_scores():
     assert confide.plan(0.1, 1.0, score="gamma", candidates=50, unit=2.0).request.candidates.recipe["unit"] == 2.0
     released = confide.calibrate(SCORES, 0.2, 2.0, score="gamma", candidates=50, unit=2.0, **PUBLIC)
     assert candidates_of(released) == score_kind("gamma").choose_candidates(50, 2.0)
-    assert score_kind("aps").choose_candidates(1) == confide.Candidates.unit(1)
+    assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)
 
 
 def test_a_federation_and_the_command_line_accept_a_number():

@@ -57,7 +57,7 @@ def test_loss_between_no_record_and_one():
 
 def test_scores_of_no_records():
     p = np.zeros((0, 3))
-    for score in ("lac", "aps", "aps_randomised", "margin", "top_k"):
+    for score in ("lac", "aps_deterministic", "aps", "margin", "top_k"):
         assert confide.class_score(p, [], score).shape == (0,)
         assert confide.all_scores(p, score).shape == (0, 3)
     assert confide.class_score(p, [], "lac", classes=["a", "b", "c"]).shape == (0,)

@@ -48,7 +48,7 @@ def law_of(mechanism, y):
         yield noisy, math.prod(p if a == b else q for a, b in zip(noisy, y, strict=True))
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "raps(penalty=0.1,k_reg=1)"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic", "raps_deterministic(penalty=0.1,k_reg=1)"])
 def test_corrected_counts_have_the_true_ones_as_their_mean(score):
     """Exactly, over all noise: E (noisy - q all)/(p - q) is the number of true labels that are covered."""
     p, y = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.25, 0.25, 0.5]]), (0, 2, 1)
@@ -164,14 +164,14 @@ def test_order_and_batches_do_not_matter(made):
 def test_randomised_scores_have_one_number_per_record():
     p, y = sample(300)
     u = np.random.default_rng(1).random(300)
-    counts = NoisyLabelCounts(confide.Candidates.unit(40), "aps_randomised")
+    counts = NoisyLabelCounts(confide.Candidates.unit(40), "aps")
     counts.add(p, y, u)
-    own = confide.class_score(p, y, "aps_randomised", u=u)
-    of_all = confide.all_scores(p, "aps_randomised", u=u)
+    own = confide.class_score(p, y, "aps", u=u)
+    of_all = confide.all_scores(p, "aps", u=u)
     for j, t in enumerate(confide.Candidates.unit(40).values):
         assert counts.counts[0, : j + 1].sum() == (own <= t).sum()
         assert counts.counts[1, : j + 1].sum() == (of_all <= t).sum()
-    assert confide.calibrate_noisy_labels(p, y, 0.3, 5.0, score="aps_randomised").score == "aps_randomised"
+    assert confide.calibrate_noisy_labels(p, y, 0.3, 5.0, score="aps").score == "aps"
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_a_ledger_is_charged_for_labels_and_not_for_thresholds(tmp_path):
         same = confide.randomise_labels(y, 3, epsilon=2.0, ledger=ledger, dataset="annotators")
     assert (same.labels == first.labels).all()
     confide.calibrate_noisy_labels(p, first, 0.3)
-    confide.calibrate_noisy_labels(p, first, 0.2, score="aps")
+    confide.calibrate_noisy_labels(p, first, 0.2, score="aps_deterministic")
     account = ledger.account("annotators")
     assert [(entry.kind, entry.cost.epsilon, entry.cost.neighbors) for entry in account.entries] == [
         ("labelling", 2.0, "replace_one")

@@ -109,7 +109,7 @@ def test_coverage_within_every_class():
         *(1.0 + (y == c) * sharp for c in range(k))
     )
     half, test = slice(0, n // 2), slice(n // 2, n)
-    for score in ("lac", "aps"):
+    for score in ("lac", "aps_deterministic"):
         values = confide.class_score(p[half], y[half], score)
         single = confide.predict_set(p[test], confide.calibrate(values, 0.1, 1.0, score=score))
         released = confide.calibrate_groups(values, y[half], range(k), 0.1, 1.0, by="class", score=score)
@@ -191,7 +191,7 @@ def test_both_sides_of_cqr():
 def releases():
     scores = np.linspace(0, 1, 3000)
     yield confide.calibrate_levels(scores, [0.1, "1/3"], 2.0, score="lac")
-    yield confide.calibrate_groups(scores, np.arange(3000) % 2, [0, 1], 0.1, 1.0, by="class", score="aps")
+    yield confide.calibrate_groups(scores, np.arange(3000) % 2, [0, 1], 0.1, 1.0, by="class", score="aps_deterministic")
     yield confide.calibrate_groups(scores, ["é"] * 3000, ["é", "b"], 0.1, rho=0.5, neighbors="replace_one")
     yield confide.calibrate_sides(np.tile([0.2, 0.7], (3000, 1)), scores, 0.1, 2.0)
     truth = np.tile([True, False], (3000, 1))

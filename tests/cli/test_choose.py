@@ -12,7 +12,7 @@ from tests.files import class_table, write
 
 PLAIN = ("--alpha", 0.1, "--epsilon", 2)
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
-TWO = ("--choose", "lac", "--choose", "aps")
+TWO = ("--choose", "lac", "--choose", "aps_deterministic")
 
 
 @pytest.fixture
@@ -63,7 +63,18 @@ def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_
     for letter, own in p.items():
         columns |= {f"{letter}_a": own, f"{letter}_b": [None if x is None else 1 - x for x in own]}
     records = write(folder / "records.parquet", pa.table(columns | {"name": names}))
-    options = (*COLUMNS, "--choose", "lac", "--choose", "q_*:lac", "--choose", "aps", *PLAIN, "--out", "cal.json")
+    options = (
+        *COLUMNS,
+        "--choose",
+        "lac",
+        "--choose",
+        "q_*:lac",
+        "--choose",
+        "aps_deterministic",
+        *PLAIN,
+        "--out",
+        "cal.json",
+    )
     refused = confide_run("calibrate", records, *options)
     assert refused.code == REFUSED
     for name, row in (("p_a", 3), ("q_a", 4)):

@@ -305,7 +305,7 @@ def test_coverage_below_the_promise_is_reported_first(confide_run, folder):
     )
     assert "classes at once): " in done.out
     assert "calibrate by class" not in done.out
-    assert "aps" not in done.out
+    assert "aps_deterministic" not in done.out
     output = confide_run("evaluate", other, *asked, "--json")
     (short,) = output.json["shortfalls"]
     assert (short["of"], short["broken"], short["promised"], short["chance"]) == ("", True, 0.9, 0.001)

@@ -61,8 +61,8 @@ KINDS = {
     # name: options of calibrate and evaluate, options of calibrate alone, options of predict or None, its --by
     "scores": (("--score-column", "s"), (*SURE, "--score", "lac"), MODEL, ()),
     "lac": (CLASSES, SURE, MODEL, ()),
-    "aps": (CLASSES, (*SURE, "--score", "aps"), MODEL, ()),
-    "randomised": (CLASSES, (*SURE, "--score", "aps_randomised"), MODEL, ()),
+    "aps_deterministic": (CLASSES, (*SURE, "--score", "aps_deterministic"), MODEL, ()),
+    "randomised": (CLASSES, (*SURE, "--score", "aps"), MODEL, ()),
     "residuals": (("--prediction", "f", "--target", "t"), (*SURE, "--unit", "1"), ("--prediction", "f"), ()),
     "quantiles": ((*SIDES, "--target", "t"), (*SURE, "--unit", "1"), SIDES, ()),
     "sides": ((*SIDES, "--target", "t"), (*SURE, "--score", "cqr_sides"), SIDES, ()),
@@ -182,7 +182,7 @@ def expected(released, name):
     if name in ("residuals", "quantiles", "sides"):
         f = F if name == "residuals" else np.column_stack([F - 1, F + 1])
         return confide.evaluate_intervals(released, f, F + T, groups=WARD)
-    if name in ("lac", "aps", "groups", "classes", "levels", "class weights", "weights"):
+    if name in ("lac", "aps_deterministic", "groups", "classes", "levels", "class weights", "weights"):
         return confide.evaluate_sets(released, P, np.array(NAMES)[Y], NAMES, groups=WARD)
     return None
 
@@ -303,7 +303,9 @@ def test_a_release_is_watched_on_every_source(run, source, folder, name):
         assert output["counts"] == [sizes.get(str(size), 0) for size in range(4)]
 
 
-@on_every_source(["scores", "lac", "aps", "residuals", "quantiles"], alike=["lac"], everyday=[("parquet", "scores")])
+@on_every_source(
+    ["scores", "lac", "aps_deterministic", "residuals", "quantiles"], alike=["lac"], everyday=[("parquet", "scores")]
+)
 def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, folder, name):
     columns, asked, _, _ = KINDS[name]
     coordinator, silo = SiloKeys.generate("coordinator"), SiloKeys.generate("north")
@@ -312,7 +314,7 @@ def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, 
     score = {"scores": "lac", "residuals": "absolute_residual", "quantiles": "cqr"}.get(name, name)
     plan = confide.federated.plan([silo.public(size=N)], 0.2, 20.0, score=score)
     (folder / "plan.json").write_text(plan.sign(coordinator))
-    own = (*columns, *(("--score", score) if name in ("scores", "aps") else ()))
+    own = (*columns, *(("--score", score) if name in ("scores", "aps_deterministic") else ()))
     paying = ("--ledger", "north.db", "--budget", "100")
     keys = ("--plan", "plan.json", "--keys", "north.key", "--coordinator", "coordinator.json")
     run("federated answer", source, *own, *keys, *paying, "--out", "answer.json")

@@ -91,14 +91,19 @@ def test_intervals_per_group(confide_run, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "score", ["aps", "saps(penalty=0.1)", *slow(["raps(penalty=0.01,k_reg=1)", "margin", "aps_randomised"])]
+    "score",
+    [
+        "aps_deterministic",
+        "saps_deterministic(penalty=0.1)",
+        *slow(["raps_deterministic(penalty=0.01,k_reg=1)", "margin", "aps"]),
+    ],
 )
 def test_other_scores(confide_run, records, folder, score):
     path, (p, y) = records(), classified()
     asked = ("calibrate", path, *COLUMNS, "--score", score, "--alpha", 0.1, "--epsilon", 1000, "--out", "cal.json")
     assert confide_run(*asked).code == 0
     released = confide.Calibration.load("cal.json")
-    u = confide.ExperimentalUniforms(0) if "randomised" in score else None
+    u = confide.ExperimentalUniforms(0) if confide.scores.score_kind(score).randomised else None
     exact = np.quantile(confide.class_score(p, y, score, u=u), 0.9, method="higher")
     assert released.threshold == pytest.approx(exact, abs=0.02)
     _, found = predict(confide_run, path, folder / "sets.parquet", "--calibration", "cal.json")

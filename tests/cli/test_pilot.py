@@ -34,7 +34,7 @@ def probabilities(frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["lac", *slow(["aps"])])
+@pytest.mark.parametrize("score", ["lac", *slow(["aps_deterministic"])])
 def test_sets(confide_run, folder, records, score):
     p, y = probabilities(records)
     pilot = Pilot(confide.class_score(p, y, score), confide.all_scores(p, score))

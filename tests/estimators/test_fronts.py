@@ -56,7 +56,7 @@ def test_scikit_learn_checks(front):
 
 
 @pytest.mark.parametrize(
-    "score", ["lac", *slow(["aps", "aps_randomised", "raps(penalty=0.01,k_reg=2)", "margin", "top_k"])]
+    "score", ["lac", *slow(["aps_deterministic", "aps", "raps_deterministic(penalty=0.01,k_reg=2)", "margin", "top_k"])]
 )
 def test_classifier_covers_with_small_sets(digits, score):
     X, y = digits
@@ -71,7 +71,9 @@ def test_classifier_covers_with_small_sets(digits, score):
     sets = model.fit(X[:1300], names[y[:1300]]).predict_set(X[1300:])
     held = np.flatnonzero(calibrating(0.75, 0, 1300, X[:1300], names[y[:1300]]))
     assert_covers(model.calibration_, len(held), sets.contains(names[y[1300:]]))
-    u = np.ones(len(held)) if "randomised" in score else None  # the estimator's own numbers give no larger scores
+    u = (
+        np.ones(len(held)) if confide.scores.score_kind(score).randomised else None
+    )  # the estimator's own numbers give no larger scores
     scores = confide.class_score(model.predict_proba(X[held]), y[held], score, u=u)
     assert_threshold_below(model.calibration_, scores)
     assert set(model.predict(X[:5])) <= set(names)
@@ -185,10 +187,10 @@ def test_torch_from_a_loader():
     model.train()
     data = torch.utils.data.TensorDataset(x[:2500], y[:2500])
     loader = torch.utils.data.DataLoader(data, batch_size=300)
-    for score in ("lac", "aps", "saps_randomised(penalty=0.1)"):
+    for score in ("lac", "aps_deterministic", "saps(penalty=0.1)"):
         released = front.calibrate(model, loader, 0.1, 1.0, score=score, progress=False)
         assert model.training
-        u = torch.rand(1500, dtype=torch.float64) if "randomised" in score else None
+        u = torch.rand(1500, dtype=torch.float64) if confide.scores.score_kind(score).randomised else None
         with torch.no_grad():
             mask = front.predict_set(model(x[2500:]), released, u=u)
         assert (mask.dtype, mask.shape) == (torch.bool, (1500, 6))
@@ -278,7 +280,7 @@ def test_torch_checks_the_number_of_classes_of_a_release(front):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["lac", *slow(["aps_randomised", "margin"])])
+@pytest.mark.parametrize("score", ["lac", *slow(["aps", "margin"])])
 def test_tensors_without_rows(front, score):
     """An empty batch, or one whose labels are all ignored, changes nothing; new records may be none."""
     import torch
@@ -312,7 +314,7 @@ def test_array_api_looks_at_what_rows_sum_to():
     for kind in (np.float32, np.float64):
         with refused(confide.InputError, "probabilities"):
             predict_mask(wrong.astype(kind), calibration_at(0.5))
-        for score in ("lac", "aps"):
+        for score in ("lac", "aps_deterministic"):
             with refused(confide.InputError, "probabilities"):
                 true_scores(wrong.astype(kind), y, score)
     for k in (2, 10, 1000):
@@ -424,7 +426,7 @@ def test_torch_draws_fresh_numbers(front):
     import torch
 
     p = torch.full((400, 4), 0.25)
-    released = calibration_at(0.5, score="aps_randomised")
+    released = calibration_at(0.5, score="aps")
     drawn = []
     for _ in range(2):
         torch.manual_seed(0)
@@ -454,12 +456,12 @@ def test_jax_arrays():
         apart = np.abs(scores - threshold) > 1e-6  # jax computes in float32
         assert (np.asarray(mask) == (scores <= threshold))[apart | (score == "top_k")].all()
     with pytest.raises(confide.InputTypeError):
-        predict_mask(jax.numpy.asarray(p), calibration_at(0.8, score="aps"))
+        predict_mask(jax.numpy.asarray(p), calibration_at(0.8, score="aps_deterministic"))
     with jax.enable_x64(True):
         u = np.random.default_rng(1).random(30)
         p[:5] = np.array([0.25, 0.25, 0.25, 0.125, 0.125, 0, 0, 0, 0], np.float32)  # ties and zeros
         for score in SCORES:
-            shares = u if "randomised" in score else None
+            shares = u if confide.scores.score_kind(score).randomised else None
             ours = confide.class_score(p, p.argmin(axis=1), score, u=shares)
             device = [None if a is None else jax.numpy.asarray(a) for a in (p, p.argmin(axis=1), shares)]
             assert np.array_equal(true_scores(device[0], device[1], score, u=device[2]), ours)

@@ -118,8 +118,8 @@ def test_classes_by_number_and_by_name():
 def test_randomised_scores_use_same_uniforms_at_every_level():
     p, y, _ = records()
     rng = np.random.default_rng(0)
-    scores = confide.aps_score(p, y, randomised=True)
-    released = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=2.0, score="aps_randomised")
+    scores = confide.aps_score(p, y)
+    released = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=2.0, score="aps")
     u = rng.random(len(y))
     found = evaluate_sets(released, p, y, u=u)
     for alpha, part in released.parts.items():

@@ -94,7 +94,7 @@ def test_a_calibration_cannot_be_given_other_classes(three):
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        (confide.aps_score(P, Y), "score must be left out or be 'aps'"),
+        (confide.aps_score(P, Y, randomised=False), "score must be left out or be 'aps_deterministic'"),
         (
             confide.lac_score(np.full((200, 2), 0.5), np.zeros(200, int)),
             "classes must be the 2",

@@ -63,7 +63,7 @@ def test_whole_way_and_back_from_json(five, method, epsilon, options):
 
 
 PARAMETERS = {"raps": "(penalty=0.01,k_reg=5)", "saps": "(penalty=0.1)"}
-SCORES = [None, *(family + PARAMETERS.get(family, "") for family in FAMILIES), "aps_randomised"]
+SCORES = [None, *(family + PARAMETERS.get(family, "") for family in FAMILIES), "aps_deterministic"]
 EVERYDAY = [(None, "private-qq"), ("lac", "secure-sum")]
 SCORED = [pair for pair in itertools.product(SCORES, ["private-qq", "secure-sum", "fedcp-qq"]) if pair not in EVERYDAY]
 

@@ -24,17 +24,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 KINDS = {np.float16: TensorProto.FLOAT16, np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE}
 SCORES = [
     "lac",
-    "aps",
-    "raps(penalty=0.01,k_reg=2)",
-    "raps(penalty=0.3,k_reg=0)",
-    "saps(penalty=0.1)",
+    "aps_deterministic",
+    "raps_deterministic(penalty=0.01,k_reg=2)",
+    "raps_deterministic(penalty=0.3,k_reg=0)",
+    "saps_deterministic(penalty=0.1)",
     "margin",
     "top_k",
-    "aps_randomised",
-    "raps_randomised(penalty=0.01,k_reg=2)",
-    "saps_randomised(penalty=0.1)",
+    "aps",
+    "raps(penalty=0.01,k_reg=2)",
+    "saps(penalty=0.1)",
     "lac(temperature=2)",
-    "aps_randomised(temperature=2)",
+    "aps(temperature=2)",
 ]
 
 
@@ -102,7 +102,7 @@ def test_sets_are_those_of_predict_set(score, dtype):
     """Thresholds that are scores of records: one bit of difference would change a set."""
     for k in (2, 70):
         p = probabilities(dtype, k)
-        u = np.random.default_rng(0).random(len(p)) if "randomised" in score else None
+        u = np.random.default_rng(0).random(len(p)) if confide.scores.score_kind(score).randomised else None
         scores = confide.all_scores(p, score, u=u).ravel()
         for threshold in (float(np.sort(scores)[len(scores) // 3]), np.nextafter(scores[1], -np.inf), 0.5):
             release = calibration_at(threshold, score)
@@ -111,7 +111,7 @@ def test_sets_are_those_of_predict_set(score, dtype):
             np.testing.assert_array_equal(found["p"], p)
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "margin", "top_k"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic", "margin", "top_k"])
 @pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, np.inf])
 def test_thresholds_at_the_ends_of_the_range(score, threshold):
     p, release = probabilities(np.float32, 5), calibration_at(threshold, score)
@@ -131,7 +131,7 @@ def test_every_float_around_the_cut_is_on_its_side():
 
 
 @pytest.mark.parametrize("bad", [np.nan, -0.25, 1.5])
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_a_record_that_predict_set_rejects_gets_every_class(score, bad):
     p = np.array([[0.5, 0.3, 0.2], [bad, 0.5, 0.5], [0.9, 0.05, 0.05]], dtype=np.float32)
     release = calibration_at(0.6, score)
@@ -145,7 +145,7 @@ def test_a_record_that_predict_set_rejects_gets_every_class(score, bad):
 def test_a_classifier_with_softmax():
     """A graph with computations: its sets are those of its probabilities."""
     x = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
-    release = calibration_at(0.6, "aps")
+    release = calibration_at(0.6, "aps_deterministic")
     found = run(append(classifier(), release, output="p"), x=x)
     expected = confide.predict_set(found["p"], release).mask
     np.testing.assert_array_equal(found["sets"], expected)
@@ -171,7 +171,7 @@ def test_thresholds_per_group(by_group):
         assert read(append(passing(["n", 4]), release)) == release
 
 
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_thresholds_per_class(by_group, score):
     part = next(iter(by_group.parts.values()))
     parts = {name: replace(part, threshold=t, score=score) for name, t in (("cat", 0.9), ("dog", 0.3), ("emu", np.inf))}
@@ -383,7 +383,7 @@ PASSING = partial(passing, ["n", 3])
         (lambda: passing(["n", 2]), "classes", {}, "probabilities"),
         (PASSING, "lac", {"alpha": 0.2}, "alpha"),
         (PASSING, "lac", {"difficulty": "p"}, "difficulty"),
-        (PASSING, "lac", {"score": "aps"}, "score"),
+        (PASSING, "lac", {"score": "aps_deterministic"}, "score"),
         (PASSING, "absolute_residual", {}, "output"),
         (PASSING, "cqr", {}, "output"),
         (lambda: passing(["n"]), "absolute_residual", {"logits": True}, "logits"),

@@ -21,7 +21,7 @@ def plan(n=1000, **options):
     return confide.plan(0.1, 1.0, n, **{"neighbors": "replace_one", **options})
 
 
-@pytest.mark.parametrize(("score", "n"), [("lac", 1000), ("lac", 300), ("aps", 1000)])
+@pytest.mark.parametrize(("score", "n"), [("lac", 1000), ("lac", 300), ("aps_deterministic", 1000)])
 def test_set_sizes_match_samples_of_the_pilot(score, n):
     """Compared with forty samples of n records, exactly over the noise: within 2 %, also the non-private size."""
     p, y = probabilities()

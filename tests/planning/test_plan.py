@@ -185,7 +185,7 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(number, epsil
         *slow(
             [
                 (0.01, 1.0, {"score": "absolute_residual", "unit": 25.0}),
-                (0.1, 0.1, {"score": "aps"}),
+                (0.1, 0.1, {"score": "aps_deterministic"}),
                 (0.01, 0.1, {"score": "lac"}),
             ]
         ),

@@ -35,8 +35,8 @@ def released_at(score, threshold):
 
 @pytest.mark.parametrize(
     ("score", "threshold"),
-    [("lac", 1e-6), ("lac", 0.0088), ("lac", 0.5), ("lac", 0.9958), ("lac", 0.999999), ("aps", 0.3), ("aps", 0.9),
-     ("aps_randomised", 0.9999), ("margin", -0.99), ("margin", 0.3)],
+    [("lac", 1e-6), ("lac", 0.0088), ("lac", 0.5), ("lac", 0.9958), ("lac", 0.999999),
+     ("aps_deterministic", 0.3), ("aps_deterministic", 0.9), ("aps", 0.9999), ("margin", -0.99), ("margin", 0.3)],
 )  # fmt: skip
 def test_examples_differ_for_every_threshold(score, threshold):
     release = released_at(score, threshold)

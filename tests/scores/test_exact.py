@@ -14,16 +14,16 @@ from tests.refused import numbers, refused
 
 SCORES = [
     "lac",
-    "aps",
-    "raps(penalty=0.01,k_reg=2)",
-    "saps(penalty=0.1)",
+    "aps_deterministic",
+    "raps_deterministic(penalty=0.01,k_reg=2)",
+    "saps_deterministic(penalty=0.1)",
     "margin",
     "top_k",
-    "aps_randomised",
-    "raps_randomised(penalty=0.3,k_reg=1)",
-    "saps_randomised(penalty=0.1)",
+    "aps",
+    "raps(penalty=0.3,k_reg=1)",
+    "saps(penalty=0.1)",
     "lac(temperature=2)",
-    "raps_randomised(penalty=0.3,k_reg=1,temperature=0.5)",
+    "raps(penalty=0.3,k_reg=1,temperature=0.5)",
 ]
 
 
@@ -72,7 +72,7 @@ def tables():
 def test_scores_and_sets_agree_bit_for_bit(score, table):
     p = dict(tables())[table]
     rng = np.random.default_rng(2)
-    u = rng.random(len(p)) if "randomised" in score else None
+    u = rng.random(len(p)) if confide.scores.score_kind(score).randomised else None
     before = p.copy()
     whole = confide.all_scores(p, score, u=u)
     wanted = [
@@ -97,7 +97,7 @@ def test_blocks_and_threads_do_not_change_results(score):
     """A table large enough for several threads and blocks, against its own rows in another order."""
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(400) / 20, 4000).astype(np.float32)
-    u = rng.random(len(p)) if "randomised" in score else None
+    u = rng.random(len(p)) if confide.scores.score_kind(score).randomised else None
     y, order = rng.integers(0, 400, len(p)), rng.permutation(len(p))
     scores = confide.class_score(p, y, score, u=u)
     shuffled = None if u is None else u[order]
@@ -116,7 +116,7 @@ def test_blocks_and_threads_do_not_change_results(score):
 def test_randomisation_belongs_to_the_record():
     p = [[0.5, 0.3, 0.2]] * 3
     with refused(confide.InputError, "u"):
-        confide.class_score(p, [0, 1, 2], "aps", u=[0.1, 0.2, 0.3])
+        confide.class_score(p, [0, 1, 2], "aps_deterministic", u=[0.1, 0.2, 0.3])
     with refused(confide.InputError, "u") as e:
         confide.aps_score(p, [0, 1, 2], u=[0.1, 0.2, 1.5])
     assert numbers(e) == [1, 2]
@@ -126,13 +126,19 @@ def test_randomisation_belongs_to_the_record():
 
 @pytest.mark.slow
 def test_names_carry_their_parameters():
-    name = confide.score_name("raps", penalty=0.01, k_reg=5)
+    name = confide.score_name("raps_deterministic", penalty=0.01, k_reg=5)
     calibration = confide.calibrate(np.linspace(0, 1, 3000), 0.1, 2.0, score=name)
     again = confide.Calibration.from_json(calibration.to_json())
     p = np.random.default_rng(0).dirichlet(np.ones(20), 50)
-    expected = confide.all_scores(p, "raps(k_reg=5, penalty=1e-2)") <= calibration.threshold
+    expected = confide.all_scores(p, "raps_deterministic(k_reg=5, penalty=1e-2)") <= calibration.threshold
     np.testing.assert_array_equal(confide.predict_set(p, again).mask, expected)
-    for wrong in ("raps", "raps(penalty=0.1)", "raps(penalty=0.1,k_reg=2.5)", "lac(x=1)", "raps(penalty=-1,k_reg=1)"):
+    for wrong in (
+        "raps_deterministic",
+        "raps_deterministic(penalty=0.1)",
+        "raps_deterministic(penalty=0.1,k_reg=2.5)",
+        "lac(x=1)",
+        "raps_deterministic(penalty=-1,k_reg=1)",
+    ):
         with refused(confide.InputError, "score"):
             confide.scores.kinds.score_kind(wrong)
 
@@ -188,7 +194,7 @@ def test_sets_of_tensors_equal_those_of_numpy(score):
     for what, p in tables():
         if p.dtype.kind != "f" or what == "columns first":
             continue
-        u = rng.random(len(p)) if "randomised" in score else None
+        u = rng.random(len(p)) if confide.scores.score_kind(score).randomised else None
         y = rng.integers(0, p.shape[1], len(p))
         ours = confide.class_score(p, y, score, u=u)
         share = None if u is None else torch.from_numpy(u)

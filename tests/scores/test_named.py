@@ -1,25 +1,28 @@
 """Scores that carry their name and classes."""
 
 import copy
+import json
 import pickle
 
 import numpy as np
 import pytest
 
 import confide
-from confide.scores import NamedScores, name_of_scores
+from confide.errors import FormatError, InputError
+from confide.scores import NamedScores, class_score, name_of_scores, score_kind, score_name
+from tests.files import signed
 from tests.refused import refused
 
 P = np.random.default_rng(0).dirichlet(np.ones(3), 400)
 Y = np.random.default_rng(1).integers(0, 3, 400)
 MADE = {
     "lac": lambda: confide.lac_score(P, Y),
-    "aps": lambda: confide.aps_score(P, Y),
-    "raps(penalty=0.01,k_reg=2)": lambda: confide.raps_score(P, Y, 0.01, 2),
-    "saps(penalty=0.1)": lambda: confide.saps_score(P, Y, 0.1),
+    "aps_deterministic": lambda: confide.aps_score(P, Y, randomised=False),
+    "raps_deterministic(penalty=0.01,k_reg=2)": lambda: confide.raps_score(P, Y, 0.01, 2, randomised=False),
+    "saps_deterministic(penalty=0.1)": lambda: confide.saps_score(P, Y, 0.1, randomised=False),
     "margin": lambda: confide.margin_score(P, Y),
     "top_k": lambda: confide.top_k_score(P, Y),
-    "aps_randomised": lambda: confide.class_score(P, Y, "aps_randomised", u=np.full(400, 0.5)),
+    "aps": lambda: confide.class_score(P, Y, "aps", u=np.full(400, 0.5)),
     "absolute_residual": lambda: confide.absolute_residual_score(P[:, 0], P[:, 1]),
     "gamma": lambda: confide.gamma_score(P[:, 0] + 1, P[:, 1]),
     "normalised_residual": lambda: confide.normalised_residual_score(P[:, 0], P[:, 1], P[:, 2] + 1),
@@ -66,7 +69,7 @@ def test_they_print_like_arrays():
 
 
 def test_contradictory_names_raise():
-    scores = confide.aps_score(P, Y)
+    scores = confide.aps_score(P, Y, randomised=False)
     for calibrate in (confide.calibrate, lambda *a, **o: confide.calibrate_levels(a[0], [0.2, 0.1], a[2], **o)):
         with refused(confide.InputError, "score"):
             calibrate(scores, 0.1, 1.0, score="lac")
@@ -78,8 +81,9 @@ def test_contradictory_names_raise():
 
 
 def test_the_same_score_in_other_digits_is_accepted():
-    scores = confide.raps_score(P, Y, 0.01, 2)
-    assert name_of_scores(scores, "raps(penalty=0.010,k_reg=2)", None)[0] == "raps(penalty=0.010,k_reg=2)"
+    scores = confide.raps_score(P, Y, 0.01, 2, randomised=False)
+    other_digits = "raps_deterministic(penalty=0.010,k_reg=2)"
+    assert name_of_scores(scores, other_digits, None)[0] == other_digits
 
 
 @pytest.mark.parametrize("calibrate", ["groups", "classes", "levels"])
@@ -107,3 +111,94 @@ def test_releases_of_several_thresholds_record_the_score_too(calibrate):
 def test_bare_numbers_have_no_name():
     assert name_of_scores([0.5], None, None) == (None, None)
     assert NamedScores.of(np.zeros(1), None).score is None
+
+
+# `aps`, `raps` and `saps` are randomised, as in MAPIE and TorchCP.
+
+TIED, OWN = np.array([[0.5, 0.25, 0.125, 0.125]]), [1]
+VARIANTS = {
+    "aps": (confide.aps_score, {}, 0.5 + 0.5 * 0.25, 0.75),
+    "raps(penalty=0.5,k_reg=1)": (confide.raps_score, {"penalty": 0.5, "k_reg": 1}, 1.125, 1.25),
+    "saps(penalty=0.25)": (confide.saps_score, {"penalty": 0.25}, 0.625, 0.75),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_plain_name_is_the_randomised_score(name):
+    """Ten drawn scores are equal with a probability of 2^-477, and at most the deterministic one."""
+    compute, given, half, whole = VARIANTS[name]
+    deterministic = name.replace("(", "_deterministic(") if "(" in name else f"{name}_deterministic"
+    assert compute(TIED, OWN, u=[0.5], **given).tolist() == [half] == class_score(TIED, OWN, name, u=[0.5]).tolist()
+    drawn = compute(np.repeat(TIED, 10, axis=0), OWN * 10, **given)
+    assert drawn.score == name
+    assert len(set(drawn.tolist())) > 1
+    assert (drawn <= whole).all()
+    plain = compute(TIED, OWN, randomised=False, **given)
+    assert (plain.tolist(), plain.score) == ([whole], deterministic)
+    assert class_score(TIED, OWN, deterministic).tolist() == [whole]
+    assert (score_kind(name).randomised, score_kind(deterministic).randomised) == (True, False)
+    with refused(InputError, "u"):
+        compute(TIED, OWN, randomised=False, u=[0.5], **given)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("aps_randomised", "aps"),
+        ("raps_randomised(penalty=0.5,k_reg=1)", "raps(penalty=0.5,k_reg=1)"),
+        ("saps_randomised(penalty=0.25,temperature=2)", "saps(penalty=0.25,temperature=2)"),
+        ("APS_randomised", "aps"),
+    ],
+)
+def test_the_suffix_of_earlier_versions_raises_and_is_no_name_of_a_users_score(old, new):
+    for use in (
+        score_kind,
+        lambda name: class_score(P, Y, name),
+        lambda name: confide.calibrate([0.5], 0.1, 1.0, score=name),
+    ):
+        with refused(InputError, "score") as caught:
+            use(old)
+        assert repr(new) in caught.value.requirement
+
+
+def test_parameters_have_public_defaults_which_the_command_line_names():
+    assert confide.raps_score(P, Y).score == score_name("raps", penalty=0.01, k_reg=5)
+    assert confide.saps_score(P, Y).score == score_name("saps", penalty=0.1)
+    from confide.cli.options import OPTIONS
+
+    assert f"{confide.raps_score(P, Y).score!r}, {confide.saps_score(P, Y).score!r}" in str(OPTIONS)
+
+
+FILED = [("aps", "aps_deterministic"), ("aps_randomised", "aps")]
+FILED += [
+    ("saps_randomised(penalty=0.1)", "saps(penalty=0.1)"),
+    ("raps(penalty=0.1,k_reg=2)", "raps_deterministic(penalty=0.1,k_reg=2)"),
+]
+
+
+@pytest.mark.parametrize(("stated", "score"), FILED)
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_a_file_of_an_earlier_version_is_read_as_the_score_that_it_meant(stated, score):
+    """In files a name means the same score in every version, in both directions; the text stays the same."""
+    released = confide.calibrate(np.full(500, 0.9), 0.1, 4.0, score="aps_deterministic")
+    content = json.loads(released.to_json())
+    assert content["score"] == "aps"
+    content["score"] = stated
+    earlier = confide.Calibration.from_json(signed(content))
+    assert earlier.score == score
+    assert json.loads(earlier.to_json())["score"] == stated
+    u = {"u": np.full(len(P), 0.5)} if score_kind(score).randomised else {}
+    expected = confide.all_scores(P, score, **u) <= released.threshold
+    np.testing.assert_array_equal(confide.predict_set(P, earlier, **u).mask, expected)
+    content["score"] = score if "deterministic" in score else "aps_deterministic"
+    with pytest.raises(FormatError):
+        confide.Calibration.from_json(signed(content))
+
+
+def test_a_ledger_does_not_answer_the_randomised_score_with_the_deterministic_one(tmp_path):
+    """The request of 0.3 for `aps` had the name that `aps_deterministic` has in requests now."""
+    ledger = confide.Ledger(tmp_path / "budget.db")
+    for charged, score in enumerate(("aps_deterministic", "aps"), 1):
+        scores = confide.class_score(P, Y, score, **({"u": np.full(len(P), 1.0)} if score == "aps" else {}))
+        confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="people")
+        assert float(ledger.account("people").spent().epsilon) == charged

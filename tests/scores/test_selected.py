@@ -15,8 +15,13 @@ from confide.scores.selected import worth_selecting
 from tests.builders import slow
 from tests.refused import numbers, refused
 
-DETERMINISTIC = ["aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "top_k"]
-RANDOMISED = ["aps_randomised", "raps_randomised(penalty=0.3,k_reg=1)", "saps_randomised(penalty=0.1)"]
+DETERMINISTIC = [
+    "aps_deterministic",
+    "raps_deterministic(penalty=0.01,k_reg=2)",
+    "saps_deterministic(penalty=0.1)",
+    "top_k",
+]
+RANDOMISED = ["aps", "raps(penalty=0.3,k_reg=1)", "saps(penalty=0.1)"]
 SCORES = [*DETERMINISTIC, *RANDOMISED]
 SPECIAL = [0.0, -0.0, 5e-324, 1e-45, 1e-40, 1e-8, 2.0**-12, 0.1, 0.25, 0.5, 1.0]
 
@@ -49,7 +54,7 @@ def assert_equal_to_all_scores(p, score, u, rng, several=4):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["aps", *slow(SCORES[1:])])
+@pytest.mark.parametrize("score", ["aps_deterministic", *slow(SCORES[1:])])
 @pytest.mark.parametrize("dtype", [np.float32, *slow([np.float16, np.float64])])
 def test_every_row_of_few_values(score, dtype, selection, monkeypatch):
     """All rows of three classes over special values: ties, zeros of both signs, subnormals, ones."""
@@ -106,7 +111,10 @@ def test_invalid_probabilities_raise_as_with_sorting():
     for wrong in (np.nan, 1.5, -0.25):
         p = np.full((5, 20), 0.05)
         p[3, 7] = wrong
-        for call in (lambda q=p: set_mask(q, "aps", 0.5), lambda q=p: own_class_scores(q, np.zeros(5, int), "aps")):
+        for call in (
+            lambda q=p: set_mask(q, "aps_deterministic", 0.5),
+            lambda q=p: own_class_scores(q, np.zeros(5, int), "aps_deterministic"),
+        ):
             with refused(confide.InputError, "probabilities") as e:
                 call()
             assert numbers(e) == [1, 3]

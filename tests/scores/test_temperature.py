@@ -12,7 +12,7 @@ from tests.calibrations import calibration_at
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-TEMPERED = ["lac(temperature=2)", "aps(temperature=0.5)", "raps_randomised(penalty=0.01,k_reg=2,temperature=3)"]
+TEMPERED = ["lac(temperature=2)", "aps_deterministic(temperature=0.5)", "raps(penalty=0.01,k_reg=2,temperature=3)"]
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.5, 1.0, 2.5, 100.0])
@@ -46,7 +46,7 @@ def test_calibration_sets_and_all_scores_agree(name):
     rng = np.random.default_rng(1)
     p, u = rng.dirichlet(np.ones(5) / 3, 400).astype(np.float32), rng.random(400)
     y = rng.integers(0, 5, 400)
-    own = u if "randomised" in name else None
+    own = u if confide.scores.score_kind(name).randomised else None
     every = confide.all_scores(p, name, u=own)
     assert (confide.class_score(p, y, name, u=own) == every[np.arange(400), y]).all()
     for threshold in (*every[:20, 0], np.inf):
@@ -61,9 +61,9 @@ def test_the_option_is_the_name():
     at = {"temperature": 2}
     for scores, plain in [
         (confide.lac_score(p, y, **at), "lac"),
-        (confide.aps_score(p, y, **at), "aps"),
-        (confide.raps_score(p, y, 0.1, 2, **at), "raps(penalty=0.1,k_reg=2)"),
-        (confide.saps_score(p, y, 0.1, **at), "saps(penalty=0.1)"),
+        (confide.aps_score(p, y, randomised=False, **at), "aps_deterministic"),
+        (confide.raps_score(p, y, 0.1, 2, randomised=False, **at), "raps_deterministic(penalty=0.1,k_reg=2)"),
+        (confide.saps_score(p, y, 0.1, randomised=False, **at), "saps_deterministic(penalty=0.1)"),
         (confide.margin_score(p, y, **at), "margin"),
     ]:
         kind = score_kind(scores.score)
@@ -75,7 +75,7 @@ def test_the_option_is_the_name():
 @pytest.mark.parametrize(
     "name",
     ["top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)", "lac(temperature=2,temperature=2)", "lac()",
-     "lac(temperature=inf)", "absolute_residual(temperature=2)", "raps(temperature=2)", "lac(temp=2)"],
+     "lac(temperature=inf)", "absolute_residual(temperature=2)", "raps_deterministic(temperature=2)", "lac(temp=2)"],
 )  # fmt: skip
 def test_other_names_raise(name):
     with refused(InputError, "score"):
@@ -99,7 +99,7 @@ def test_a_device_computes_the_same_scores(monkeypatch):
     p, u, y = rng.dirichlet(np.ones(5) / 3, 300), rng.random(300), rng.integers(0, 5, 300)
     p[0] = [1, 0, 0, 0, 0]
     for name in TEMPERED:
-        own = u if "randomised" in name else None
+        own = u if confide.scores.score_kind(name).randomised else None
         there = None if own is None else xp.asarray(own)
         found = true_scores(xp.asarray(p), xp.asarray(y), name, u=there)
         every = confide.all_scores(p, name, u=own)

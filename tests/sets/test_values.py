@@ -164,9 +164,9 @@ def test_intervals_unpack_and_carry_attributes():
         found.contains([1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "aps_randomised", "margin", "top_k"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic", "aps", "margin", "top_k"])
 def test_no_records_have_no_sets(score):
-    u = np.zeros(0) if "randomised" in score else None
+    u = np.zeros(0) if confide.scores.score_kind(score).randomised else None
     sets = confide.predict_set(np.zeros((0, 3)), calibration_at(0.5, score), ["a", "b", "c"], u=u)
     assert (len(sets), sets.labels(), sets.classes) == (0, [], ("a", "b", "c"))
     assert "mean size undefined" in repr(sets)
@@ -227,8 +227,8 @@ def test_an_empty_batch_gives_empty_sets(batch):
     released = replace(calibration_at(0.5), classes=("cat", "dog", "emu"))
     for made in (
         released,
-        replace(released, score="aps"),
-        replace(released, score="raps_randomised(penalty=0.1,k_reg=1)"),
+        replace(released, score="aps_deterministic"),
+        replace(released, score="raps(penalty=0.1,k_reg=1)"),
     ):
         sets = confide.predict_set(batch, made)
         assert (sets.mask.shape, sets.mask.dtype, sets.classes) == ((0, 3), np.bool_, ("cat", "dog", "emu"))

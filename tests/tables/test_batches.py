@@ -90,7 +90,15 @@ def test_tensors_of_every_float_type_as_batches():
 
 
 @pytest.mark.parametrize(
-    "score", ["lac", "aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "top_k", "lac(temperature=2)"]
+    "score",
+    [
+        "lac",
+        "aps_deterministic",
+        "raps_deterministic(penalty=0.01,k_reg=2)",
+        "saps_deterministic(penalty=0.1)",
+        "top_k",
+        "lac(temperature=2)",
+    ],
 )
 def test_classification_scores_of_columns(records, score):
     expected = ScoreHistogram.from_scores(
@@ -115,16 +123,16 @@ def test_classification_scores_of_columns(records, score):
 
 
 def test_randomised_scores_lie_between_their_bounds(records):
-    highest = confide.class_score(records["p"], records["y"], "aps")
+    highest = confide.class_score(records["p"], records["y"], "aps_deterministic")
     for i in range(0, N, 100):  # one record at a time, between 0 and its highest score
         one = {"p": records["p"][i : i + 1], "y": records["y"][i : i + 1]}
         edges = Candidates.of([-5e-324, highest[i]])
-        drawn = score_batches([one], ClassColumns("p", "y", tuple(range(K)), score="aps_randomised"), candidates=edges)
+        drawn = score_batches([one], ClassColumns("p", "y", tuple(range(K)), score="aps"), candidates=edges)
         assert drawn.counts.tolist() == [0, 1, 0]
     fine = Candidates.unit(1000)
     drawn, whole = (
         score_batches([records], ClassColumns("p", "y", tuple(range(K)), score=score), candidates=fine)
-        for score in ("aps_randomised", "aps")
+        for score in ("aps", "aps_deterministic")
     )
     assert (drawn.counts @ np.arange(fine.size)) < 0.95 * (whole.counts @ np.arange(fine.size))
 
@@ -165,7 +173,7 @@ def with_values(array, positions, values):
     return pa.array(changed)
 
 
-CLASSES, INTERVALS = ClassColumns("p", "y", tuple(range(K)), score="aps"), TargetColumns("f", "t")
+CLASSES, INTERVALS = ClassColumns("p", "y", tuple(range(K)), score="aps_deterministic"), TargetColumns("f", "t")
 
 
 @pytest.mark.parametrize(
@@ -287,8 +295,8 @@ def test_memory_of_one_batch():
 
 def test_a_release_from_batches_is_a_release_from_scores(records):
     histogram = score_batches(
-        arrow(records).to_batches(max_chunksize=300), ClassColumns("p", "y", tuple(range(K)), score="aps")
+        arrow(records).to_batches(max_chunksize=300), ClassColumns("p", "y", tuple(range(K)), score="aps_deterministic")
     )
-    released = confide.calibrate_histogram(histogram, 0.1, 1000.0, score="aps")
-    exact = np.quantile(confide.aps_score(records["p"], records["y"]), 0.9, method="higher")
+    released = confide.calibrate_histogram(histogram, 0.1, 1000.0, score="aps_deterministic")
+    exact = np.quantile(confide.aps_score(records["p"], records["y"], randomised=False), 0.9, method="higher")
     assert released.threshold == pytest.approx(exact, rel=0.02)

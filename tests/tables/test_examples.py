@@ -28,8 +28,10 @@ def records(tmp_path_factory) -> tuple[Path, np.ndarray]:
     for i in range(4):
         pq.write_table(table.slice(i * N // 4, N // 4), folder / f"{i}.parquet")
     raised = np.exp(x - x.max(axis=1, keepdims=True))
-    scores = confide.aps_score(raised / raised.sum(axis=1, keepdims=True), label)
-    return folder, ScoreHistogram.from_scores(scores, confide.scores.kinds.score_kind("aps").candidates()).counts
+    scores = confide.aps_score(raised / raised.sum(axis=1, keepdims=True), label, randomised=False)
+    return folder, ScoreHistogram.from_scores(
+        scores, confide.scores.kinds.score_kind("aps_deterministic").candidates()
+    ).counts
 
 
 @pytest.mark.slow
@@ -71,7 +73,7 @@ def test_torch():
     loader = DataLoader(TensorDataset(torch.from_numpy(x), torch.from_numpy(label)), batch_size=300)
     with torch.no_grad():
         p = torch.cat([torch.softmax(model(part).double(), 1) for part in torch.from_numpy(x).split(300)]).numpy()
-    own = confide.aps_score(np.minimum(p, 1), label)
+    own = confide.aps_score(np.minimum(p, 1), label, randomised=False)
     found = histogram(model, loader)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, found.candidates).counts)
 

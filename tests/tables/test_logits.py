@@ -46,7 +46,7 @@ def table(**more):
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
     """From columns and from lists, for every source: the same counts, and sets that are equal in every bit."""
     p = softmax(Z)

@@ -41,7 +41,7 @@ def test_scores_are_those_of_two_columns(engine):
 
 
 def test_releases_and_evaluations_contain_both_classes(tmp_path):
-    what = ClassColumns("p", "label", PAIR, "aps")
+    what = ClassColumns("p", "label", PAIR, "aps_deterministic")
     released = calibrate_table(table(), what, 0.2, 4.0)
     assert released.classes == PAIR
     found = evaluate_table(table(), what, released)

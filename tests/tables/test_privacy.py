@@ -141,7 +141,7 @@ def test_a_column_that_does_not_exist_costs_nothing(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 3.0)
     paying = {"ledger": ledger, "dataset": "patients"}
-    for source in (ScoreColumn("score"), ClassColumns("p", "y", (0, 1), "aps")):
+    for source in (ScoreColumn("score"), ClassColumns("p", "y", (0, 1), "aps_deterministic")):
         with refused(InputError, "column"):
             calibrate_table(table, source, 0.1, 1.0, **paying)
     for source, group in ((ScoreColumn("score"), "g"), (ScoreColumn("s"), "ward")):

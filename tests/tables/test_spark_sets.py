@@ -31,7 +31,7 @@ def table(spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("by", [None, "group", "class"])
-@pytest.mark.parametrize("score", ["lac", "aps", "saps(penalty=0.1)"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic", "saps_deterministic(penalty=0.1)"])
 def test_sets_are_written_by_the_executors(table, tmp_path, score, by):
     calibration = calibrated(score, by)
     figures = predict_table(table, WHAT, calibration, tmp_path / "out", by="ward" if by == "group" else None)
@@ -67,7 +67,7 @@ def test_intervals_that_sql_does_not_compute(table, spark, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_the_executors_write_tables_without_rows(spark, tmp_path, score):
     schema = pa.schema([("id", pa.int64()), ("ward", pa.string()), ("p", pa.list_(pa.float32()))])
     table = Spark(spark, tmp_path).table(schema.empty_table())
@@ -78,7 +78,7 @@ def test_the_executors_write_tables_without_rows(spark, tmp_path, score):
         assert (found.num_rows, found.column_names) == (0, ["id", "ward", "prediction_set", "set_size"])
 
 
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_rows_without_a_set_leave_nothing_behind(spark, tmp_path, score):
     lists = P[:50].tolist()
     lists[3], lists[4], lists[5], lists[6] = None, lists[4][:-1], [None] * K, [1.5] + [0.0] * (K - 1)
@@ -100,13 +100,13 @@ def test_an_existing_folder_is_not_changed(table, tmp_path):
 def test_an_infinite_threshold_gives_full_sets(table, tmp_path):
     with pytest.warns(CoverageWarning):
         # With a public n too small for the rank the answer is +inf without a draw.
-        calibration = confide.calibrate([0.5] * 3, 0.1, 0.1, score="aps", neighbors="replace_one")
+        calibration = confide.calibrate([0.5] * 3, 0.1, 0.1, score="aps_deterministic", neighbors="replace_one")
     with pytest.warns(CoverageWarning):
         predict_table(table, WHAT, calibration, tmp_path / "out", keep=())
     assert set(pq.read_table(tmp_path / "out")["set_size"].to_pylist()) == {K}
 
 
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_folders_by_value(table, tmp_path, score):
     """Folders of folders that the executors write are read back as one table."""
     calibration = calibrated(score)
@@ -120,8 +120,8 @@ def test_folders_by_value(table, tmp_path, score):
 
 
 def test_several_levels_are_written_by_the_executors(table, tmp_path):
-    scores = confide.class_score(P, RNG.integers(0, K, N), "aps")
-    levels = confide.calibrate_levels(scores, [0.1, 0.3], 20.0, score="aps")
+    scores = confide.class_score(P, RNG.integers(0, K, N), "aps_deterministic")
+    levels = confide.calibrate_levels(scores, [0.1, 0.3], 20.0, score="aps_deterministic")
     predict_table(table, WHAT, levels, tmp_path / "out", keep=("id",))
     found = pq.read_table(tmp_path / "out").sort_by("id")
     assert len(levels.parts) == 2
@@ -133,10 +133,10 @@ def test_several_levels_are_written_by_the_executors(table, tmp_path):
 def test_a_table_of_the_catalogue(spark, table):
     name = "confide_sets"
     try:
-        figures = predict_table(table, WHAT, calibrated("aps"), out_table=name, keep=("id",))
+        figures = predict_table(table, WHAT, calibrated("aps_deterministic"), out_table=name, keep=("id",))
         assert figures["rows"] == N == spark.table(name).count()
         with refused(OutputExistsError, "out_table"):
-            predict_table(table, WHAT, calibrated("aps"), out_table=name, keep=("id",))
+            predict_table(table, WHAT, calibrated("aps_deterministic"), out_table=name, keep=("id",))
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {name}")
 
@@ -158,7 +158,7 @@ def test_a_file_is_written_partition_by_partition(spark, tmp_path):
             assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) <= 2
             assert first.num_rows + sum(batch.num_rows for batch in batches) == 1800
             assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) >= 6
-            calibration = calibrated("aps")
+            calibration = calibrated("aps_deterministic")
             assert predict_table(table, WHAT, calibration, tmp_path / "out.parquet")["rows"] == 1800
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)

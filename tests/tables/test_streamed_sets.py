@@ -29,7 +29,14 @@ DATA = pa.table(
     }
 )
 COLUMNS = tuple(f"p_{name}" for name in NAMES)
-SCORES = ["aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k", "lac(temperature=2)"]
+SCORES = [
+    "aps_deterministic",
+    "raps_deterministic(penalty=0.01,k_reg=2)",
+    "saps_deterministic(penalty=0.1)",
+    "margin",
+    "top_k",
+    "lac(temperature=2)",
+]
 
 
 @pytest.mark.slow
@@ -96,8 +103,15 @@ def owned(request, tmp_path):
     ("score", "by"),
     [
         ("lac", None),
-        ("aps", "group"),
-        *slow([("lac", "group"), ("aps", None), ("lac(temperature=2)", None), ("lac(temperature=2)", "group")]),
+        ("aps_deterministic", "group"),
+        *slow(
+            [
+                ("lac", "group"),
+                ("aps_deterministic", None),
+                ("lac(temperature=2)", None),
+                ("lac(temperature=2)", "group"),
+            ]
+        ),
     ],
 )
 def test_sets_in_a_table_of_the_same_database(owned, monkeypatch, by, score):
@@ -147,8 +161,8 @@ def test_intervals_that_sql_does_not_compute_in_a_table(owned, by):
 
 @pytest.mark.slow
 def test_several_levels_that_sql_does_not_compute_in_a_table(owned):
-    scores = confide.aps_score(P, Y)
-    released = confide.calibrate_levels(scores, [0.2, 0.1], 10.0, score="aps", classes=NAMES)
+    scores = confide.aps_score(P, Y, randomised=False)
+    released = confide.calibrate_levels(scores, [0.2, 0.1], 10.0, score="aps_deterministic", classes=NAMES)
     with owned.open() as table:
         predict_table(table, ClassColumns("p", classes=NAMES), released, out_table=f"{owned.name}_levels", keep=["id"])
     found = owned.read(f"{owned.name}_levels")
@@ -159,7 +173,7 @@ def test_several_levels_that_sql_does_not_compute_in_a_table(owned):
     assert found["prediction_set_0.1"].to_pylist() == expected.labels()
 
 
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_an_existing_table_is_not_changed(owned, score):
     before = owned.read()
     with owned.open() as table:
@@ -173,12 +187,14 @@ def test_table_names_are_taken_literally(owned):
     """With any characters."""
     name = 'it\'s "mine"; DROP TABLE records; -- *?[1]'
     with owned.open() as table:
-        figures = predict_table(table, ClassColumns("p", classes=NAMES), calibrated("aps"), out_table=name)
+        figures = predict_table(
+            table, ClassColumns("p", classes=NAMES), calibrated("aps_deterministic"), out_table=name
+        )
     assert figures["rows"] == N
     assert owned.read(name).num_rows == owned.read().num_rows == N
 
 
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_rows_without_a_set_leave_no_table(owned, tmp_path, score):
     calibration = calibrated(score, "group")
     known = confide.GroupCalibration("group", "add_remove", {"north": calibration["north"]})
@@ -194,14 +210,14 @@ def test_rows_without_a_set_leave_no_table(owned, tmp_path, score):
 
 
 def test_columns_are_checked_before_anything_is_read(owned, tmp_path):
-    calibration, out = calibrated("aps"), tmp_path / "out.parquet"
+    calibration, out = calibrated("aps_deterministic"), tmp_path / "out.parquet"
     with owned.open(write=False) as table:
         good = {"source": table, "what": ClassColumns("p", classes=NAMES), "release": calibration, "out": out}
         for change, argument in (
             ({"what": ClassColumns("q")}, "column"),
             ({"keep": ("q",)}, "column"),
             ({"what": ClassColumns(COLUMNS, classes=NAMES[:4])}, "classes"),
-            ({"release": calibrated("aps", "group")}, "by"),
+            ({"release": calibrated("aps_deterministic", "group")}, "by"),
             ({"out_table": "both"}, "out"),
         ):
             Refused(predict_table, good, change, argument, kind=InputError).check()
@@ -209,7 +225,7 @@ def test_columns_are_checked_before_anything_is_read(owned, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_postgres_gets_a_table_without_rows(postgres, reader, score):
     """By SQL, and by batches that are copied."""
     import ibis
@@ -223,7 +239,7 @@ def test_postgres_gets_a_table_without_rows(postgres, reader, score):
 
 
 def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
-    calibration = confide.calibrate(confide.class_score(P, Y, "aps_randomised"), 0.2, 10.0, score="aps_randomised")
+    calibration = confide.calibrate(confide.class_score(P, Y, "aps"), 0.2, 10.0, score="aps")
     sizes = []
     with owned.open(write=False) as table:
         for name in ("one", "two"):

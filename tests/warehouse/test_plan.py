@@ -64,7 +64,7 @@ def test_the_digest_identifies_the_counts():
 INVALID = [
     Refused(CountingPlan.of, {"what": LAC, "alpha": 0.1, "epsilon": 1.0}, change, argument, kind=InputError)
     for change, argument in (
-        ({"what": ClassColumns("p_*", "y", ("a", "b"), "aps")}, "score"),
+        ({"what": ClassColumns("p_*", "y", ("a", "b"), "aps_deterministic")}, "score"),
         ({"what": TargetColumns("f", "t", "gamma")}, "score"),
         ({"what": ClassColumns(("p_a", "p_b"), "y", ("a", "b"), logits=True)}, "logits"),
         ({"what": LossColumns("l_*")}, "losses"),

@@ -187,7 +187,7 @@ def test_snowflake_finds_its_columns(database):
 def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
     """Default lists of every kind of score, also with a thousand classes; a longer query raises an error."""
     classes = tuple(f"class number {i}" for i in range(1000))
-    scores = (None, "lac", "aps", "margin", "top_k", "raps(penalty=0.01,k_reg=3)")
+    scores = (None, "lac", "aps_deterministic", "margin", "top_k", "raps_deterministic(penalty=0.01,k_reg=3)")
     for what, by_class in (
         (ClassColumns("probability_of_*", "y", classes), True),
         (TargetColumns("f", "t"), False),

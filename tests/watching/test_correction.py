@@ -263,7 +263,17 @@ def test_debt_beyond_the_end_is_remembered():
 
 
 @pytest.mark.parametrize(
-    "score", ["lac", "aps", "raps(penalty=0.01,k_reg=5)", "margin", "top_k", "absolute_residual", "cqr", None]
+    "score",
+    [
+        "lac",
+        "aps_deterministic",
+        "raps_deterministic(penalty=0.01,k_reg=5)",
+        "margin",
+        "top_k",
+        "absolute_residual",
+        "cqr",
+        None,
+    ],
 )
 def test_correction_starts_at_the_released_threshold(score):
     released = calibration_at(0.5 if score != "top_k" else 2.0, score)

@@ -2,12 +2,13 @@
 import { nextUp } from "./numbers.mjs";
 
 const REGRESSION = ["absolute_residual", "normalised_residual", "gamma", "cqr", "cqr_low", "cqr_high"];
+const RANDOMISED = ["aps", "raps", "saps"];
 
 /** A score's name: its family, its parameters, and whether records have random numbers. */
 function named(score) {
-  const found = /^([a-z_]+?)(_randomised)?(?:\((.*)\))?$/.exec(score);
+  const found = /^([a-z_]+?)(_deterministic)?(?:\((.*)\))?$/.exec(score);
   const parameters = Object.fromEntries((found[3] ?? "").split(",").filter(Boolean).map((one) => one.split("=").map((x, i) => (i ? Number(x) : x))));
-  return { family: found[1], randomised: Boolean(found[2]), penalty: 0, k_reg: 0, ...parameters };
+  return { family: found[1], randomised: RANDOMISED.includes(found[1]) && !found[2], penalty: 0, k_reg: 0, ...parameters };
 }
 
 export function softmax(row) {

@@ -361,9 +361,7 @@ def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.floa
     """Random numbers in [0, 1], one per record, shape (n,): new ones by default; ones if the score uses none."""
     if not needed:
         if u is not None:
-            raise InputError(
-                name, "must be left out: the score is not randomised", remedy="Name the randomised one to use it"
-            )
+            raise InputError(name, "must be left out: the score is not randomised", remedy="aps, raps and saps are")
         return np.ones(n)
     if u is None:
         return fresh_uniforms(n)

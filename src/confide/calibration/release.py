@@ -38,6 +38,7 @@ from confide.releases import (
     warn_about,
     warn_of_choices,
 )
+from confide.scores import name_in_files
 from confide.support import caller_stacklevel, library_versions, listening, log_event
 
 if TYPE_CHECKING:
@@ -486,7 +487,7 @@ def _request_fields(terms: Terms, mechanism: Mechanism | None, score: str | None
         "request": _choices(terms),
         "mechanism": None if mechanism is None else repr(mechanism),
         "candidates": terms.candidates.digest,
-        "score": score,
+        "score": name_in_files(score),
     }
 
 
@@ -495,7 +496,7 @@ def _request_fields_before_design(part: ThresholdRequest, terms: Terms) -> dict[
     law = part.law
     over = law.digest if isinstance(law, Candidates) else repr(law)
     stated = _choices(replace(terms, longest=None)) | {"n_typical": None, "candidates": None}
-    return {"request": stated, "mechanism": None, "candidates": over, "score": part.score}
+    return {"request": stated, "mechanism": None, "candidates": over, "score": name_in_files(part.score)}
 
 
 _COMPARED = 480

@@ -29,7 +29,7 @@ from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
 from confide.planning import unusual
 from confide.releases import ABOUT, WORDS, class_list
-from confide.scores import score_kind
+from confide.scores import SCORE
 from confide.support import Described, Fields, Section, exact_level, one_of, privacy_loss, shapes
 
 By: TypeAlias = Literal["level", "group", "class", "side"]
@@ -493,7 +493,7 @@ _TERMS: shapes.Shape = {
         shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
     ),
     "epsilon": shapes.nullable(shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "epsilon"))),
-    "score": shapes.nullable(shapes.Field("the name of a score", (str,), lambda name: score_kind(name).name)),
+    "score": shapes.nullable(SCORE),
     "candidates": shapes.Field("candidates", (dict,), _read_candidates, _candidate_fields),
     "silos": shapes.listed(SILO),
     "liars": shapes.INTEGER,

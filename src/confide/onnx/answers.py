@@ -35,7 +35,7 @@ from onnx import TensorProto
 from confide.errors import InputError
 from confide.onnx.graph import AppendedGraph, Tensor
 from confide.releases import Release, refuse_overlapping
-from confide.scores import ScoreKind, magic, smallest_probability
+from confide.scores import ScoreKind, magic, smallest_probability, unimplemented
 from confide.support import canonical_name
 
 GROUPS, UNIFORMS, DIFFICULTY = "groups", "u", "difficulty"
@@ -126,6 +126,8 @@ def _by_score(tail: AppendedGraph, p: Tensor, unusable: str, k: int, kind: Score
     limit = limits.tensor(tail, float, "float64", column=True)
     if kind.family == "margin":
         return tail.node("LessOrEqual", _margins(tail, wide, k), limit)
+    if kind.family not in ("aps", "raps", "saps", "top_k"):
+        raise unimplemented(kind)
     top, order = tail.all("TopK", wide, tail.constant([k], np.int64), outputs=2, axis=1)
     if not kind.randomised and not limits.per_class:
         left_out = tail.node("Greater", _at_places(tail, top, k, kind), limit)

@@ -23,7 +23,7 @@ from confide.releases import (
     names_for,
     warn_about,
 )
-from confide.scores import ScoreKind, score_kind
+from confide.scores import ScoreKind, score_kind, unimplemented
 from confide.support import Classes, Level, column_order, exact_level, parse_object
 
 KEY = "confide."
@@ -264,6 +264,8 @@ def _append_intervals(
 ) -> None:
     if kind.family in ("cqr", "cqr_low", "cqr_high"):
         centers = _quantiles(tail, main, pair)
+    elif kind.family not in ("absolute_residual", "normalised_residual", "gamma"):
+        raise unimplemented(kind)
     else:
         if pair:
             raise InputError("output", f"must be one tensor for {kind.family}", got="two")

@@ -46,7 +46,7 @@ from confide.releases.several import (
     SidesCalibration,
 )
 from confide.releases.words import PREDECESSORS, WORDS
-from confide.scores import score_kind
+from confide.scores import SCORE
 from confide.selection import Selector
 from confide.support import (
     LEAST_LOSS,
@@ -127,7 +127,6 @@ GUARANTEE = shapes.Field(
         "certificate": shapes.optional(shapes.choice(*CERTIFICATES)),
     },
 )
-_SCORE = shapes.Field("the name of a score", (str,), lambda name: score_kind(name).name)
 _THRESHOLD = shapes.or_infinite(shapes.number())
 _CANDIDATES = shapes.Field(
     "the number of candidates and their recipe",
@@ -141,7 +140,7 @@ _CANDIDATES = shapes.Field(
 
 CALIBRATION: shapes.Shape = {
     "threshold": _THRESHOLD,
-    "score": shapes.nullable(_SCORE),
+    "score": shapes.nullable(SCORE),
     "alpha": shapes.LEVEL,
     "guarantee": GUARANTEE,
     "privacy": shapes.Field("a privacy statement", (dict,), _read_privacy, _write_privacy, shape=_privacy_shape),
@@ -301,7 +300,7 @@ def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
 _UNLABELLED = ("population", "predecessors", "size", "chosen")
 _LABEL_LOSS = shapes.Field("a loss of labels", (float, int), lambda value: read_label_epsilon("epsilon", value))
 _LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
-    "score": _SCORE,
+    "score": SCORE,
     "privacy": shapes.Field(
         "the loss of labels",
         (dict,),

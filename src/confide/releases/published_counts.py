@@ -19,7 +19,7 @@ from confide.mechanisms import NOISE, Noise, PublishedHistogram, StatedPrivacy
 from confide.releases.calibration import Calibration
 from confide.releases.documents import Document, Kind, common_form, register
 from confide.releases.words import WORDS
-from confide.scores import score_kind
+from confide.scores import SCORE, score_kind
 from confide.support import (
     MOST_RECORDS,
     Classes,
@@ -233,7 +233,7 @@ _SHAPE: shapes.Shape = {
     "edges": shapes.optional(shapes.listed(shapes.number())),
     "noise": NOISE,
     "n": shapes.nullable(shapes.integer()),
-    "score": shapes.nullable(shapes.TEXT),
+    "score": shapes.nullable(SCORE),
     "classes": WORDS["classes"],
     "epsilon": shapes.optional(shapes.number()),
 }

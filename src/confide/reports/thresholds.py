@@ -25,7 +25,7 @@ from confide.releases import (
 )
 from confide.reports import charts
 from confide.reports.page import number
-from confide.scores import interval_ends, score_kind, set_mask
+from confide.scores import interval_ends, score_kind, set_mask, unimplemented
 from confide.support import Section
 
 LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
@@ -88,6 +88,8 @@ def _rule(calibration: Calibration) -> str:
         "cqr_low": f"The interval begins {at} below the model's lower quantile.",
         "cqr_high": f"The interval ends {at} above the model's upper quantile.",
     }
+    if family is not None and family not in sentences:
+        raise unimplemented(kind)
     sentence = sentences.get(family or "", f"A label is in the set if its nonconformity score is at most {at}.")
     if kind.temperature is None:
         return sentence

@@ -13,7 +13,17 @@ from confide.scores.classification import (
     smallest_probability,
     top_k_score,
 )
-from confide.scores.kinds import FAMILIES, NamedScores, ScoreKind, name_of_scores, score_kind, score_name
+from confide.scores.kinds import (
+    FAMILIES,
+    SCORE,
+    NamedScores,
+    ScoreKind,
+    name_in_files,
+    name_of_scores,
+    score_kind,
+    score_name,
+    unimplemented,
+)
 from confide.scores.ranked import magic
 from confide.scores.regression import (
     absolute_residual_score,

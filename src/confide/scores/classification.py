@@ -102,14 +102,14 @@ def class_score(
     labels
         Shape (n,): integers in [0, K), or class names if `classes` or a data frame names the columns.
     score
-        `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_randomised`,
-        `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names. All but `top_k` may also
-        have a public `temperature`, such as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
+        `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_deterministic`,
+        `raps_deterministic(...)` or `saps_deterministic(...)`; see the functions of these names. All but `top_k` may
+        also have a public `temperature`, such as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
         probabilities are first raised to the power 1/temperature and rescaled (`tune_temperature`).
     u
-        For randomised scores: your own numbers in [0, 1], shape (n,). By default they are drawn. Each number must be
-        stored with its record like a column, and not depend on its position: if a record is removed, the others must
-        keep theirs. `confide.ExperimentalUniforms` draws reproducible numbers.
+        For the randomised scores `aps`, `raps` and `saps`: your own numbers in [0, 1], shape (n,). By default they are
+        drawn. Each number must be stored with its record like a column, and not depend on its position: if a record is
+        removed, the others must keep theirs. `confide.ExperimentalUniforms` draws reproducible numbers.
     classes
         The K class names, in the order of the columns; a data frame with these columns may have another order.
 
@@ -126,7 +126,7 @@ def class_score(
 
     Examples
     --------
-    >>> class_score([[0.75, 0.25], [0.5, 0.5]], [0, 1], "aps")
+    >>> class_score([[0.75, 0.25], [0.5, 0.5]], [0, 1], "aps_deterministic")
     array([0.75, 1.  ])
     """
     _classification(score)
@@ -255,7 +255,7 @@ def set_mask(
 
     Examples
     --------
-    >>> set_mask([[0.75, 0.25], [0.5, 0.5]], "aps", 0.8)
+    >>> set_mask([[0.75, 0.25], [0.5, 0.5]], "aps_deterministic", 0.8)
     array([[ True, False],
            [False, False]])
     """
@@ -434,6 +434,10 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     return probability(bisect(lambda pattern: 1.0 - float(probability(pattern)) <= threshold, -1, one))
 
 
+RAPS_PENALTY, RAPS_K_REG, SAPS_PENALTY = 0.01, 5, 0.1
+"""Public defaults of `raps_score` and `saps_score`, which the command line suggests."""
+
+
 def lac_score(
     probabilities: ArrayLike,
     labels: ArrayLike,
@@ -460,33 +464,34 @@ def aps_score(
     probabilities: ArrayLike,
     labels: ArrayLike,
     *,
-    randomised: bool = False,
+    randomised: bool = True,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
     temperature: float | None = None,
 ) -> NamedScores:
-    """APS: the total probability of the classes that are at least as likely as the true one.
+    """APS: the probability of the likelier classes, and a random share u of that of the equally likely ones.
 
-    Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020. The randomised variant,
-    mass of the likelier classes + u * mass of the equally likely ones, is `aps_randomised`; pass `u` to select it.
-    Values are non-negative and exceed 1 as far as rows do. Parameters and errors as in `class_score`.
+    Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020. The true class is one of
+    the equally likely ones. With `randomised=False` u is 1: this is the score `aps_deterministic`, whose sets are
+    larger and can be empty for the surest records. Values are non-negative and exceed 1 as far as rows do. Parameters
+    and errors as in `class_score`.
 
     Examples
     --------
-    >>> aps_score([[0.5, 0.25, 0.25]], [1]), aps_score([[0.5, 0.25, 0.25]], [1], u=[0.5])
-    (array([1.]), array([0.75]))
+    >>> aps_score([[0.5, 0.25, 0.25]], [1], u=[0.5]), aps_score([[0.5, 0.25, 0.25]], [1], randomised=False)
+    (array([0.75]), array([1.]))
     """
-    name = score_name("aps", randomised=randomised or u is not None, temperature=temperature)
+    name = score_name("aps", deterministic=not randomised, temperature=temperature)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
 def raps_score(
     probabilities: ArrayLike,
     labels: ArrayLike,
-    penalty: float,
-    k_reg: int,
+    penalty: float = RAPS_PENALTY,
+    k_reg: int = RAPS_K_REG,
     *,
-    randomised: bool = False,
+    randomised: bool = True,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
     temperature: float | None = None,
@@ -494,40 +499,39 @@ def raps_score(
     """RAPS: APS plus `penalty` for every rank beyond `k_reg`.
 
     Angelopoulos, Bates, Malik and Jordan, "Uncertainty sets for image classifiers using conformal prediction", ICLR
-    2021. The rank of a class counts the classes that are at least as likely. Its name is
-    `raps(penalty=...,k_reg=...)`. `penalty` and `k_reg` must be public: see `tune_raps`.
+    2021. The rank of a class counts the classes that are at least as likely. Its name is `raps(penalty=...,k_reg=...)`,
+    or `raps_deterministic(...)` with `randomised=False`. `penalty` and `k_reg` must be public: see `tune_raps`.
 
     Examples
     --------
-    >>> raps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.5, k_reg=1)
-    array([1.25])
+    >>> raps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.5, k_reg=1, u=[0.5])
+    array([1.125])
     """
-    randomised = randomised or u is not None
-    name = score_name("raps", randomised=randomised, penalty=penalty, k_reg=k_reg, temperature=temperature)
+    name = score_name("raps", deterministic=not randomised, penalty=penalty, k_reg=k_reg, temperature=temperature)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
 def saps_score(
     probabilities: ArrayLike,
     labels: ArrayLike,
-    penalty: float,
+    penalty: float = SAPS_PENALTY,
     *,
-    randomised: bool = False,
+    randomised: bool = True,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
     temperature: float | None = None,
 ) -> NamedScores:
-    """SAPS: u * max(p) for the likeliest class, max(p) + (rank - 2 + u) * penalty for others; u = 1 if not randomised.
+    """SAPS: u * max(p) for the likeliest class, max(p) + (rank - 2 + u) * penalty for others, with a random u.
 
     Huang, Xi, Zhang, Yao, Qiu and Wei, "Conformal prediction for deep classifier via label ranking", ICML 2024. Its
-    name is `saps(penalty=...)` or `saps_randomised(penalty=...)`.
+    name is `saps(penalty=...)`, or with `randomised=False` `saps_deterministic(penalty=...)`, where u is 1.
 
     Examples
     --------
-    >>> saps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.25)
-    array([0.75])
+    >>> saps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.25, u=[0.5])
+    array([0.625])
     """
-    name = score_name("saps", randomised=randomised or u is not None, penalty=penalty, temperature=temperature)
+    name = score_name("saps", deterministic=not randomised, penalty=penalty, temperature=temperature)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 

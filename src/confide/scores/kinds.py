@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_CANDIDATES, Classes, positive_integer, public_classes
+from confide.support import MOST_CANDIDATES, Classes, positive_integer, public_classes, shapes
 
 Task = Literal["classification", "regression", "any"]
 
@@ -28,9 +28,9 @@ Task = Literal["classification", "regression", "any"]
 class ScoreKind:
     """A named nonconformity score with values in the closed range from `low` to `high`.
 
-    The family is the name without `_randomised` and without parameters; it is None for a user's own score. A randomised
-    score uses a random number per record. The builder is the name and arguments of a constructor of candidates for any
-    number of records; `spread_kind` states how candidates are spread if a plan chooses their number.
+    The family is the name without `_deterministic` and without parameters; it is None for a user's own score. A
+    randomised score uses a random number per record. The builder is the name and arguments of a constructor of
+    candidates for any number of records; `spread_kind` states how candidates are spread if a plan chooses their number.
     """
 
     name: str | None
@@ -52,7 +52,8 @@ class ScoreKind:
     def at_one(self) -> "ScoreKind":
         """The same score, for probabilities to which the temperature was already applied."""
         others = {name: value for name, value in self.parameters.items() if name != "temperature"}
-        return score_kind(score_name(str(self.family), randomised=self.randomised, **others))
+        deterministic = FAMILIES[str(self.family)].randomised and not self.randomised
+        return score_kind(score_name(str(self.family), deterministic=deterministic, **others))
 
     @property
     def of_one_entry(self) -> bool:
@@ -137,7 +138,7 @@ class _Family:
     builder: tuple[Any, ...]
     spread: SpreadKind
     parameters: tuple[str, ...] = ()
-    may_be_randomised: bool = False
+    randomised: bool = False
 
 
 _LARGEST = 1.7976931348623157e308
@@ -156,7 +157,7 @@ _RESIDUALS, _SIGNED_RESIDUALS = ("geometric",), ("sinh",)
 FAMILIES: Mapping[str, _Family] = MappingProxyType(
     {
         "lac": _Family("classification", 0.0, 1.0, ("unit", 1000, "logit"), "probability"),
-        "aps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 100), "mass", may_be_randomised=True),
+        "aps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 100), "mass", randomised=True),
         "raps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), "penalised", ("penalty", "k_reg"), True),
         "saps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), "penalised", ("penalty",), True),
         "margin": _Family("classification", -1.0, 1.0, ("signed_unit", 1000), "margin"),
@@ -169,9 +170,10 @@ FAMILIES: Mapping[str, _Family] = MappingProxyType(
         "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
     }
 )
-"""The scores of this library. `aps`, `raps` and `saps` have a randomised variant, named `aps_randomised` etc."""
+"""The scores of this library. `aps`, `raps`, `saps` are randomised; each has a variant `aps_deterministic` etc."""
 
-_NAME = re.compile(r"([a-z_]+?)(_randomised)?(?:\((.*)\))?")
+_NAME = re.compile(r"([a-z_]+?)(_deterministic)?(?:\((.*)\))?")
+_NAME_IN_FILES = re.compile(r"(aps|raps|saps)(_randomised)?(\(.*\))?")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
 
 
@@ -180,13 +182,13 @@ def _known_kind(name: str) -> ScoreKind | None:
     match = _NAME.fullmatch(name)
     if match is None or match[1] not in FAMILIES:
         return None
-    family, randomised = FAMILIES[match[1]], match[2] is not None
-    if randomised and not family.may_be_randomised:
+    family, deterministic = FAMILIES[match[1]], match[2] is not None
+    if deterministic and not family.randomised:
         return None
     parameters = _parameters(name, match[3], family)
     return ScoreKind(
-        name, family.task, family.low, family.high, family.builder, family.spread, match[1], randomised,
-        MappingProxyType(parameters),
+        name, family.task, family.low, family.high, family.builder, family.spread, match[1],
+        family.randomised and not deterministic, MappingProxyType(parameters),
     )  # fmt: skip
 
 
@@ -224,13 +226,14 @@ def score_kind(name: str | None) -> ScoreKind:
     Raises
     ------
     InputError
-        If a known score lacks a parameter, has an unknown one, or is written in capitals.
+        If a known score lacks a parameter, has an unknown one, is written in capitals, or with the suffix
+        `_randomised` of versions before 0.4.
 
     Examples
     --------
     >>> score_kind("lac").high, score_kind("my score").task
     (1.0, 'any')
-    >>> dict(score_kind("raps_randomised(penalty=0.01,k_reg=5)").parameters)
+    >>> dict(score_kind("raps_deterministic(penalty=0.01,k_reg=5)").parameters)
     {'penalty': 0.01, 'k_reg': 5.0}
     """
     if name is not None and not isinstance(name, str):
@@ -238,22 +241,28 @@ def score_kind(name: str | None) -> ScoreKind:
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
         raise InputError("score", "must be a name of 1 to 200 printable characters")
     kind = None if name is None else _known_kind(name)
-    if kind is None and name is not None and (meant := name.lower()) != name and _known_kind(meant):
+    meant = (name or "").lower().replace("_randomised", "", 1)
+    if kind is None and name is not None and meant != name and _known_kind(meant):
         raise InputError(
             "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
         )
     return kind or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
 
 
-def score_name(family: str, *, randomised: bool = False, **given: float | None) -> str:
+def unimplemented(kind: ScoreKind) -> InputError:
+    """The error for a score of `FAMILIES` that a computation does not contain; never compute another one instead."""
+    return InputError("score", "must be a score that this computation contains", got=repr(kind.name))
+
+
+def score_name(family: str, *, deterministic: bool = False, **given: float | None) -> str:
     """The name of a score with its parameters (except None), as `calibrate(..., score=...)` records it.
 
     Examples
     --------
-    >>> score_name("raps", penalty=0.01, k_reg=5, randomised=True)
-    'raps_randomised(penalty=0.01,k_reg=5)'
+    >>> score_name("raps", penalty=0.01, k_reg=5, deterministic=True)
+    'raps_deterministic(penalty=0.01,k_reg=5)'
     """
-    suffix = "_randomised" if randomised else ""
+    suffix = "_deterministic" if deterministic else ""
     parameters = {key: value for key, value in given.items() if value is not None}
     order = [key for key in FAMILIES[family].parameters if key in parameters] if family in FAMILIES else []
     order += [key for key in parameters if key not in order]
@@ -267,6 +276,37 @@ def score_name(family: str, *, randomised: bool = False, **given: float | None) 
 def _shortest(value: float) -> str:
     number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+# Files, and requests in ledgers, have the names of 0.2 and 0.3, so that the meaning of a field does not change: there
+# `aps` is the deterministic score, and `aps_randomised` the randomised one. `SCORE` converts at this border.
+
+
+def name_in_files(name: str | None) -> str | None:
+    """The name of a score in files and requests.
+
+    Examples
+    --------
+    >>> name_in_files("aps"), name_in_files("saps_deterministic(penalty=0.1)"), name_in_files("lac")
+    ('aps_randomised', 'saps(penalty=0.1)', 'lac')
+    """
+    kind = score_kind(name)
+    if name is None or kind.family is None or not FAMILIES[kind.family].randomised:
+        return name
+    stem = f"{kind.family}_randomised" if kind.randomised else kind.family
+    return name.replace("_deterministic", "", 1).replace(kind.family, stem, 1)
+
+
+def _name_of_file(text: str) -> str | None:
+    match = _NAME_IN_FILES.fullmatch(text)
+    name = text if match is None else match[1] + ("" if match[2] else "_deterministic") + (match[3] or "")
+    if name_in_files(name) != text:
+        raise ValueError
+    return name
+
+
+SCORE = shapes.Field("the name of a score", (str,), _name_of_file, name_in_files)
+"""A score's name in files."""
 
 
 # Scores that carry their name and classes, so that a release made from them records both.

@@ -14,19 +14,26 @@ The margin score is the likeliest other class minus the class itself: max(p) - p
 one, for which it is the second largest probability minus its own. Differences are computed in float64.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.scores.kinds import ScoreKind
+from confide.scores.kinds import ScoreKind, unimplemented
 
 _FIRST = 64
 """The number of ranks that are evaluated first."""
 
 _WIDER = 6
 """The factor by which this number increases for rows that need more ranks."""
+
+
+_RULES: Mapping[str, Literal["aps", "saps", "top_k"]] = MappingProxyType(
+    {"aps": "aps", "raps": "aps", "saps": "saps", "top_k": "top_k"}
+)
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,9 @@ class RankRule:
     @classmethod
     def of(cls, kind: ScoreKind) -> "RankRule":
         """The rule for a kind of score; RAPS is APS with a penalty."""
-        family: Literal["aps", "saps", "top_k"] = (
-            "saps" if kind.family == "saps" else "top_k" if kind.family == "top_k" else "aps"
-        )
+        family = _RULES.get(kind.family or "")
+        if family is None:
+            raise unimplemented(kind)
         return cls(family, kind.parameters.get("penalty", 0.0), kind.parameters.get("k_reg", 0.0))
 
     def score(

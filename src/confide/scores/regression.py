@@ -26,7 +26,7 @@ from confide.arrays import (
     worth_compiling,
 )
 from confide.errors import InputError
-from confide.scores.kinds import NamedScores, ScoreKind, score_kind
+from confide.scores.kinds import NamedScores, ScoreKind, score_kind, unimplemented
 from confide.support import raise_for_rows
 
 
@@ -149,6 +149,8 @@ class _Rule:
     def __init__(self, kind: ScoreKind, predictions: ArrayLike, difficulty: ArrayLike | None) -> None:
         self.family = kind.family or ""
         self.pairs = kind.family in ("cqr", "cqr_low", "cqr_high")
+        if not self.pairs and kind.family not in ("absolute_residual", "normalised_residual", "gamma"):
+            raise unimplemented(kind)
         self.center = _quantile_pairs(predictions) if self.pairs else as_vector("predictions", predictions, empty=True)
         self.scale: NDArray[Any] | None = self.center if kind.family == "gamma" else None
         self.scale_name = "predictions"

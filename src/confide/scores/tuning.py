@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_array, as_labels, as_probabilities, refuse_other_rows
+from confide.arrays import ExperimentalUniforms, as_array, as_labels, as_probabilities, refuse_other_rows
 from confide.errors import InputError
 from confide.scores.classification import class_score, set_mask
 from confide.scores.kinds import COLDEST, HOTTEST, score_name
@@ -90,12 +90,12 @@ def tune_raps(
     if not len(penalties) or not len(k_regs):
         raise InputError("k_regs" if len(penalties) else "penalties", "must not be empty")
     results: list[RapsParameters] = []
-    mask = np.empty(p.shape, dtype=np.bool_)
+    mask, u = np.empty(p.shape, dtype=np.bool_), ExperimentalUniforms(0).draw(len(p))
     for penalty in penalties:
         for k_reg in k_regs:
             name = score_name("raps", penalty=penalty, k_reg=k_reg)
-            threshold = np.partition(class_score(p, y, name), rank - 1)[rank - 1]
-            size = float(np.count_nonzero(set_mask(p, name, threshold, out=mask))) / len(p)
+            threshold = np.partition(class_score(p, y, name, u=u), rank - 1)[rank - 1]
+            size = float(np.count_nonzero(set_mask(p, name, threshold, u=u, out=mask))) / len(p)
             results.append(RapsParameters(float(penalty), int(k_reg), size))
     return min(results, key=lambda choice: choice.mean_size)
 

@@ -296,7 +296,7 @@ def read_scores(
     [array([0.1]), array([0.2])]
     """
     # Whichever score: all probabilities of a record are read.
-    reads = [replace(what, score="aps") if isinstance(what, ClassColumns) else what for what in specs]
+    reads = [replace(what, score="aps_deterministic") if isinstance(what, ClassColumns) else what for what in specs]
     scores, of_classes, widths = ([list[Any]() for _ in specs] for _ in range(3))
     rows = 0
     with as_open_table(source) as table:

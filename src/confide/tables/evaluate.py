@@ -335,7 +335,9 @@ def _tally(
 ) -> tuple[RecordReader, SetTally | IntervalTally | ScoreTally]:
     """The reader of each record, and the tally that counts."""
     if isinstance(what, ClassColumns):
-        (reader,) = replace(what, score="aps").readers(table)  # for every score: all probabilities are read
+        (reader,) = replace(what, score="aps_deterministic").readers(
+            table
+        )  # for every score: all probabilities are read
         p, names = what.columns(table)
         release_class_names(release, p, names)
         return reader, SetTally(release, names, examples)

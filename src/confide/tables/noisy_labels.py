@@ -83,7 +83,9 @@ class LabelledRows:
     reading_is_visible = recounts = False
 
     def __post_init__(self) -> None:
-        (reader,) = replace(self.what, score="aps").readers(self.table)  # for every score: all probabilities are read
+        (reader,) = replace(self.what, score="aps_deterministic").readers(
+            self.table
+        )  # for every score: all probabilities are read
         object.__setattr__(self, "reader", reader)
 
     def count(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:

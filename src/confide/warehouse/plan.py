@@ -25,6 +25,7 @@ from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.planning import CONCENTRATED, FEW_SIZES, law_of, typical_of_groups
+from confide.scores import SCORE
 from confide.support import (
     Described,
     Fields,
@@ -451,7 +452,7 @@ def _write_division(plan: CountingPlan) -> dict[str, Any] | None:
 _NAMES = shapes.Field("a list of names", (list,), tuple, list)
 _BOOL = shapes.Field("true or false", (bool,))
 _COLUMNS: Mapping[str, shapes.Shape] = {
-    "score": shapes.shape_of(ScoreColumn),
+    "score": shapes.shape_of(ScoreColumn, score=shapes.nullable(SCORE)),
     "classes": {
         "probabilities": shapes.listed(shapes.TEXT),
         "classes": _NAMES,
