@@ -24,8 +24,15 @@ from benchmarks.small import small
 from confide.array_api import predict_mask, true_scores
 from confide.releases import Calibration, RiskCalibration, critical_score
 
-SCORES = ("lac", "aps", "raps(penalty=0.01,k_reg=5)", "saps(penalty=0.1)", "top_k", "margin")
-RANDOMISED = ("aps_randomised", "raps_randomised(penalty=0.01,k_reg=5)", "saps_randomised(penalty=0.1)")
+SCORES = (
+    "lac",
+    "aps_deterministic",
+    "raps_deterministic(penalty=0.01,k_reg=5)",
+    "saps_deterministic(penalty=0.1)",
+    "top_k",
+    "margin",
+)
+RANDOMISED = ("aps", "raps(penalty=0.01,k_reg=5)", "saps(penalty=0.1)")
 KINDS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -47,7 +54,7 @@ def release(score: str, k: int) -> Calibration:
     """A release of this score whose sets are neither full nor empty."""
     p = outputs(500, k, torch.float64)
     labels = torch.multinomial(p, 1, generator=torch.Generator().manual_seed(1))[:, 0]
-    u = confide.ExperimentalUniforms(0) if "randomised" in score else None
+    u = confide.ExperimentalUniforms(0) if confide.scores.score_kind(score).randomised else None
     scores = confide.class_score(p, labels, score, u=u)
     return confide.calibrate(scores, 0.1, mechanism="none", neighbors="replace_one", score=score, classes=k)
 
@@ -60,7 +67,7 @@ def differences(device: str, n: int, k: int) -> Iterator[tuple[str, int | None]]
         for kind in KINDS if has_double else KINDS[1:]:
             p = outputs(n, k, kind)
             held = p.double().numpy() if kind == torch.bfloat16 else p.numpy()
-            numbers = np.random.default_rng(2).random(n) if "randomised" in score else None
+            numbers = np.random.default_rng(2).random(n) if confide.scores.score_kind(score).randomised else None
             u = None if numbers is None else torch.from_numpy(numbers).to(device)
             labels = torch.arange(n) % k
             name = f"{score}, {str(kind).removeprefix('torch.')}"

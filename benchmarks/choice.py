@@ -44,7 +44,7 @@ def offers() -> dict[str, Offer]:
     made = {}
     for name, model in models.items():
         p = model.fit(x[:TRAINED], y[:TRAINED]).predict_proba(x[TRAINED:])
-        for score in ("lac", "aps"):
+        for score in ("lac", "aps_deterministic"):
             own = np.asarray(confide.class_score(p, y[TRAINED:], score))
             made[f"{name} {score}"] = Offer(own, confide.all_scores(p, score))
     return made

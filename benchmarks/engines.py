@@ -146,7 +146,7 @@ def write_aps_sets(path: Path) -> None:
     import confide
 
     candidates = confide.Candidates.of([0.9])
-    write_sets_of(path, confide.calibrate([0.9] * 5000, 0.1, 10.0, score="aps", candidates=candidates))
+    write_sets_of(path, confide.calibrate([0.9] * 5000, 0.1, 10.0, score="aps_deterministic", candidates=candidates))
 
 
 def write_sets_of(path: Path, calibration: "Calibration") -> None:
@@ -223,7 +223,7 @@ def postgres_sets(url: str, rows: int, rounds: int) -> None:
         measured = {
             "every list read once": lambda: connection.execute(once).fetchall(),
             "sets of LAC": lambda: write("lac"),
-            "sets of APS": lambda: write("aps"),
+            "sets of APS": lambda: write("aps_deterministic"),
         }
         report(measured, rounds)
 

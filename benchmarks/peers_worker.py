@@ -74,7 +74,8 @@ class Numpy:
 
 class Confide:
     def __init__(self, score):
-        self.name = {"raps": f"raps(penalty={PENALTY},k_reg={K_REG})"}.get(score, score)
+        raps = f"raps_deterministic(penalty={PENALTY},k_reg={K_REG})"
+        self.name = {"aps": "aps_deterministic", "raps": raps}.get(score, score)
 
     def calibrate(self, p, y):
         import confide

@@ -18,18 +18,18 @@ from confide.scores import own_class_scores, ranked, set_mask
 
 RUNS = small(11, 1)
 CASES = [
+    (20_000, 1000, "aps_deterministic", 0.6),
+    (20_000, 1000, "aps_deterministic", 0.9),
     (20_000, 1000, "aps", 0.6),
     (20_000, 1000, "aps", 0.9),
-    (20_000, 1000, "aps_randomised", 0.6),
-    (20_000, 1000, "aps_randomised", 0.9),
+    (20_000, 1000, "raps_deterministic(penalty=0.01,k_reg=5)", 1.1),
     (20_000, 1000, "raps(penalty=0.01,k_reg=5)", 1.1),
-    (20_000, 1000, "raps_randomised(penalty=0.01,k_reg=5)", 1.1),
+    (20_000, 1000, "saps_deterministic(penalty=0.01)", 1.0),
     (20_000, 1000, "saps(penalty=0.01)", 1.0),
-    (20_000, 1000, "saps_randomised(penalty=0.01)", 1.0),
-    (1000, 21_000, "aps", 0.6),
+    (1000, 21_000, "aps_deterministic", 0.6),
+    (1000, 21_000, "aps_deterministic", 0.9),
     (1000, 21_000, "aps", 0.9),
-    (1000, 21_000, "aps_randomised", 0.9),
-    (1000, 21_000, "raps(penalty=0.001,k_reg=5)", 1.1),
+    (1000, 21_000, "raps_deterministic(penalty=0.001,k_reg=5)", 1.1),
 ]
 
 
@@ -87,7 +87,7 @@ def main() -> None:
     for n, k, score, threshold in CASES:
         n, k = small((n, k), (n // 100, k // 10))
         p, rng = softmax(n, k), np.random.default_rng(1)
-        u = rng.random(n) if "randomised" in score else None
+        u = rng.random(n) if confide.scores.score_kind(score).randomised else None
         y, mask = rng.integers(0, k, n), np.empty(p.shape, bool)
         sets = lambda: set_mask(p, score, threshold, u=u, out=mask)  # noqa: B023, E731
         own = lambda: own_class_scores(p, y, score, u=u)  # noqa: B023, E731

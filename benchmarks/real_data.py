@@ -44,8 +44,8 @@ def saturated():
         order = rng.permutation(len(y))
         half, rest = order[: len(y) // 2], order[len(y) // 2 :]
         u = rng.random(len(y))
-        for score in ("aps", "aps_randomised"):
-            mine, others = (u[half], u[rest]) if score == "aps_randomised" else (None, None)
+        for score in ("aps_deterministic", "aps"):
+            mine, others = (u[half], u[rest]) if score == "aps" else (None, None)
             scores = np.sort(confide.class_score(p[half], y[half], score, u=mine))
             every = confide.all_scores(p[rest], score, u=others)
             rank = math.ceil(0.9 * (len(half) + 1))

@@ -80,7 +80,9 @@ def measure(folder: Path, master: str) -> dict[str, float]:
             ),
             "scores, in Java": lambda: score_histogram(scores, ScoreColumn("score", "lac")),
             "LAC of lists, in Java": lambda: score_histogram(lists, ClassColumns("p", "y", classes)),
-            "APS of lists, in Python": lambda: score_histogram(lists, ClassColumns("p", "y", classes, "aps")),
+            "APS of lists, in Python": lambda: score_histogram(
+                lists, ClassColumns("p", "y", classes, "aps_deterministic")
+            ),
         }
         found = {}
         for name, call in calls.items():

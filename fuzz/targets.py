@@ -296,7 +296,13 @@ def seeds(name: str) -> list[bytes]:
         "shift_texts": ["a=0.5,b=2", "a=0.5,b=0.5a=0.2,b=0.8", "ill=1,well=0", "a=1/3,b=2/3", "a=1e-4"],
         "store_address": ["bucket/a/x.parquet", "b/year=*/**/[ab]?.csv", "c@account.dfs.core.windows.net/x", "b/x?k=v"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
-        "name_of_a_score": ["lac", "aps_randomised", "raps(penalty=0.01,k_reg=5,temperature=2)", "my score", "top_k"],
+        "name_of_a_score": [
+            "lac",
+            "aps",
+            "raps_deterministic(penalty=0.01,k_reg=5,temperature=2)",
+            "my score",
+            "top_k",
+        ],
         "counts_text": list(COUNTS),
     }
     kind = KINDS.get(name.removesuffix("_text")) if name.endswith("_text") else None

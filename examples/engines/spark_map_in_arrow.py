@@ -24,16 +24,16 @@ def histogram(session: SparkSession, records: str) -> confide.ScoreHistogram:
         x = np.stack([batch.column(name).to_numpy() for name in batch.schema.names if name.startswith("x_")], axis=1)
         logits = np.exp(x - x.max(axis=1, keepdims=True))  # your model's forward pass
         probabilities = logits / logits.sum(axis=1, keepdims=True)
-        return confide.aps_score(probabilities, batch.column("label").to_numpy())
+        return confide.aps_score(probabilities, batch.column("label").to_numpy(), randomised=False)
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield count_batches(batches, scores, score="aps")
+        yield count_batches(batches, scores, score="aps_deterministic")
 
     counts = session.read.parquet(records).mapInArrow(count, COUNT_SCHEMA)
-    return merge_counts([counts.toArrow()], score="aps")
+    return merge_counts([counts.toArrow()], score="aps_deterministic")
 
 
 if __name__ == "__main__":
     spark = SparkSession.builder.master(sys.argv[1]).getOrCreate()
     counted = histogram(spark, sys.argv[2])
-    print(confide.calibrate_histogram(counted, alpha=0.1, epsilon=1.0, score="aps"))
+    print(confide.calibrate_histogram(counted, alpha=0.1, epsilon=1.0, score="aps_deterministic"))

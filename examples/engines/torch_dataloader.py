@@ -23,14 +23,14 @@ def histogram(model: torch.nn.Module, loader: DataLoader) -> confide.ScoreHistog
         with torch.no_grad():
             for inputs, labels in loader:
                 probabilities = torch.softmax(model(inputs).double(), dim=1).clamp_(max=1.0)
-                yield true_scores(probabilities, labels, "aps")
+                yield true_scores(probabilities, labels, "aps_deterministic")
 
     model.eval()
-    return score_batches(scores(), score="aps")
+    return score_batches(scores(), score="aps_deterministic")
 
 
 if __name__ == "__main__":
     inputs = torch.randn(10_000, 20)
     records = TensorDataset(inputs, torch.randint(0, 20, (10_000,)))
     counted = histogram(torch.nn.Linear(20, 20), DataLoader(records, batch_size=256))
-    print(confide.calibrate_histogram(counted, alpha=0.1, epsilon=1.0, score="aps"))
+    print(confide.calibrate_histogram(counted, alpha=0.1, epsilon=1.0, score="aps_deterministic"))
