@@ -107,12 +107,12 @@ def test_files_of_several_formats_raise_an_error(tmp_path):
 
 
 def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
-    for suffix in ("csv", "arrow"):
+    for suffix, argument in (("csv", "path"), ("arrow", "source"), ("parquet", "source")):
         folder = tmp_path / suffix
         folder.mkdir()
         write(folder / f"a.{suffix}", {"s": SCORES})
         write(folder / f"b.{suffix}", {"t": SCORES})
-        with refused(InputError, "path"):
+        with refused(InputError, argument):
             counts(folder)
 
 

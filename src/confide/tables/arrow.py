@@ -1,7 +1,8 @@
 """Arrow data: types, columns as numpy arrays, and batches of one schema."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,8 +19,8 @@ Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag
 
 `number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: the
 entry of a list of numbers at the position in an integer column. `length`: the length of a list. `flag`: as computed by
-`bound_contributions`. `value`: unchanged. `text`: as written into a CSV cell. `grouped`: with its own type, null where
-a cell does not fit, for a registered grouping.
+`bound_contributions`. `value`: unchanged. `text`: as written into a CSV cell. `grouped`: unchanged, for a registered
+grouping.
 """
 
 
@@ -221,14 +222,6 @@ def _names(batch: Any, read: ColumnRef) -> Any:
     return held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
 
 
-def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
-    """A column of integers, shape (n,); -1 for missing integers and for those beyond 2**63."""
-    import pyarrow as pa
-
-    values = column_of(batch, ColumnRef(name, "label"))
-    return integers_of(_below_2_63(values) if values.type == pa.uint64() else values.cast(pa.int64()), -1)
-
-
 def _below_2_63(values: Any) -> Any:
     """Unsigned integers as signed integers; those that do not fit are missing."""
     import pyarrow as pa
@@ -265,6 +258,81 @@ def or_empty_batch(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist([], schema=schema)
 
 
+def widens(kind: Any, wider: Any) -> bool:
+    """Whether a type holds every value of another one unchanged.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> widens(pa.int32(), pa.float64()), widens(pa.int64(), pa.float64()), widens(pa.date32(), pa.timestamp("us"))
+    (True, False, False)
+    >>> widens(pa.list_(pa.float32()), pa.list_(pa.float64())), widens(pa.string(), pa.large_string())
+    (True, True)
+    """
+    import pyarrow as pa
+
+    element, wider_element = list_element(kind), list_element(wider)
+    if kind == wider or pa.types.is_null(kind):
+        return True
+    if element is not None and wider_element is not None:
+        size = getattr(wider, "list_size", None)
+        return size in (None, getattr(kind, "list_size", None)) and widens(element, wider_element)
+    if pa.types.is_decimal(kind) and pa.types.is_decimal(wider):
+        whole_digits = wider.precision - wider.scale >= kind.precision - kind.scale
+        return whole_digits and wider.scale >= kind.scale
+    if pa.types.is_floating(kind) and pa.types.is_floating(wider):
+        return bool(wider.bit_width >= kind.bit_width)
+    if is_integer(kind) and (is_integer(wider) or pa.types.is_floating(wider)):
+        signed = [pa.types.is_signed_integer(one) for one in (kind, wider)]
+        digits = _FLOAT_DIGITS.get(wider.bit_width) if pa.types.is_floating(wider) else wider.bit_width - signed[1]
+        return kind.bit_width - signed[0] <= digits and (signed <= sorted(signed) or not is_integer(wider))
+    return is_text(kind) and is_text(wider)
+
+
+_FLOAT_DIGITS = {16: 11, 32: 24, 64: 53}
+"""The binary digits of a float, by its size."""
+
+
+def widest_schema(parts: Sequence[Any]) -> Any:
+    """The columns of all parts, each with the type that holds every value, or the first type if none does."""
+    import pyarrow as pa
+
+    kinds: dict[str, list[Any]] = {}
+    for field in chain.from_iterable(parts):
+        kinds.setdefault(field.name, []).append(field.type)
+    return pa.schema(
+        [
+            (name, next((kind for kind in some if all(widens(other, kind) for other in some)), some[0]))
+            for name, some in kinds.items()
+        ]
+    )
+
+
+def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[str, str]:
+    """The columns of a schema whose types do not hold all values of the parts, with the types of two parts.
+
+    `parts` are names with schemas. A column that is in some parts only disagrees; one that is in none is of folders.
+    """
+    disagreements = {}
+    for field in schema:
+        kinds = [(part.field(field.name).type if field.name in part.names else None, title) for title, part in parts]
+        known = [(kind, title) for kind, title in kinds if kind is not None]
+        other = next((pair for pair in kinds if pair[0] is None or not widens(pair[0], field.type)), None)
+        if known and other is not None:
+            first = next((pair for pair in known if pair[0] != other[0]), (field.type, "the first part"))
+            disagreements[field.name] = " and ".join(f"{_type_name(kind)} in {title}" for kind, title in (first, other))
+    return disagreements
+
+
+def _type_name(kind: Any) -> str:
+    """A type for messages, which does not list values."""
+    import pyarrow as pa
+
+    if kind is None:
+        return "no such column"
+    return str(kind) if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else describe_type(kind)
+
+
 def split_batches(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     """Record batches of at most _ROWS rows with this schema."""
     for batch in batches:
@@ -283,6 +351,9 @@ def _alike(batch: Any, schema: Any) -> Any:
             raise InputError(
                 "batches", "every batch must have the columns of the first", remedy=f"{name!r} is not in a later one"
             )
+    other = type_disagreements([("the first batch", schema), ("a later one", batch.schema)], schema)
+    for name, kinds in other.items():
+        raise InputError("batches", f"column {name!r} must have the type of the first batch", got=kinds)
     try:
         return batch.select(schema.names).cast(schema)
     except pa.ArrowException:

@@ -404,7 +404,7 @@ def number_columns(
             (f"{named!r} holds {describe_type(kind)}{'' if element is None else ' of something else than numbers'}"),
             remedy=(
                 f"{what} come from a column of lists of numbers, or from one column per class by a pattern "
-                f"such as 'p_*'{f' ({_PAIR})' if is_number(kind) else ''}; {table.existing()}"
+                f"such as 'p_*'{f' ({_PAIR})' if table.holds_numbers(named) else ''}; {table.existing()}"
             ),
         )
     k = table.list_length(named, length)

@@ -7,7 +7,9 @@ opened.
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from confide.errors import InputError
@@ -17,12 +19,11 @@ from confide.tables.arrow import (
     fits_csv,
     is_integer,
     is_number,
-    is_temporal,
     is_text,
     list_element,
     or_empty_batch,
 )
-from confide.tables.expressions import identifier, incomplete_sql, select
+from confide.tables.expressions import identifier, incomplete_sql, select, text
 from confide.tables.table import ContributionBound, Progress, Table
 from confide.tables.writers import Predictions, Summary, write_duckdb
 
@@ -34,7 +35,32 @@ _SETTINGS = (
 )
 _FIRST = 1000
 ROWS = "confide_rows"
-"""The name of data in memory, and of a file's rows with the types of its columns."""
+"""The name of data in memory."""
+
+_THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(SEPARATOR[0-9]{2,3})*SEPARATOR[0-9]{3}([.,][0-9]*)?".replace(
+    "SEPARATOR", r"[,.'\x{2019} \x{a0}\x{2009}\x{202f}]"
+)
+"""Numbers whose digits are separated in groups, the last of three digits; no number that begins with 0."""
+
+
+@dataclass(frozen=True)
+class _FirstCells:
+    """The first cells of a column of CSV.
+
+    Parameters
+    ----------
+    others
+        The number of cells that are neither empty nor numbers.
+    decimals, thousands
+        Of these, the numbers with a decimal comma, and those whose digits are separated in groups.
+    integers
+        Whether all cells that are not empty are integers.
+    """
+
+    others: int = 0
+    decimals: int = 0
+    thousands: int = 0
+    integers: bool = False
 
 
 @contextmanager
@@ -54,7 +80,7 @@ class DuckTable(Table):
     Parameters
     ----------
     name, schema
-        As in `Table`; for a CSV file, the types suggested by its first rows.
+        As in `Table`.
     connection
         The DuckDB connection.
     source
@@ -62,7 +88,7 @@ class DuckTable(Table):
     in_words
         A context that replaces DuckDB's errors by errors in fixed words.
     texts
-        Whether every column arrives as text, as in CSV files.
+        As in `Table`.
     renew
         Called before every query, for data that must be registered again: with the columns in question, or None for
         all.
@@ -89,7 +115,7 @@ class DuckTable(Table):
         writes_tables: bool = False,
     ) -> None:
         super().__init__(name, schema)
-        self.connection, self._source, self._in_words, self._texts = connection, source, in_words, texts
+        self.connection, self._source, self._in_words, self.texts = connection, source, in_words, texts
         self._renew, self._rows, self.writes_tables = renew, rows, writes_tables
         self._sorts = False
         self._incomplete = ""
@@ -137,34 +163,47 @@ class DuckTable(Table):
         return write_duckdb(self.connection, predictions, name, progress)
 
     def holds_numbers(self, column: str) -> bool:
-        """Whether a column can be read as numbers; in CSV every column except dates, because bad cells are counted."""
-        kind = self.type_of(column)
-        return is_number(kind) or (self._texts and not is_temporal(kind))
+        """Whether a column can be read as numbers; in CSV every column, because bad cells are counted."""
+        return is_number(self.type_of(column)) or self._is_cell(column)
 
-    def holds_labels(self, column: str) -> bool:
-        """Whether a column can be read as labels; in CSV every column."""
-        return super().holds_labels(column) or self._texts
+    def holds_integers(self, column: str) -> bool:
+        """Whether a column holds integers; in CSV whether its first cells do."""
+        return super().holds_integers(column) or (self._is_cell(column) and self._first_forms[column].integers)
 
     def check_number(self, column: str) -> None:
-        """Reject a column that cannot be read as numbers, and in CSV one whose first cells have a decimal comma."""
+        """Reject a column that cannot be read as numbers, and in CSV one with other marks in its first cells."""
         super().check_number(column)
-        if self._texts and self.decimal == "." and is_text(self.type_of(column)) and self._has_commas(column):
+        form = self._first_forms[column] if self._is_cell(column) else _FirstCells()
+        if form.decimals == form.others > form.thousands and self.decimal == ".":
             raise InputError(
                 "column",
                 f"{column!r} holds numbers with a decimal comma",
                 remedy="Read them with decimal=',' or write a point",
             )
+        if form.thousands:
+            raise InputError(
+                "column",
+                f"{column!r} holds numbers whose digits are separated in groups, as thousands are in 1,000 or 1.000,5",
+                remedy="Write them without separators of thousands",
+            )
 
-    def _has_commas(self, column: str) -> bool:
-        """Whether all first cells that are not numbers would be numbers with a point in place of the comma."""
-        cell = self._cell(column)
-        expressions = (
-            f"count(*) FILTER (TRY_CAST({cell} AS DOUBLE) IS NULL AND {cell} IS NOT NULL), "
-            f"count(*) FILTER (TRY_CAST({cell} AS DOUBLE) IS NULL AND TRY_CAST({_point(cell)} AS DOUBLE) IS NOT NULL)"
-        )
+    @cached_property
+    def _first_forms(self) -> dict[str, "_FirstCells"]:
+        """The forms of the first cells of every column of a CSV."""
+        names = [name for name in self.schema.names if self._is_cell(name)]
+        expressions = []
+        for name in names:
+            cell, number = self._cell(name), self._number(name, self.type_of(name))
+            other = f"FILTER ({cell} IS NOT NULL AND {number} IS NULL"
+            expressions += [
+                f"count(*) {other})",
+                f"count(*) {other} AND TRY_CAST({_point(cell)} AS DOUBLE) IS NOT NULL)",
+                f"count(*) {other} AND regexp_full_match(trim({cell}), {text(_THOUSANDS)}))",
+                f"COALESCE(bool_and(regexp_full_match({cell}, '-?[0-9]+')), false)",
+            ]
         with self._in_words():
-            wrong, comma = self._first_cells(expressions)
-        return bool(wrong) and wrong == comma
+            values = iter(self._first_cells(", ".join(expressions)))
+        return {name: _FirstCells(*islice(values, 4)) for name in names}
 
     def _first_cells(self, expressions: str) -> Any:
         """The values of aggregate expressions over the first rows."""
@@ -175,12 +214,12 @@ class DuckTable(Table):
         """The table with a bounded number of rows of each person; sorting uses every core."""
         import ibis
 
-        typed = ", ".join(f"{self._typed(name)} AS {identifier(name)}" for name in self.columns)
+        cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
         with self._in_words():
             self._describe()
-            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_typed AS {select(typed, self._source)}")
-        rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_typed")
-        limited = people.limit(rows)
+            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_cells AS {select(cells, self._source)}")
+        rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_cells")
+        limited = people.limit(rows, texts=self.texts)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
         made = DuckTable(
             self.name,
@@ -188,6 +227,7 @@ class DuckTable(Table):
             self.connection,
             source,
             self._in_words,
+            texts=self.texts,
             renew=lambda _: self._renew(None),
         )
         made.ordered, made._sorts, made.decimal = False, True, self.decimal
@@ -195,7 +235,7 @@ class DuckTable(Table):
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "DuckTable":
         """The table without the rows that lack a value."""
-        wrong = incomplete_sql(reads, self.schema, texts=self._texts)
+        wrong = incomplete_sql(reads, self.schema, texts=self.texts)
         made = copy(self)
         made._needed = (*self._needed, *reads)
         made._source, made.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
@@ -214,12 +254,9 @@ class DuckTable(Table):
         """Register the columns with DuckDB before the rows are queried."""
         self._renew(None)
 
-    def _typed(self, column: str) -> str:
-        """A column with its own type: a CSV cell that does not fit becomes null."""
-        if not self._texts:
-            return identifier(column)
-        cell = self._cell(column)
-        return cell if is_text(self.type_of(column)) else f"TRY_CAST({cell} AS {self._sql_type(column)})"
+    def _is_cell(self, column: str) -> bool:
+        """Whether a column holds cells of CSV."""
+        return self.texts and is_text(self.type_of(column))
 
     def _cell(self, column: str) -> str:
         """A column; in CSV with empty texts as null.
@@ -227,7 +264,7 @@ class DuckTable(Table):
         Without the NULLIF, DuckDB passes a cast to its CSV reader, which fails where TRY_CAST returns null
         (duckdb/duckdb#23818).
         """
-        return f"NULLIF({identifier(column)}, '')" if self._texts else identifier(column)
+        return f"NULLIF({identifier(column)}, '')" if self._is_cell(column) else identifier(column)
 
     def _expression(self, read: ColumnRef) -> str:
         """The SQL expression for a column. A CSV cell is converted to a number here only."""
@@ -237,9 +274,9 @@ class DuckTable(Table):
                 return self._number(read.column, kind)
             case "label":
                 return (
-                    f"TRY_CAST({self._cell(read.column)} AS BIGINT)"
+                    f"TRY_CAST({column} AS BIGINT)"
                     if is_integer(kind)
-                    else f"CAST({column} AS VARCHAR)"
+                    else f"CAST({self._cell(read.column)} AS VARCHAR)"
                 )
             case "numbers":
                 return f"CAST({column} AS {_precision(list_element(kind))}[])"
@@ -251,10 +288,7 @@ class DuckTable(Table):
                 return f"CAST(len({column}) AS BIGINT)"
             case "text":
                 return self._text(read.column, kind)
-            case "grouped":
-                return self._typed(read.column)
-        as_sniffed = self._texts and not is_text(kind)
-        return f"CAST({column} AS {self._sql_type(read.column)})" if as_sniffed else column
+        return self._cell(read.column)
 
     def _number(self, column: str, kind: Any) -> str:
         """A column as FLOAT if it has this type, otherwise as DOUBLE; values that are not numbers become null.
@@ -263,16 +297,16 @@ class DuckTable(Table):
         """
         import pyarrow as pa
 
-        if not self._texts and kind in (pa.float32(), pa.float64()):
+        if kind in (pa.float32(), pa.float64()):
             return identifier(column)
         cell = self._cell(column)
-        if self.decimal == "," and (self._texts or is_text(kind)):
+        if self.decimal == "," and is_text(kind):
             cell = _point(cell)
         return f"TRY_CAST({f'CAST({cell} AS VARCHAR)' if pa.types.is_decimal(kind) else cell} AS DOUBLE)"
 
     def _text(self, column: str, kind: Any) -> str:
         """A column as text if it does not contain numbers, for a CSV cell."""
-        if self._texts or is_text(kind) or is_number(kind):
+        if is_text(kind) or is_number(kind):
             return identifier(column)
         if not fits_csv(kind):
             raise InputError(
@@ -281,15 +315,6 @@ class DuckTable(Table):
                 remedy="Leave it out with keep, or write Parquet",
             )
         return f"CAST({identifier(column)} AS VARCHAR)"
-
-    def _sql_type(self, column: str) -> str:
-        return str(self._types[column])
-
-    @cached_property
-    def _types(self) -> dict[str, Any]:
-        """DuckDB's names of the types that a CSV file's first rows suggest."""
-        relation = self.connection.from_arrow(self.schema.empty_table())
-        return dict(zip(relation.columns, relation.types, strict=True))
 
 
 def _point(cell: str) -> str:

@@ -192,11 +192,6 @@ def _of_file(text: str, form: Format) -> str:
             f"cannot be read{where}: it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or "
             "convert it, as Latin-1 by iconv -f latin1 -t utf-8 OLD > NEW"
         )
-    if text.startswith("Conversion Error"):
-        return (
-            f"cannot be read{where}: a value does not fit the type that the first rows of its column have; "
-            "leave that column out with keep, or write CSV, which keeps every column as it is"
-        )
     return (
         f"cannot be read{where}: a line has more or fewer values than the header has names, or a quote does not close"
     )

@@ -26,7 +26,7 @@ from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputError
 from confide.support import FileLocation, ObjectPath, as_integer, as_place, needs_extra, store_words
-from confide.tables.arrow import readable_schema, split_batches
+from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import identifier, select, text
 from confide.tables.failures import Rows, file_errors_in_fixed_words
@@ -89,10 +89,10 @@ def _of_one_format(source: str, what: str, found: Iterable[FileLocation]) -> lis
     return places
 
 
-def folders_by_value(places: Sequence[FileLocation]) -> dict[str, str]:
-    """The columns of folders such as `ward=north`, each with the DuckDB type of its values."""
+def folders_by_value(places: Sequence[FileLocation], least: int = 2) -> dict[str, str]:
+    """The columns of folders such as `ward=north`, each with the DuckDB type of all values, for `least` files."""
     values: dict[str, list[str]] = {}
-    for place in places if len(places) > 1 else ():
+    for place in places if len(places) >= least else ():
         for part in place.parts[:-1]:
             name, equals, value = part.partition("=")
             if equals:
@@ -275,6 +275,8 @@ def _in_words(name: str, form: Format, places: Sequence[FileLocation]) -> Iterat
 
 
 def _open(connection: Any, name: str, places: Sequence[FileLocation], form: Format) -> DuckTable:
+    import pyarrow as pa
+
     if form.kind == "arrow":
         return _arrow_files(connection, name, places)
     names = list(map(pattern_in_duckdb, places))
@@ -284,19 +286,43 @@ def _open(connection: Any, name: str, places: Sequence[FileLocation], form: Form
         folders = folders_by_value(places)
         hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
         source = f"read_csv({listed}, {dialect.options}{hive})"
-        made = DuckTable(name, _schema_of(connection, dialect.types | folders), connection, source, texts=True)
+        schema = _schema_of(connection, dict.fromkeys([*dialect.names, *folders], "VARCHAR"))
+        made = DuckTable(name, schema, connection, source, texts=True)
         made.rows = csv_rows(dialect.skip) if len(places) == 1 else Rows(0, "rows count from 0, over all files")
         return made
-    source = f"read_parquet({listed})"
-    columns = _top_level(connection.sql(select("name, num_children", f"parquet_schema({text(names[0])})")))
-    relation = connection.sql(select("*", source))
-    if relation.columns[: len(columns)] != columns:
+    nodes = connection.sql(select("file_name, name, num_children, duckdb_type", f"parquet_schema({listed})"))
+    parts = _top_level(nodes.fetchall())
+    parts = parts if any(part != parts[0] for part in parts) else parts[:1]
+    if any(len({column.lower() for column, _ in part}) < len(part) for part in parts):
         raise InputError(
             "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
         )
+    schemas = [_schema_of(connection, dict(part)) for part in parts]
+    widest = widest_schema(schemas)
+    folders = {column: kind for column, kind in folders_by_value(places, least=1).items() if column not in widest.names}
+    hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
+    if folders:
+        hive += f", hive_types = {{{', '.join(f'{text(column)}: {kind}' for column, kind in folders.items())}}}"
+    by_name = ", union_by_name = true" if len(parts) > 1 else ""
     count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
-    schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
-    return DuckTable(name, schema, connection, source, rows=lambda: int(connection.sql(count).fetchall()[0][0]))
+    made = DuckTable(
+        name,
+        pa.schema([*widest, *_schema_of(connection, folders)]),
+        connection,
+        f"read_parquet({listed}{by_name}{hive})",
+        rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+    )
+    return _in_agreement(made, list(zip(places, schemas, strict=False)))
+
+
+def _in_agreement(table: DuckTable, parts: Sequence[tuple[FileLocation, Any]]) -> DuckTable:
+    """The table, whose schema then has only the columns that agree in type in all parts."""
+    import pyarrow as pa
+
+    titled = [(repr(str(place)), schema) for place, schema in parts]
+    table.disagreements = type_disagreements(titled, table.schema)
+    table.schema = pa.schema([field for field in table.schema if field.name not in table.disagreements])
+    return table
 
 
 def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
@@ -308,29 +334,27 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
         raise InputError(
             "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
         )
-    for place, schema in zip(places, schemas, strict=True):
-        if schema != schemas[0]:
-            raise InputError("path", f"{str(place)!r} must have the columns of {str(places[0])!r}", got="others")
-
+    widest = widest_schema(schemas)
     kinds = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
     by_value = {column: kinds[kind] for column, kind in folders_by_value(places).items()}
-    folders = pa.schema([(column, kind) for column, kind in by_value.items() if column not in schemas[0].names])
+    folders = pa.schema([(column, kind) for column, kind in by_value.items() if column not in widest.names])
 
     def renew(wanted: Collection[str] | None) -> None:
-        fields = [field for field in schemas[0] if wanted is None or field.name in wanted] or [schemas[0].field(0)]
-        held = pa.schema(fields)
+        agreed = [field for field in widest if field.name not in made.disagreements]
+        held = pa.schema([field for field in agreed if wanted is None or field.name in wanted] or agreed[:1])
         pieces = (_in_folder(piece, place, folders) for place in places for piece in _arrow_stream(place, held))
         schema = pa.schema([*held, *folders])
         connection.register(ROWS, pa.RecordBatchReader.from_batches(schema, pieces))
 
-    return DuckTable(
+    made = DuckTable(
         name,
-        pa.schema([*schemas[0], *folders]),
+        pa.schema([*widest, *folders]),
         connection,
         ROWS,
         renew=renew,
         rows=lambda: sum(map(_arrow_rows, places)),
     )
+    return _in_agreement(made, list(zip(places, schemas, strict=True)))
 
 
 def _in_folder(batch: Any, place: FileLocation, folders: Any) -> Any:
@@ -380,18 +404,23 @@ def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tu
 
 def _schema_of(connection: Any, types: dict[str, str]) -> Any:
     """DuckDB's types as an Arrow schema."""
-    nothing = ", ".join(f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in types.items())
-    return connection.sql(f"SELECT {nothing}").to_arrow_table().schema
+    nothing = [f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in types.items()]
+    schema = connection.sql(f"SELECT {', '.join([*nothing, 'NULL'])}").to_arrow_table().schema
+    return schema.remove(len(nothing))
 
 
-def _top_level(schema: Any) -> list[str]:
-    """Column names from a Parquet schema, which lists every node before its children, and the root first."""
-    names, inside = [], 0
-    for name, children in schema.fetchall()[1:]:
+def _top_level(nodes: Iterable[tuple[str, str, int | None, str]]) -> list[list[tuple[str, str]]]:
+    """The columns of every file with their DuckDB types; a node precedes its children, and the root is first."""
+    files: dict[str, list[tuple[str, str]]] = {}
+    inside = 0
+    for file, name, children, kind in nodes:
+        if file not in files:
+            files[file], inside = [], 0
+            continue
         if inside == 0:
-            names.append(name)
+            files[file].append((name, kind))
         inside += (children or 0) - (1 if inside else 0)
-    return names
+    return list(files.values())
 
 
 def _check_readable(place: FileLocation) -> None:
@@ -419,15 +448,15 @@ class CsvDialect:
 
     Parameters
     ----------
-    types
-        Column names, and the DuckDB type that each has in the first rows.
+    names
+        The column names.
     options
         The options with which DuckDB reads it, with every column as text.
     skip
         Lines before the column names.
     """
 
-    types: dict[str, str]
+    names: tuple[str, ...]
     options: str
     skip: int = 0
 
@@ -469,14 +498,19 @@ def sniff(connection: Any, path: FileLocation, pattern: str, packing: str) -> Cs
         )
     quote, escape = (mark if mark and mark != "(empty)" else '"' for mark in (quote, escape))
     refuse_repeated(f"file {str(path)!r}", _header(path, packing, int(skip), delimiter, quote))
-    types = {column["name"]: column["type"] for column in columns}
-    as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in types)
+    names = tuple(column["name"] for column in columns)
     return CsvDialect(
-        types,
-        f"auto_detect=false, compression={text(packing)}, header=true, skip={int(skip)}, delim={text(delimiter)}, "
-        f"quote={text(quote)}, escape={text(escape)}, columns={{{as_text}}}",
+        names,
+        f"auto_detect=false, compression={text(packing)}, header=true, skip={int(skip)}, "
+        f"{csv_options(names, delimiter, quote, escape)}",
         int(skip),
     )
+
+
+def csv_options(names: Sequence[str], delimiter: str, quote: str = '"', escape: str = '"') -> str:
+    """The options of DuckDB for these columns, every one of which is text."""
+    as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in names)
+    return f"delim={text(delimiter)}, quote={text(quote)}, escape={text(escape)}, columns={{{as_text}}}"
 
 
 def refuse_repeated(name: str, names: Sequence[str]) -> None:
@@ -530,7 +564,7 @@ def _opened(place: FileLocation, packing: str) -> Any:
 
 
 def sniff_all(connection: Any, paths: Sequence[FileLocation], patterns: Sequence[str], packing: str) -> CsvDialect:
-    """The common dialect of several files; the types of the first."""
+    """The common dialect of several files."""
     dialects = [sniff(connection, path, pattern, packing) for path, pattern in zip(paths, patterns, strict=True)]
     for path, dialect in zip(paths, dialects, strict=True):
         if dialect.options != dialects[0].options:

@@ -16,7 +16,6 @@ from confide.tables.arrow import (
     ColumnRef,
     column_of,
     describe_type,
-    integer_column,
     is_integer,
     number_column,
     positions_among,
@@ -74,10 +73,7 @@ class NamedColumn:
 
     def places(self, batch: Any) -> NDArray[np.int64]:
         """The position of each record's name, int64, shape (n,); -1 if it has none."""
-        if not self.positions:
-            return positions_among(batch, self.read, self.names)
-        place = integer_column(batch, self.read.column)
-        return np.where((place >= 0) & (place < len(self.names)), place, -1)
+        return positions_among(batch, self.read, tuple(range(len(self.names))) if self.positions else self.names)
 
     def keys(self, batch: Any) -> NDArray[Any]:
         """The name of each record, shape (n,), for records that have one."""
@@ -214,7 +210,7 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
         raise InputError(
             "column", f"{column!r} holds {held}", remedy=f"Labels are class names or integers; {table.existing()}"
         )
-    integers = is_integer(kind)
+    integers = table.holds_integers(column)
     if positions and not integers:
         raise InputError("column", f"{column!r} must hold positions, by label_positions", got=str(describe_type(kind)))
     if integers and not positions and not any(as_integer(name) is not None for name in names):
@@ -301,11 +297,7 @@ class WeightColumn:
             If there is no such column, or it does not contain numbers.
         """
         assert column is not None  # given together with the bound of the weights
-        kind = table.type_of(column)
-        if not table.holds_numbers(column):
-            raise InputError(
-                "column", f"{column!r} holds {describe_type(kind)}", remedy=f"Weights are numbers; {table.existing()}"
-            )
+        table.check_number(column)
         return cls(column, weights)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from confide.errors import InputError, InputTypeError
 from confide.support import FileLocation, names_object, needs_extra, one_of
+from confide.tables.arrow import type_disagreements
 from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import engine_errors_in_fixed_words
@@ -120,8 +121,8 @@ def _open_data(data: Any) -> Iterator[Table]:
         yield _ibis_table(data)
     elif hasattr(data, "mapInArrow"):
         yield SparkTable.of_frame(data)
-    elif hasattr(data, "scanner"):  # a pyarrow data set
-        with open_batches(data.to_batches(), "the data set", schema=data.schema) as opened:
+    elif hasattr(data, "scanner"):
+        with _open_dataset(data) as opened:
             yield opened
     elif hasattr(data, "read_next_batch"):  # a stream that is read once
         with open_batches(iter(data), schema=data.schema) as opened:
@@ -134,6 +135,20 @@ def _open_data(data: Any) -> Iterator[Table]:
             yield opened
     else:
         raise InputTypeError("source", "must be a name, a table or batches", got=type(data).__name__)
+
+
+@contextmanager
+def _open_dataset(data: Any) -> Iterator[Table]:
+    """Open a pyarrow data set without the columns in which a part has another type, which pyarrow would cast."""
+    import pyarrow as pa
+
+    fragments = enumerate(data.get_fragments(), start=1)
+    parts = [(repr(getattr(part, "path", f"part {place}")), part.physical_schema) for place, part in fragments]
+    disagreements = type_disagreements(parts, data.schema)
+    agreed = pa.schema([field for field in data.schema if field.name not in disagreements])
+    with open_batches(data.to_batches(columns=agreed.names), "the data set", schema=agreed) as opened:
+        opened.disagreements = disagreements
+        yield opened
 
 
 def _is_arrow(data: Any) -> bool:

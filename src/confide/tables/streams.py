@@ -1,9 +1,12 @@
 """Data in memory and streams: Arrow tables and data frames, streams of batches, standard input."""
 
 import csv
+import os
+import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from io import BufferedReader
 from itertools import chain
@@ -13,14 +16,15 @@ import numpy as np
 
 from confide.arrays import as_host_array
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.tables.arrow import ColumnRef, first_length, readable_schema, split_batches
+from confide.tables.arrow import ColumnRef, first_length, or_empty_batch, readable_schema, split_batches
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
-from confide.tables.expressions import identifier, incomplete_sql, select
+from confide.tables.expressions import incomplete_sql, select
 from confide.tables.failures import file_errors_in_fixed_words
 from confide.tables.file_formats import Format
-from confide.tables.files import DELIMITERS, csv_rows, refuse_repeated
+from confide.tables.files import DELIMITERS, csv_options, csv_rows, refuse_repeated
 
 _PEEKED = 2**16
+_ROWS = 2**14
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 
 
@@ -94,7 +98,7 @@ class StreamedTable(DuckTable):
     ) -> None:
         super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
         self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
-        self._arrives = first.schema if texts else schema
+        self._arrives = schema
         self._left_out = 0
 
     @contextmanager
@@ -144,7 +148,7 @@ class StreamedTable(DuckTable):
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
         """The rows that lack no value, filtered while they are read."""
-        self._incomplete, self.ordered = incomplete_sql(reads, self.schema, texts=self._texts), False
+        self._incomplete, self.ordered = incomplete_sql(reads, self.schema, texts=self.texts), False
         return self
 
     def left_out(self) -> int:
@@ -218,23 +222,23 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
             yield opened
         return
     in_words = partial(file_errors_in_fixed_words, name, Format("csv"))
-    with embedded() as connection:
+    with ExitStack() as opening:
         with in_words():
-            reader = csv_batches(stream, head, name)
-            batches = iter(reader)
-            first = next(batches, None) or pa.RecordBatch.from_pylist([], reader.schema)
-            schema = sniffed(connection, first)
-        made = StreamedTable(name, schema, connection, first, chain([first], batches), in_words, texts=True)
+            batches = opening.enter_context(csv_batches(stream, name))
+            first = next(batches)
+        connection = opening.enter_context(embedded())
+        made = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
         made.rows, made.decimal = csv_rows(), decimal
         yield made
 
 
-def csv_batches(stream: Any, head: bytes, name: str) -> Any:
-    """Record batches of streamed CSV, with every cell as text."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    header = head.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r")
+@contextmanager
+def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
+    """Record batches of streamed CSV, with every cell as text. DuckDB reads a pipe by the rules for files."""
+    head = stream.readline()
+    if not head.endswith(b"\n"):
+        raise FormatError("path", f"{name} must start with a line of column names", got="no line that ends")
+    header = head.removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r\n")
     delimiter = max(DELIMITERS, key=header.count)
     names = next(csv.reader([header], delimiter=delimiter))
     refuse_repeated(name, names)
@@ -242,9 +246,36 @@ def csv_batches(stream: Any, head: bytes, name: str) -> Any:
         raise FormatError(
             "path", f"{name} must start with a line of column names", got="none that differs from the values"
         )
-    parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
-    texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-    return pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts)
+    head += stream.read(len(stream.peek()))
+    reading, writing = os.pipe()
+    failures: list[OSError] = []
+
+    def feed() -> None:
+        """Copy what is not buffered; a thread that waits for the buffered reader would stop Python from ending."""
+        try:
+            with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
+                pipe.write(head)
+                shutil.copyfileobj(stream.raw, pipe)
+        except BrokenPipeError:  # reading ended early
+            pass
+        except OSError as failure:
+            failures.append(failure)
+
+    def batches(reader: Any) -> Iterator[Any]:
+        yield from or_empty_batch(reader, reader.schema)
+        for failure in failures:
+            raise failure
+
+    threading.Thread(target=feed, daemon=True).start()
+    options = f"auto_detect=false, compression='none', header=true, {csv_options(names, delimiter)}"
+    try:
+        with embedded() as connection:
+            connection.execute("SET threads = 1")
+            yield batches(
+                connection.sql(select("*", f"read_csv('/dev/fd/{reading}', {options})")).to_arrow_reader(_ROWS)
+            )
+    finally:
+        os.close(reading)
 
 
 def _first_row(connection: Any, batch: Any, expressions: str) -> Any:
@@ -255,26 +286,6 @@ def _first_row(connection: Any, batch: Any, expressions: str) -> Any:
     (found,) = connection.sql(select(expressions, "confide_first")).fetchall()
     connection.unregister("confide_first")
     return found
-
-
-def sniffed(connection: Any, first: Any) -> Any:
-    """The schema that the first rows of a CSV suggest: integers, numbers or texts; integers if there are no rows."""
-    import pyarrow as pa
-
-    kinds = (("BIGINT", pa.int64()), ("DOUBLE", pa.float64()))
-    written = {"BIGINT": "[-+ 0-9]*", "DOUBLE": ".*"}  # a cast to integers would round
-    expressions = [
-        f"bool_and({cell} = '' OR (TRY_CAST(NULLIF({cell}, '') AS {kind}) IS NOT NULL AND "
-        f"regexp_full_match({cell}, '{written[kind]}')))"
-        for cell in map(identifier, first.schema.names)
-        for kind, _ in kinds
-    ]
-    fits = iter(_first_row(connection, first, ", ".join(expressions)))
-    fields = []
-    for name in first.schema.names:
-        found = [kind for (_, kind), fit in zip(kinds, (next(fits), next(fits)), strict=True) if fit is not False]
-        fields.append(pa.field(name, found[0] if found else pa.string()))
-    return pa.schema(fields)
 
 
 def _is_number(cell: str) -> bool:

@@ -1,8 +1,9 @@
 """Tables: rows with named columns of any source, read as a stream of Arrow batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
@@ -43,7 +44,9 @@ class ContributionBound:
         The public number of records kept of each person: the first in the order.
     order
         One or more columns that distinguish the records of a person, such as a visit's number or date; no scores,
-        labels or predictions. The first `most` are kept.
+        labels or predictions. The first `most` are kept. Texts are ordered by their characters, and so are dates in
+        CSV: 2024-03-17 is ordered by time, 17/03/2024 is not. Cells of CSV that are numbers come first, in the order
+        of the numbers.
     sample
         A text, public or not. With it, records are kept in the order of md5(sample and the order's values), which is a
         sample without replacement that is the same in every engine.
@@ -88,17 +91,20 @@ class ContributionBound:
         data = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
         return data if data.one_cell else replace(data, one_cell=False)
 
-    def limit(self, table: Any) -> Any:
-        """An Ibis table with the rows that count, and unclear rows, which PERSON_ERROR_COLUMN marks."""
+    def limit(self, table: Any, *, texts: bool = False) -> Any:
+        """An Ibis table with the rows that count, and unclear rows, which PERSON_ERROR_COLUMN marks.
+
+        With `texts`, all columns hold texts, as in CSV. Texts that are numbers are ordered by their values.
+        """
         import ibis
 
         person, columns = table[self.person], [table[name] for name in self.order]
-        keys = columns
+        keys = [key for column in columns for key in ((column.try_cast("float64"), column) if texts else (column,))]
         if self.sample is not None:
             text = ibis.literal(f"{self.sample}:")
             for column in columns:
                 text = text + column.cast("string") + ibis.literal(":")
-            keys = [_md5()(text), *columns]
+            keys = [_md5()(text), *keys]
         window = ibis.window(group_by=person, order_by=keys)
         place, rank = ibis.row_number().over(window), ibis.rank().over(window)
         placed = table.mutate(**{_PLACE: place, _TIED: place != rank})
@@ -137,6 +143,12 @@ class Table(ABC):
 
     any_thread = True
     """Whether another thread than the one that opened the table may read batches."""
+
+    texts = False
+    """Whether every cell is a text, as in CSV, which becomes a number only where a number is read."""
+
+    disagreements: Mapping[str, str] = MappingProxyType({})
+    """The columns whose types differ among the parts of the source, such as the files of a folder, and these types."""
 
     takes_entries = False
     """Whether a column can be read as an `entry`."""
@@ -204,7 +216,7 @@ class Table(ABC):
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(self.schema.names)
+        return list(dict.fromkeys([*self.schema.names, *self.disagreements]))
 
     def type_of(self, column: str) -> Any:
         """The Arrow type of a column.
@@ -212,10 +224,18 @@ class Table(ABC):
         Raises
         ------
         InputError, InputTypeError
-            If there is no such column. The message lists the existing columns.
+            If there is no such column, or its type differs among the parts of the source. The message lists the
+            existing columns, or names the parts.
         """
         if not isinstance(column, str):
             raise InputTypeError("column", "must be a name", got=type(column).__name__)
+        if column in self.disagreements:
+            raise InputError(
+                "source",
+                f"column {column!r} must have one type in all parts of {self.name}",
+                got=self.disagreements[column],
+                remedy="Convert the parts to one type, or leave the column out",
+            )
         if column not in self.schema.names:
             raise InputError("column", f"{column!r} is not in {self.name}", remedy=self.existing())
         return self.schema.field(column).type
@@ -241,6 +261,10 @@ class Table(ABC):
     def holds_numbers(self, column: str) -> bool:
         """Whether a column can be read as numbers."""
         return is_number(self.type_of(column))
+
+    def holds_integers(self, column: str) -> bool:
+        """Whether a column holds integers."""
+        return is_integer(self.type_of(column))
 
     def holds_labels(self, column: str) -> bool:
         """Whether a column can be read as the names of classes or groups."""
