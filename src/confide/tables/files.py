@@ -28,7 +28,7 @@ from confide.errors import ConfideError, FormatError, InputError
 from confide.support import FileLocation, ObjectPath, as_integer, as_place, needs_extra, store_words
 from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
-from confide.tables.expressions import identifier, select, text
+from confide.tables.expressions import select, text
 from confide.tables.failures import Rows, file_errors_in_fixed_words
 from confide.tables.file_formats import ENDINGS, Format, ending_of, file_format, format_of
 
@@ -264,13 +264,9 @@ def _in_words(name: str, form: Format, places: Sequence[FileLocation]) -> Iterat
         except ConfideError:
             raise
         except Exception as error:
-            first, message = places[0], str(error)
+            first = places[0]
             if isinstance(first, ObjectPath) and (words := store_words(first.address, error)) is not None:
                 raise InputError("path", f"{name} cannot be read: {words}") from None
-            for other in places:
-                if f'could not be found in file "{path_in_duckdb(other)}"' in message:
-                    has = f"must have the columns of {str(first)!r}; it has others"
-                    raise InputError("path", f"{str(other)!r} {has}") from None
             raise
 
 
@@ -286,43 +282,42 @@ def _open(connection: Any, name: str, places: Sequence[FileLocation], form: Form
         folders = folders_by_value(places)
         hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
         source = f"read_csv({listed}, {dialect.options}{hive})"
-        schema = _schema_of(connection, dict.fromkeys([*dialect.names, *folders], "VARCHAR"))
+        schema = pa.schema([(column, pa.string()) for column in dict.fromkeys([*dialect.names, *folders])])
         made = DuckTable(name, schema, connection, source, texts=True)
         made.rows = csv_rows(dialect.skip) if len(places) == 1 else Rows(0, "rows count from 0, over all files")
         return made
     nodes = connection.sql(select("file_name, name, num_children, duckdb_type", f"parquet_schema({listed})"))
-    parts = _top_level(nodes.fetchall())
-    parts = parts if any(part != parts[0] for part in parts) else parts[:1]
-    if any(len({column.lower() for column, _ in part}) < len(part) for part in parts):
-        raise InputError(
-            "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
-        )
-    schemas = [_schema_of(connection, dict(part)) for part in parts]
-    widest = widest_schema(schemas)
-    folders = {column: kind for column, kind in folders_by_value(places, least=1).items() if column not in widest.names}
-    hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
-    if folders:
-        hive += f", hive_types = {{{', '.join(f'{text(column)}: {kind}' for column, kind in folders.items())}}}"
-    by_name = ", union_by_name = true" if len(parts) > 1 else ""
+    columns = _top_level(nodes.fetchall())
+    columns = columns if any(some != columns[0] for some in columns) else columns[:1]
+    agreed, disagreements = _agreed(name, places, [_schema_of(connection, some) for some in columns])
+    values = {column: kind for column, kind in folders_by_value(places, least=1).items() if column not in agreed.names}
+    options = f"hive_partitioning = {str(bool(values)).lower()}, union_by_name = {str(len(columns) > 1).lower()}"
+    if values:
+        kinds = ", ".join(f"{text(column)}: {kind}" for column, kind in values.items())
+        options += f", hive_types_autocast = false, hive_types = {{{kinds}}}"
     count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
     made = DuckTable(
         name,
-        pa.schema([*widest, *_schema_of(connection, folders)]),
+        pa.schema([*agreed, *_schema_of(connection, list(values.items()))]),
         connection,
-        f"read_parquet({listed}{by_name}{hive})",
+        f"read_parquet({listed}, {options})",
         rows=lambda: int(connection.sql(count).fetchall()[0][0]),
     )
-    return _in_agreement(made, list(zip(places, schemas, strict=False)))
+    made.disagreements = disagreements
+    return made
 
 
-def _in_agreement(table: DuckTable, parts: Sequence[tuple[FileLocation, Any]]) -> DuckTable:
-    """The table, whose schema then has only the columns that agree in type in all parts."""
+def _agreed(name: str, places: Sequence[FileLocation], schemas: Sequence[Any]) -> tuple[Any, dict[str, str]]:
+    """The columns that agree in type in all files, as a schema, and the types of the others."""
     import pyarrow as pa
 
-    titled = [(repr(str(place)), schema) for place, schema in parts]
-    table.disagreements = type_disagreements(titled, table.schema)
-    table.schema = pa.schema([field for field in table.schema if field.name not in table.disagreements])
-    return table
+    if any(len({column.lower() for column in schema.names}) < len(schema.names) for schema in schemas):
+        raise InputError(
+            "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
+        )
+    widest = widest_schema(schemas)
+    disagreements = type_disagreements(list(zip(map(repr, map(str, places)), schemas, strict=False)), widest)
+    return pa.schema([field for field in widest if field.name not in disagreements]), disagreements
 
 
 def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
@@ -330,31 +325,26 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         schemas = [readable_schema(opened.schema) for opened, _ in threads.map(_arrow_reader, places)]
-    if len({column.lower() for column in schemas[0].names}) != len(schemas[0].names):
-        raise InputError(
-            "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
-        )
-    widest = widest_schema(schemas)
-    kinds = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
-    by_value = {column: kinds[kind] for column, kind in folders_by_value(places).items()}
-    folders = pa.schema([(column, kind) for column, kind in by_value.items() if column not in widest.names])
+    agreed, disagreements = _agreed(name, places, schemas)
+    values = [pair for pair in folders_by_value(places).items() if pair[0] not in agreed.names]
+    folders = _schema_of(connection, values)
 
     def renew(wanted: Collection[str] | None) -> None:
-        agreed = [field for field in widest if field.name not in made.disagreements]
-        held = pa.schema([field for field in agreed if wanted is None or field.name in wanted] or agreed[:1])
+        held = pa.schema([field for field in agreed if wanted is None or field.name in wanted] or [agreed.field(0)])
         pieces = (_in_folder(piece, place, folders) for place in places for piece in _arrow_stream(place, held))
         schema = pa.schema([*held, *folders])
         connection.register(ROWS, pa.RecordBatchReader.from_batches(schema, pieces))
 
     made = DuckTable(
         name,
-        pa.schema([*widest, *folders]),
+        pa.schema([*agreed, *folders]),
         connection,
         ROWS,
         renew=renew,
         rows=lambda: sum(map(_arrow_rows, places)),
     )
-    return _in_agreement(made, list(zip(places, schemas, strict=True)))
+    made.disagreements = disagreements
+    return made
 
 
 def _in_folder(batch: Any, place: FileLocation, folders: Any) -> Any:
@@ -402,11 +392,13 @@ def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tu
     return reader, mapped
 
 
-def _schema_of(connection: Any, types: dict[str, str]) -> Any:
-    """DuckDB's types as an Arrow schema."""
-    nothing = [f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in types.items()]
-    schema = connection.sql(f"SELECT {', '.join([*nothing, 'NULL'])}").to_arrow_table().schema
-    return schema.remove(len(nothing))
+def _schema_of(connection: Any, types: Sequence[tuple[str, str]]) -> Any:
+    """Columns with DuckDB's types as an Arrow schema."""
+    import pyarrow as pa
+
+    nothing = ", ".join(["NULL", *(f"CAST(NULL AS {kind})" for _, kind in types)])
+    kinds = connection.sql(f"SELECT {nothing}").to_arrow_table().schema.types[1:]
+    return pa.schema([(name, kind) for (name, _), kind in zip(types, kinds, strict=True)])
 
 
 def _top_level(nodes: Iterable[tuple[str, str, int | None, str]]) -> list[list[tuple[str, str]]]:
@@ -496,7 +488,8 @@ def sniff(connection: Any, path: FileLocation, pattern: str, packing: str) -> Cs
             f"{str(path)!r} must start with a line of column names",
             got="none that can be distinguished from the values (names that all look like numbers cannot be)",
         )
-    quote, escape = (mark if mark and mark != "(empty)" else '"' for mark in (quote, escape))
+    quote = quote if quote and quote != "(empty)" else '"'
+    escape = escape if escape == "\\" else quote  # any other sign would be removed from cells
     refuse_repeated(f"file {str(path)!r}", _header(path, packing, int(skip), delimiter, quote))
     names = tuple(column["name"] for column in columns)
     return CsvDialect(
