@@ -49,6 +49,12 @@ def read(path: Path) -> pa.Table:
                 return pa.ipc.open_file(source).read_all()
 
 
+def in_order_of(table: pa.Table, name: str) -> pa.Table:
+    """The rows in the order of a column of numbers, which are texts if they come from CSV."""
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, name, table[name].cast(pa.float64())).sort_by(name)
+
+
 def classified(n: int = 3000, seed: int = 0, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities of three classes, and labels drawn from them."""
     rng = np.random.default_rng(seed)

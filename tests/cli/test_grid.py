@@ -25,7 +25,7 @@ from confide.evaluation import private_release
 from confide.federated import SiloKeys
 from confide.releases import load_release
 from tests.builders import grid, slow
-from tests.files import write
+from tests.files import in_order_of, write
 from tests.tables import postgres_server
 
 N, NAMES = 900, ("ant", "bee", "cat")
@@ -197,7 +197,7 @@ def test_every_source_and_kind(run, source, folder, name):
     if model is not None:
         keep = ("--keep", "id", "--out", "sets.parquet", "--force")
         run("predict", source, *model, *by, "--calibration", "cal.json", *keep)
-        predicted = pq.read_table("sets.parquet").sort_by("id")
+        predicted = in_order_of(pq.read_table("sets.parquet"), "id")
         assert predicted["id"].to_pylist() == list(range(N))
         check_predictions(name, released, predicted)
     run("evaluate", source, *columns, "--by", "ward", "--calibration", "cal.json", "--out", "ev.json", "--force")
@@ -418,7 +418,7 @@ def test_every_source_is_written_to_every_target(run, confide_run, folder, reque
         found = pa.csv.read_csv(
             io.BytesIO(text), parse_options=pa.csv.ParseOptions(delimiter="\t" if "tsv" in out else ",")
         )
-    sets = found.sort_by("id")["prediction_set"].to_pylist()
+    sets = in_order_of(found, "id")["prediction_set"].to_pylist()
     wanted = confide.predict_set(P, confide.Calibration.load("cal.json"), NAMES).labels()
     assert [json.loads(one) if isinstance(one, str) else one for one in sets] == wanted
     assert confide_run("predict", *source.arguments, *options).code == 4  # it exists

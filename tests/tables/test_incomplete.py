@@ -27,7 +27,7 @@ from confide.tables import (
 )
 from confide.tables.open_table import as_open_table
 from tests.exact import mechanism_law
-from tests.files import classified, write
+from tests.files import classified, in_order_of, write
 from tests.refused import bad_rows, refused
 from tests.tables.engines import DataFusion, Polars, everyday_on
 
@@ -139,7 +139,7 @@ def test_evaluation_and_sets(engine, tmp_path, calibration):
     )
     assert done["rows"] == without("p_ant", "p_bee").sum()
     written = pa.parquet.read_table(tmp_path / "s.parquet")
-    assert sorted(written["id"].to_pylist()) == np.flatnonzero(without("p_ant", "p_bee")).tolist()
+    assert in_order_of(written, "id")["id"].to_pylist() == np.flatnonzero(without("p_ant", "p_bee")).tolist()
 
 
 def test_losses_and_true_labels():

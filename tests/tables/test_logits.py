@@ -17,6 +17,7 @@ from confide.tables import (
 )
 from confide.tables.predictors import predictors_of
 from tests.calibrations import calibration_at
+from tests.files import in_order_of
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
 
@@ -65,7 +66,7 @@ def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
     assert found["mean_set_size"] == pytest.approx(ours.sizes.mean())
     import pyarrow.parquet as pq
 
-    sets = pq.read_table(tmp_path / "sets.parquet").sort_by("i").column("prediction_set").to_pylist()
+    sets = in_order_of(pq.read_table(tmp_path / "sets.parquet"), "i").column("prediction_set").to_pylist()
     assert sets == ours.labels()
 
 

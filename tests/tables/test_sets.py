@@ -16,6 +16,7 @@ from confide.tables.open_table import as_open_table, open_table
 from confide.tables.predictors import predictors_of
 from confide.tables.writers import Predictions, in_sql
 from tests.builders import slow
+from tests.files import in_order_of
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
 
@@ -41,7 +42,7 @@ def rows(tmp_path):
     def predicted(source, what, release, *names, by=None):
         out = tmp_path / f"{next(numbers)}.parquet"
         predict_table(source, what, release, out, by=by, keep=("i",))
-        answer = pq.read_table(out).sort_by("i")
+        answer = in_order_of(pq.read_table(out), "i")
         computed = sql(source, what, release, by)
         for name in names:
             assert computed is None or computed[name].to_pylist() == answer[name].to_pylist()
@@ -56,7 +57,7 @@ def sql(source, what, release, by=None):
         if not isinstance(table, IbisTable) or table.backend.name not in ("duckdb", "postgres", "pyspark"):
             return None
         predictions = Predictions(table, ("i",), predictors_of(table, what, release, by))
-        return in_sql(table.expression, predictions).to_pyarrow().sort_by("i")
+        return in_order_of(in_sql(table.expression, predictions).to_pyarrow(), "i")
 
 
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")

@@ -21,6 +21,7 @@ from confide.tables import (
     predict_table,
     score_histogram,
 )
+from tests.files import in_order_of
 from tests.refused import Refused, bad_rows, refused
 from tests.tables.engines import everyday_on
 
@@ -273,7 +274,7 @@ def test_residuals_relative_to_positive_predictions(engine, tmp_path):
     assert score_histogram(table, what, Candidates.of(edges)).counts.tolist() == wanted.tolist()
     released = calibrate_table(table, what, 0.2, epsilon=2000.0, candidates=Candidates.of(edges))
     predict_table(table, TargetColumns("f"), released, tmp_path / "ends.parquet", keep=["f"])
-    found = pq.read_table(tmp_path / "ends.parquet").to_pandas()
+    found = in_order_of(pq.read_table(tmp_path / "ends.parquet"), "f").to_pandas()
     lower, upper = confide.scores.interval_ends(found["f"], "gamma", released.threshold)
     assert len(found) == N
     assert np.isfinite(released.threshold)

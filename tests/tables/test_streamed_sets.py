@@ -10,7 +10,7 @@ from confide import InputError
 from confide.support import OutputExistsError
 from confide.tables import ClassColumns, TargetColumns, open_table, predict_table
 from tests.builders import slow
-from tests.files import figures_of
+from tests.files import figures_of, in_order_of
 from tests.refused import Refused, bad_rows, refused
 from tests.tables import postgres_server
 from tests.tables.class_records import NAMES, RNG, WARD, N, P, Y, calibrated
@@ -50,7 +50,7 @@ def test_sets_in_a_file(engine, tmp_path, by):
         group = "ward" if by == "group" else None
         figures = predict_table(table, what, calibration, out, by=group, keep=("id",))
         expected = confide.predict_set(p, calibration, NAMES, groups=WARD if by == "group" else None)
-        found = pq.read_table(out).sort_by("id")
+        found = in_order_of(pq.read_table(out), "id")
         assert found.column_names == ["id", "prediction_set", "set_size"]
         assert found["prediction_set"].to_pylist() == expected.labels()
         assert found["set_size"].to_pylist() == expected.sizes.tolist()
@@ -245,7 +245,7 @@ def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
         for name in ("one", "two"):
             out = tmp_path / f"{name}.parquet"
             predict_table(table, ClassColumns("p", classes=NAMES), calibration, out, keep=("id",))
-            sizes.append(pq.read_table(out).sort_by("id")["set_size"].to_numpy())
+            sizes.append(in_order_of(pq.read_table(out), "id")["set_size"].to_numpy())
     assert (sizes[0] != sizes[1]).any()
     drawn = confide.predict_set(P, calibration, NAMES).sizes
     spread = np.sqrt((sizes[0].var() + drawn.var()) / N)
