@@ -110,13 +110,6 @@ def fits_csv(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-def is_temporal(kind: Any) -> bool:
-    """Whether a type holds dates or times."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_temporal(kind))
-
-
 def describe_type(kind: Any) -> str:
     """Describe values of a column of this type for messages, never by the type's own text, which can list values."""
     import pyarrow as pa
@@ -129,7 +122,7 @@ def describe_type(kind: Any) -> str:
         return "integers"
     if is_number(kind):
         return "numbers"
-    if is_temporal(kind):
+    if pa.types.is_temporal(kind):
         return "dates and times"
     return "true and false" if pa.types.is_boolean(kind) else "values of another type"
 
@@ -285,7 +278,7 @@ def widens(kind: Any, wider: Any) -> bool:
     if is_integer(kind) and (is_integer(wider) or pa.types.is_floating(wider)):
         signed = [pa.types.is_signed_integer(one) for one in (kind, wider)]
         digits = _FLOAT_DIGITS.get(wider.bit_width) if pa.types.is_floating(wider) else wider.bit_width - signed[1]
-        return kind.bit_width - signed[0] <= digits and (signed <= sorted(signed) or not is_integer(wider))
+        return bool(kind.bit_width - signed[0] <= digits and (signed == sorted(signed) or not is_integer(wider)))
     return is_text(kind) and is_text(wider)
 
 

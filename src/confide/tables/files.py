@@ -326,8 +326,8 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         schemas = [readable_schema(opened.schema) for opened, _ in threads.map(_arrow_reader, places)]
     agreed, disagreements = _agreed(name, places, schemas)
-    values = [pair for pair in folders_by_value(places).items() if pair[0] not in agreed.names]
-    folders = _schema_of(connection, values)
+    values = folders_by_value(places)
+    folders = _schema_of(connection, [pair for pair in values.items() if pair[0] not in agreed.names])
 
     def renew(wanted: Collection[str] | None) -> None:
         held = pa.schema([field for field in agreed if wanted is None or field.name in wanted] or [agreed.field(0)])

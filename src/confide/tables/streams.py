@@ -256,9 +256,7 @@ def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
             with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
                 pipe.write(head)
                 shutil.copyfileobj(stream.raw, pipe)
-        except BrokenPipeError:  # reading ended early
-            pass
-        except OSError as failure:
+        except OSError as failure:  # also if reading ended early
             failures.append(failure)
 
     def batches(reader: Any) -> Iterator[Any]:
