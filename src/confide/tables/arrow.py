@@ -271,8 +271,8 @@ def widens(kind: Any, wider: Any) -> bool:
         size = getattr(wider, "list_size", None)
         return size in (None, getattr(kind, "list_size", None)) and widens(element, wider_element)
     if pa.types.is_decimal(kind) and pa.types.is_decimal(wider):
-        whole_digits = wider.precision - wider.scale >= kind.precision - kind.scale
-        return whole_digits and wider.scale >= kind.scale
+        whole_digits = [one.precision - one.scale for one in (kind, wider)]
+        return bool(whole_digits[1] >= whole_digits[0] and wider.scale >= kind.scale)
     if pa.types.is_floating(kind) and pa.types.is_floating(wider):
         return bool(wider.bit_width >= kind.bit_width)
     if is_integer(kind) and (is_integer(wider) or pa.types.is_floating(wider)):

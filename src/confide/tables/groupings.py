@@ -56,9 +56,9 @@ def register_grouping(name: str, function: Callable[[Any], Any]) -> Callable[[An
         An identifier. A later function of the same name replaces the earlier one.
     function
         A function from an array of values, shape (k,), to the group names: texts or integers, and None for no group.
-        Dates are `datetime64`, texts are objects; all cells of CSV are texts. The group of a record must depend on its own value only. This makes
-        groups disjoint, which the privacy statement requires. Missing values are not passed to the function. Spark
-        imports a function on its executors by its name if possible; a lambda is sent as it is.
+        Dates are `datetime64`, texts are objects; all cells of CSV are texts. The group of a record must depend on its
+        own value only. This makes groups disjoint, which the privacy statement requires. Missing values are not passed
+        to the function. Spark imports a function on its executors by its name if possible; a lambda is sent as it is.
 
     Returns
     -------

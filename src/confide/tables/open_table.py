@@ -142,8 +142,7 @@ def _open_dataset(data: Any) -> Iterator[Table]:
     """Open a pyarrow data set without the columns in which a part has another type, which pyarrow would cast."""
     import pyarrow as pa
 
-    fragments = enumerate(data.get_fragments(), start=1)
-    parts = [(repr(getattr(part, "path", f"part {place}")), part.physical_schema) for place, part in fragments]
+    parts = [(repr(getattr(part, "path", "a part")), part.physical_schema) for part in data.get_fragments()]
     disagreements = type_disagreements(parts, data.schema)
     agreed = pa.schema([field for field in data.schema if field.name not in disagreements])
     with open_batches(data.to_batches(columns=agreed.names), "the data set", schema=agreed) as opened:
