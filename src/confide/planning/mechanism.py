@@ -24,7 +24,6 @@ from confide.guarantee import (
     weighted_prior_bonus,
 )
 from confide.mechanisms import (
-    UNIT,
     Mechanism,
     Slopes,
     certify,
@@ -143,19 +142,13 @@ def _certified(line: tuple[Fraction, Fraction] | None, request: Terms, build: _B
     rate, offset = line
     # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
     while not _is_certified(build(rate, offset), request):
-        offset += Fraction(1, _unit(request))
+        offset += Fraction(1, request.unit)
     return None if request.n is not None and offset > request.n else build(rate, offset)
-
-
-def _unit(request: Terms) -> int:
-    """Target ranks are multiples of 1/unit."""
-    denominator = request.level.denominator
-    return UNIT if request.n is not None else denominator * -(-UNIT // denominator)
 
 
 def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | None:
     """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
-    n, level, unit = request.n or 0, request.level, _unit(request)
+    n, level, unit = request.n or 0, request.level, request.unit
     trial = build(Fraction(0), Fraction(1, unit))
     rivals, selector = trial.rivals(request.m), request.selector
     if request.shift is not None:
@@ -171,7 +164,7 @@ def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | N
 
 def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
     """Rate and offset of the target line for a secret n."""
-    level, n_min, unit, selector = request.level, request.n_min, _unit(request), request.selector
+    level, n_min, unit, selector = request.level, request.n_min, request.unit, request.selector
     trial = build(level, Fraction(1, unit))
     rivals = trial.rivals(request.m)
     if request.delta is not None:
@@ -200,7 +193,7 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
 
     The bonus ends at a seventh of n_typical, if the privacy loss allows it: with a slower decrease the offset is less.
     """
-    level, unit = request.level, _unit(request)
+    level, unit = request.level, request.unit
     trial, parts = build(level, Fraction(1, unit)), unit // level.denominator
     needed = 2.5 - math.log(request.alpha)  # approximate constant prior bonus of +inf that suffices, in log-odds
     fade = needed * trial.scale / (_GONE_AT * max(request.n_min, request.n_typical))
@@ -239,7 +232,7 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
 
 def _weighted(request: Terms, build: _Build) -> Slopes:
     """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
-    level, unit, m, selector = request.level, _unit(request), request.m, request.selector
+    level, unit, m, selector = request.level, request.unit, request.m, request.selector
     trial = build(level, Fraction(1, unit))
     offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m), selector), unit)
     while True:

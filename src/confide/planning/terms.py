@@ -13,6 +13,7 @@ from confide.mechanisms import (
     NEIGHBORS,
     SHARE,
     SHARE_OF_RHO,
+    UNIT,
     MechanismName,
     Neighbors,
     PrivacyStatement,
@@ -20,8 +21,9 @@ from confide.mechanisms import (
     published_candidates,
     size_scale,
     size_zcdp,
+    slopes_for,
 )
-from confide.planning.choice import FEW_SIZES, PARTS, Choice, ChoiceInputs, choose
+from confide.planning.choice import FEW_SIZES, LEFTS, PARTS, Choice, ChoiceInputs, choose
 from confide.planning.combinations import CONCENTRATED, check_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
 from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
@@ -184,6 +186,12 @@ class Terms:
     def heaviest_among(self, n: int) -> float:
         """The number of records of the largest weight that weigh as much as n typical records; n without weights."""
         return n if self.population is None else n * self.population.typical_share
+
+    @cached_property
+    def unit(self) -> int:
+        """Target ranks are multiples of 1/unit."""
+        denominator = self.level.denominator
+        return UNIT if self.n is not None else denominator * -(-UNIT // denominator)
 
     @cached_property
     def weight(self) -> int | None:
@@ -349,7 +357,19 @@ class Terms:
         )
         if terms.rho is not None and terms.rho_per_record < LEAST_LOSS:
             raise _too_little(loss.records, f"rho={terms.rho:g}", "rho")
+        if terms.size_scale is not None:
+            terms.check_designs()
         return terms
+
+    def check_designs(self) -> None:
+        """Raise if the utilities of a design for some noisy number of records do not fit into 64 bits.
+
+        The scale is a convex function of the left slope, so that the ends of its range have the largest one. A design
+        with `delta`, whose rate has another denominator, has no weights, and fits for every privacy loss.
+        """
+        for left, right in [self.slopes] if self.slopes else [(left, PARTS - left) for left in (LEFTS[0], LEFTS[-1])]:
+            offset = Fraction(1, self.unit)
+            slopes_for(self.level, offset, left, right, self.neighbors, self.per_record, self.selector, self.weight)
 
     def with_candidates(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
         """The same terms over other candidates, for another public number of records."""
