@@ -20,9 +20,10 @@ from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, Inpu
 from confide.ledger import Limit
 from confide.mechanisms import Slopes
 from confide.planning import COUNTED_SIZES, RecordWeights
+from confide.releases import Metadata
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
-from tests.calibrations import RELEASE, fix_noisy_number
+from tests.calibrations import RELEASE, fix_noisy_number, number_itself
 from tests.files import signed
 
 pytestmark = [
@@ -318,3 +319,113 @@ def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_o
     monkeypatch.setattr(Slopes, "choose", lambda *_: 30)
     first, second = (confide.calibrate(s, 0.1, 1.0, score="lac") for s in (SCORES, SCORES[:500]))
     assert first.to_json() == second.to_json()
+
+
+def grouped(ledger, **options):
+    groups = np.resize(["a", "b"], len(SCORES))
+    options |= {"ledger": ledger, "dataset": "d", "partition": "site", "neighbors": "replace_one", "unit": 2.5}
+    return confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.025, 0.5, score="absolute_residual", **options)
+
+
+def fix_sizes_of_groups(monkeypatch, *counted):
+    sizes = itertools.cycle(counted)
+    monkeypatch.setattr(RELEASE, "draw_size", lambda _n, scale, n_min: number_itself(next(sizes), scale, n_min))
+
+
+def test_list_of_one_group_that_contains_that_of_the_other_keeps_its_recipe(tmp_path, monkeypatch):
+    """The list of 25 candidates for 1000 records contains that of 13 for 800, so that it equals the union of both."""
+    fix_sizes_of_groups(monkeypatch, 800, 1000)
+    ledger = confide.Ledger(tmp_path / "b.db")
+    first = grouped(ledger)
+    assert [(part.candidates, part.recipe["kind"]) for part in first.parts.values()] == [(13, "spread"), (25, "spread")]
+    with pytest.warns(EarlierReleaseWarning):
+        assert grouped(ledger).to_json() == first.to_json()
+
+
+def test_stored_release_that_states_the_union_of_lists_is_returned_again(tmp_path, monkeypatch):
+    """Releases of 0.3 state it where the list of a group equals the union of all."""
+    ledger = confide.Ledger(tmp_path / "b.db")
+    stated = RELEASE.PreparedThreshold._stated
+
+    def of_union(self, terms, mechanism, threshold, m, recipe, size):
+        return stated(self, terms, mechanism, threshold, m, {"kind": "of", "size": m}, size)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RELEASE.PreparedThreshold, "_stated", of_union)
+        first = grouped(ledger)
+    with pytest.warns(EarlierReleaseWarning):
+        assert grouped(ledger).to_json() == first.to_json()
+
+
+@pytest.mark.parametrize("name", ["library_versions", "certify", "privacy_statement", "assembled", "to_json", "of"])
+def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, name):
+    ledger = confide.Ledger(tmp_path / "b.db")
+
+    def fail(*_args, **_given):
+        raise InputError("step", "must fail")
+
+    owners = {"to_json": confide.Calibration, "of": Metadata}
+    monkeypatch.setattr(owners.get(name, RELEASE), name, fail)
+    with pytest.raises(InputError, match="must fail"):
+        grouped(ledger)
+    assert ledger.accounts() == {}
+
+
+def test_names_of_classes_that_a_ledger_cannot_store_fail_before_the_charge(tmp_path):
+    """900,000 characters of names are part of a release; with quotes and commas they exceed a million."""
+    names = [f"class{k:05d}" for k in range(90_000)]
+    ledger = confide.Ledger(tmp_path / "b.db")
+    with pytest.raises(InputError) as caught:
+        confide.calibrate(SCORES, 0.1, 1.0, score="lac", classes=names, ledger=ledger, dataset="d")
+    assert caught.value.argument == "classes"
+    assert ledger.accounts() == {}
+
+
+@pytest.mark.parametrize("counted", [-(2**40), 1000, 10**8])
+def test_scale_that_one_design_exceeds_raises_for_every_noisy_number_before_the_charge(tmp_path, monkeypatch, counted):
+    fix_noisy_number(monkeypatch, counted)
+    counts = ScoreHistogram(Candidates.unit(43), np.full(43, 1000), 1000)
+    population, ledger = RecordWeights.bounded(1000), confide.Ledger(tmp_path / "b.db")
+    account = {"ledger": ledger, "dataset": "d"}
+    with pytest.raises(InputError) as caught:
+        confide.calibrate_histogram(counts, "0.499999", 3.1e-4, score="lac", population=population, **account)
+    assert caught.value.argument == "alpha"
+    assert ledger.accounts() == {}
+
+
+REQUESTS = {
+    "plain": {},
+    "little epsilon": {"epsilon": 2e-5},
+    "much epsilon": {"epsilon": 1e6},
+    "least alpha": {"alpha": "0.000001"},
+    "largest alpha": {"alpha": "0.999999"},
+    "fine alpha": {"alpha": "0.499999"},
+    "several records": {"records_per_person": 1000, "epsilon": 0.5},
+    "zcdp": {"epsilon": None, "rho": 0.1},
+    "residuals": {"score": "absolute_residual"},
+    "unit": {"score": "absolute_residual", "unit": 2.5},
+    "largest n_min": {"n_min": 2**48},
+    "slopes": {"slopes": (1000, 1)},
+    "weights": {"population": RecordWeights.bounded(1000), "alpha": "0.499999", "epsilon": 5e-3},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counted", [-(2**62), 0, 3000, 10**6, 2**48, 2**62])
+@pytest.mark.parametrize("name", REQUESTS)
+def test_no_noisy_number_raises_after_the_charge(tmp_path, monkeypatch, name, counted):
+    """Whatever the number and the threshold are, the release is stored, and returned again at no cost."""
+    fix_noisy_number(monkeypatch, counted)
+    ledger = confide.Ledger(tmp_path / "b.db")
+    request = noisy_request(**REQUESTS[name])
+    monkeypatch.setattr(Slopes, "choose", lambda _self, counts: len(counts) - 1 if counted < 3000 else 0)
+    records = 1000 if request.population is not None else None
+    seen = request.counted_over()
+    counts = np.zeros(seen.size, dtype=np.int64)
+    counts[0] = 1000
+    source = GivenCounts({None: ScoreHistogram(seen, counts, records)})
+    payer = RELEASE.Payer(ledger, "d")
+    drawn = release(source, request, payer)
+    assert drawn.size.counted == counted
+    with pytest.warns(EarlierReleaseWarning):
+        assert release(source, request, payer).to_json() == drawn.to_json()

@@ -12,7 +12,7 @@ import numpy as np
 from confide.calibration.request import SIDES, Request, joined
 from confide.calibration.sources import AnyRequest, GivenCounts, Seen, Source
 from confide.calibration.threshold_request import Key, ThresholdRequest
-from confide.candidates import Candidates, Spread
+from confide.candidates import BUILDERS, Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
@@ -22,6 +22,7 @@ from confide.mechanisms import (
     PpsOfSecretSize,
     SplitConformal,
     certify,
+    design_for,
     draw_size,
     privacy_statement,
     with_choice,
@@ -39,7 +40,14 @@ from confide.releases import (
     warn_of_choices,
 )
 from confide.scores import name_in_files
-from confide.support import caller_stacklevel, library_versions, listening, log_event
+from confide.support import (
+    MOST_CANDIDATES,
+    MOST_RECORDS,
+    caller_stacklevel,
+    library_versions,
+    listening,
+    log_event,
+)
 
 if TYPE_CHECKING:
     from confide.ledger import Account, Dataset, Entry, Ledger, Payment, Transaction
@@ -215,16 +223,50 @@ class PreparedThreshold:
         if isinstance(seen, ScoreHistogram) and seen.candidates != terms.candidates:
             seen = seen.over(terms.candidates)
         if isinstance(seen, ScoreHistogram):
-            m, recipe, values = terms.m, seen.candidates.recipe, seen.candidates.values
+            m, recipe, values = terms.m, terms.candidates.recipe, terms.candidates.values
             threshold = math.inf if mechanism is None else float(values[mechanism.choose(seen.counts)])
         else:
             m, recipe = len(seen) + 1, {"kind": "scores"}
             threshold = mechanism.threshold(seen) if isinstance(mechanism, SplitConformal) else math.inf
+        return self._stated(terms, mechanism, threshold, m, recipe, size)
+
+    def rehearse(self) -> Calibration:
+        """Run the steps of a release that need no draw, so that their errors are raised before anything is charged.
+
+        The threshold is +inf. If a noisy number of records is released first, a negative one of many digits takes its
+        place, and there is no mechanism: `Terms.check_designs` has checked all of them.
+
+        Raises
+        ------
+        InputError
+            If a ledger cannot store the release.
+        """
+        from confide.ledger import check_stored
+
+        terms, size = self.terms, None
+        if terms.size_scale is not None:
+            counted = -MOST_RECORDS
+            size = NoisySize(counted, terms.size_scale, design_for(counted, terms.size_scale, terms.n_min))
+        mechanism = mechanism_for(terms) if size is None else None
+        stated = self._stated(terms, mechanism, math.inf, terms.m, terms.candidates.recipe, size)
+        check_stored("classes", len(stated.to_json()) + _ROOM, "State their number, or shorter names")
+        return stated
+
+    def _stated(
+        self,
+        terms: Terms,
+        mechanism: Mechanism | None,
+        threshold: float,
+        m: int,
+        recipe: Mapping[str, Any],
+        size: NoisySize | None,
+    ) -> Calibration:
+        """The calibration with this threshold: all consequences of public numbers."""
         secret_from = terms.n_min if terms.n is None else None
         guarantee = certify(mechanism, terms.alpha, m, terms.n, secret_from, terms.delta)
         if terms.population is not None:
             guarantee = replace(guarantee, population=str(terms.population))
-        drawn = Calibration(
+        stated = Calibration(
             threshold=threshold,
             alpha=terms.alpha,
             guarantee=guarantee,
@@ -239,12 +281,14 @@ class PreparedThreshold:
             versions=library_versions(),
             population=terms.population,
         )
-        return self.part.words.of(drawn)
+        return self.part.words.of(stated)
 
     def list_of(self, drawn: Calibration) -> Candidates:
         """The candidates of a calibration that `draw` returned, in this request or in an earlier one of the ledger."""
         if drawn.size is None or isinstance(self.part.law, Candidates):
             return self.terms.candidates
+        if drawn.recipe["kind"] not in BUILDERS:  # a ledger's release that states the union of several lists
+            return self.designed(drawn.size).candidates
         return Candidates.from_recipe(drawn.recipe)
 
     def warn(self, drawn: Calibration) -> None:
@@ -311,6 +355,8 @@ class PreparedRelease:
         if transaction is None:
             drawn = self._draw(self._inputs(look()), self.thresholds, recount)
         else:
+            rehearsed = {key: threshold.rehearse() for key, threshold in self.thresholds.items()}
+            assembled(self.request, rehearsed, {key: one.terms.candidates for key, one in self.thresholds.items()})
             drawn, earlier = transaction.run(
                 lambda: self._inputs(look()),
                 self._fingerprints,
@@ -355,9 +401,10 @@ class PreparedRelease:
         due = list(keys)
         sizes = {key: self.thresholds[key].size(seen[key]) for key in due}
         if recount is not None and any(sizes.values()):
-            lists = [self.thresholds[key].designed(size).candidates for key, size in sizes.items() if size is not None]
-            again = recount(joined(lists))
-            seen = {**seen, **{key: again[self.thresholds[key].part.row] for key in due if sizes[key] is not None}}
+            lists = {key: self.thresholds[key].designed(size).candidates for key, size in sizes.items() if size}
+            for portion in portions(lists):
+                again = recount(joined(lists[key] for key in portion))
+                seen = {**seen, **{key: again[self.thresholds[key].part.row] for key in portion}}
         return {key: self.thresholds[key].draw(seen[key], sizes[key]) for key in due}
 
 
@@ -408,6 +455,25 @@ def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NO
     if n == 0 and request.public_n:  # an account with a secret n has raised an error before this, whatever n is
         raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
     return PreparedRelease(request, thresholds)
+
+
+def portions(lists: Mapping[Key, Candidates]) -> list[list[Key]]:
+    """Divide thresholds so that the union of the lists of each part is short enough to count over; mostly one part.
+
+    Examples
+    --------
+    >>> portions(dict.fromkeys("abc", Candidates.unit(2**19)) | {"d": Candidates.unit(2**20)})
+    [['a', 'b', 'c'], ['d']]
+    """
+    divided: list[list[Key]] = [[]]
+    counted: dict[str, int] = {}
+    for key, candidates in lists.items():
+        counted[candidates.digest] = candidates.size
+        if divided[-1] and sum(counted.values()) > MOST_CANDIDATES:
+            divided.append([])
+            counted = {candidates.digest: candidates.size}
+        divided[-1].append(key)
+    return divided
 
 
 def assembled(request: Request, drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -> Any:
@@ -499,6 +565,8 @@ def _request_fields_before_design(part: ThresholdRequest, terms: Terms) -> dict[
     return {"request": stated, "mechanism": None, "candidates": over, "score": name_in_files(part.score)}
 
 
+_ROOM = 2000
+"""Characters of a stored release for its mechanism, its recipe and the digits of its threshold."""
 _COMPARED = 480
 """The length of the candidate list for a ledger's comparison of counts, if a noisy number of records is released."""
 

@@ -30,7 +30,7 @@ from confide.ledger.identity import Dataset, fingerprint, name_key, request_dige
 from confide.ledger.ledger import Ledger
 from confide.ledger.limit import Limit
 from confide.ledger.log import Server, file_of, parse_location
-from confide.ledger.payment import Payment, SingleRelease, Transaction, make_payment, pay
+from confide.ledger.payment import Payment, SingleRelease, Transaction, check_stored, make_payment, pay
 from confide.ledger.postgres_store import make_server_ledger
 from confide.ledger.schedule import IN_WORDS, RULES, PlannedReleases, Schedule, count_in_words
 from confide.ledger.state import MissingRecordsError

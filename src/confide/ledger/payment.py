@@ -34,6 +34,7 @@ from confide.ledger.decisions import (
     find_same_data,
     new_token,
 )
+from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, request_digest
 from confide.ledger.ledger import Ledger
 from confide.ledger.limit import Limit
@@ -223,6 +224,21 @@ class Transaction(Generic[Part]):
             for one in due.values()
         ]
         return dict(zip(due, first.ledger.charge_all(charges, at_most=first.at_most, again=first.again), strict=True))
+
+
+def check_stored(argument: str, length: int, remedy: str) -> None:
+    """Raise, before anything is charged, if a release of this length is too long for a ledger.
+
+    Examples
+    --------
+    >>> check_stored("classes", 1_000_001, "State their number")
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: classes: must be fewer or shorter with a ledger, which stores at most 1,000,000 ...
+    """
+    if length > MOST_RELEASE:
+        must = f"must be fewer or shorter with a ledger, which stores at most {MOST_RELEASE:,} characters of a release"
+        raise InputError(argument, must, remedy=remedy)
 
 
 def make_payment(
