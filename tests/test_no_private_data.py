@@ -2,15 +2,34 @@
 
 import gc
 import pickle
+import sqlite3
 import time
 import warnings
 import weakref
 from contextlib import nullcontext
+from decimal import Decimal
+from functools import partial
 
+import duckdb
+import ibis
 import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
 import pytest
 
 import confide
+from confide.tables import (
+    ContributionBound,
+    ScoreColumn,
+    TargetColumns,
+    calibrate_table,
+    count_batches,
+    evaluate_table,
+    predict_table,
+)
 from tests.builders import slow
 from tests.calibrations import fix_noisy_number
 from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
@@ -189,3 +208,183 @@ def test_threads_that_counted_scores_keep_none(monkeypatch, spoilt):
     while watched() is not None and time.monotonic() < deadline:  # a thread may still be about to let go
         gc.collect()
     assert watched() is None
+
+
+# Tables of every source with one cell that a library cannot read: no value in any error, log or output
+
+SECRET = f"secret {PLANTED[0]}"
+N = 300
+
+
+def _mixed(frame=False):
+    """Columns of which `score` and `note` have one text among numbers."""
+    numbers = np.array([*np.linspace(0, 1, N - 1), SECRET], dtype=object)
+    columns = {"score": numbers, "prediction": numbers, "target": numbers, "group": np.resize(["a", "b"], N)}
+    return pandas.DataFrame(columns) if frame else columns
+
+
+def _unread():
+    """A frame that can be used but for a column that nothing reads."""
+    frame = pandas.DataFrame({name: np.linspace(0, 1, N) for name in ("score", "prediction", "target")})
+    return frame.assign(group="a", note=_mixed()["score"])
+
+
+def _later(value):
+    """Batches of which the last has a value of another type."""
+    usable = {name: np.linspace(0, 1, N) for name in ("score", "prediction", "target")}
+    yield usable | {"group": np.resize(["a", "b"], N)}
+    yield {name: np.array([value], dtype=object) for name in ("score", "prediction", "target", "group")}
+
+
+def _not_utf8():
+    """An Arrow table whose texts are not UTF-8."""
+    texts = [b"secret 123456789 \xff", *[b"a"] * (N - 1)]
+    offsets = np.cumsum([0, *map(len, texts)]).astype(np.int32)
+    group = pa.StringArray.from_buffers(N, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts)))
+    numbers = {name: np.linspace(0, 1, N) for name in ("score", "prediction", "target")}
+    return pa.table(numbers | {"group": group})
+
+
+def _csv(folder):
+    lines = [f"{x},{x},{x},a" for x in (*np.linspace(0, 1, N - 1), SECRET)]
+    path = folder / "records.csv"
+    path.write_text("\n".join(["score,prediction,target,group", *lines]) + "\n")
+    return path
+
+
+def _broken_csv(folder):
+    path = _csv(folder)
+    path.write_text(path.read_text() + f"0.1,{SECRET},0.1,a,one cell too many\n")
+    return path
+
+
+def _typed():
+    return pa.csv.ConvertOptions(column_types={"score": pa.float64()})
+
+
+def _sqlite(folder):
+    """A table of SQLite whose columns are declared as numbers and have a text."""
+    rows = [(x, x, x, "a") for x in (*np.linspace(0, 1, N - 1), SECRET)]
+    with sqlite3.connect(folder / "records.sqlite") as connection:
+        connection.execute('CREATE TABLE records (score REAL, prediction REAL, target REAL, "group" TEXT)')
+        connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", rows)
+    return ibis.sqlite.connect(folder / "records.sqlite").table("records")
+
+
+TEXTS = pa.table({"text": ["0.5"] * 10 + [SECRET]})
+_CAST = dict.fromkeys(("score", "prediction", "target"), "CAST(text AS DOUBLE)") | {'"group"': "text"}
+CASTS = [f"{cell} AS {name}" for name, cell in _CAST.items()]
+
+
+def _relation(place=":memory:"):
+    """A query of DuckDB with a cast that fails for one record."""
+    connection = duckdb.connect(place)
+    connection.register("texts", TEXTS)
+    connection.execute("CREATE TABLE texts_kept AS SELECT * FROM texts")
+    connection.execute(f"CREATE VIEW records AS SELECT {', '.join(CASTS)} FROM texts_kept")  # noqa: S608 - constants
+    return connection, connection.sql("SELECT * FROM records")
+
+
+def _duckdb(folder):
+    """The same as a view, through Ibis."""
+    _relation(folder / "records.duckdb")[0].close()
+    return ibis.duckdb.connect(folder / "records.duckdb").table("records")
+
+
+def _cast(texts):
+    """The same in another engine of Ibis."""
+    number = texts.text.cast("float64")
+    return texts.select(score=number, prediction=number, target=number, group=texts.text)
+
+
+SOURCES = {
+    "frame with a mixed column": lambda folder: _mixed(frame=True),
+    "frame with a mixed column that nothing reads": lambda folder: _unread(),
+    "frame of polars with objects": lambda folder: polars.DataFrame(
+        {name: polars.Series(values.tolist(), dtype=polars.Object) for name, values in _mixed().items()}
+    ),
+    "arrays": lambda folder: _mixed(),
+    "arrays with a decimal among texts": lambda folder: {
+        name: np.array([Decimal(f"{PLANTED[0]}"), *["0.5"] * (N - 1)], object)
+        for name in ("score", "prediction", "target", "group")
+    },
+    "arrays with integers that are too large": lambda folder: {
+        name: np.array([int("123456789" * 5), *[1] * (N - 1)], object)
+        for name in ("score", "prediction", "target", "group")
+    },
+    "texts that are not UTF-8": lambda folder: _not_utf8(),
+    "batches of mixed arrays": lambda folder: [_mixed()],
+    "batches, the last with a text": lambda folder: _later(SECRET),
+    "batches, the last with a decimal": lambda folder: _later(Decimal(f"{PLANTED[0]}")),
+    "data set": lambda folder: ds.dataset(
+        _csv(folder), format=ds.CsvFileFormat(convert_options=_typed(), read_options=pa.csv.ReadOptions(block_size=999))
+    ),
+    "stream": lambda folder: pa.csv.open_csv(
+        _csv(folder), convert_options=_typed(), read_options=pa.csv.ReadOptions(block_size=999)
+    ),
+    "CSV": _csv,
+    "CSV with a broken line": _broken_csv,
+    "SQLite": _sqlite,
+    "a query of DuckDB": lambda folder: _relation()[1],
+    "a view of DuckDB": _duckdb,
+    "polars through Ibis": lambda folder: _cast(ibis.polars.connect().create_table("texts", TEXTS)),
+}
+USABLE = confide.calibrate(np.linspace(0, 1, 3000), 0.1, 1.0, score="absolute_residual", unit=1)
+SCORED, TARGETS = ScoreColumn("score"), TargetColumns("prediction", "target")
+CALLS = {
+    "calibrate_table": lambda source, folder: calibrate_table(source, SCORED, 0.1, 1.0),
+    "calibrate_table by": lambda source, folder: calibrate_table(
+        source, SCORED, 0.1, 1.0, by="group", groups=["a", "b"]
+    ),
+    "calibrate_table people": lambda source, folder: calibrate_table(
+        source, SCORED, 0.1, 1.0, people=ContributionBound("group", 1, ("target",))
+    ),
+    "evaluate_table": lambda source, folder: evaluate_table(source, TARGETS, USABLE, by="group"),
+    "evaluate epsilon": lambda source, folder: confide.evaluate(USABLE, table=source, what=TARGETS, epsilon=1.0),
+    "predict_table": lambda source, folder: predict_table(source, TARGETS, USABLE, folder / "out.csv"),
+    "watch": lambda source, folder: confide.watch(
+        source, TARGETS, USABLE, state=folder / "watch.json", look="1", epsilon=1.0, tolerance=0.05
+    ),
+    "count_batches": lambda source, folder: count_batches([source], SCORED),
+}
+
+
+SERVERS = {
+    "postgres": lambda reader: _cast(reader.table(TEXTS)),
+    "spark": lambda session: session.createDataFrame(
+        [(text,) for text in TEXTS["text"].to_pylist()], "text string"
+    ).selectExpr(*[cast.replace('"', "`") for cast in CASTS]),
+}
+
+
+@pytest.mark.parametrize("source", [*SOURCES, "postgres", *slow(["spark"])])
+def test_no_error_of_a_table_shows_a_value(source, tmp_path, capfd, caplog, request):
+    """Every call either succeeds, where it does not read the cell, or raises an error of the library without values."""
+    server = {"postgres": "reader", "spark": "spark"}.get(source)
+    source = SOURCES[source] if server is None else partial(SERVERS[source], request.getfixturevalue(server))
+    caplog.set_level("DEBUG", "confide")
+    errors = []
+    for name, call in CALLS.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        table = source(folder) if server is None else source()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", confide.CoverageWarning)
+            errors.append(error_of(call, table, folder))
+    errors = [error for error in errors if error is not None]
+    assert len(errors) >= 3
+    for error in errors:
+        assert_error_is_private(error)
+        assert len(str(error)) < 400
+        assert "\n" not in str(error)
+    assert_no_private_value(caplog.text)
+    assert_no_private_value("".join(capfd.readouterr()))
+
+
+def error_of(call, *arguments):
+    """The error of the library that a call raises, if it raises one; every other error fails the test."""
+    try:
+        call(*arguments)
+    except confide.ConfideError as error:
+        return error
+    return None

@@ -6,6 +6,9 @@ value, never a private one. All errors of the library are `ConfideError`. Errors
 errors about types `TypeError`.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 __all__ = [
     "BudgetError", "ConfideDeprecationWarning", "ConfideError", "CoverageWarning", "EarlierReleaseWarning",
     "FormatError", "InputError", "InputTypeError", "LedgerError", "MissingExtraError", "OtherDataError",
@@ -65,6 +68,35 @@ class FormatError(InputError):
 
 class MissingExtraError(ConfideError, ImportError):
     """A call requires an optional package that is not installed; the message names the extra that contains it."""
+
+
+@contextmanager
+def replaced_errors(instead: Callable[[Exception], BaseException | None]) -> Iterator[None]:
+    """Replace every error within the block for which `instead` returns another one, and drop the replaced error.
+
+    The texts of errors of libraries can quote values of records. ``raise ... from None`` in a handler would keep the
+    replaced error as `__context__`, where logs and debuggers show it.
+
+    Examples
+    --------
+    >>> with replaced_errors(lambda error: InputError("scores", "must hold real numbers")):
+    ...     float("secret 7")
+    Traceback (most recent call last):
+    confide.errors.InputError: scores: must hold real numbers
+    """
+    try:
+        yield
+    except Exception as error:
+        replacement = instead(error)
+        if replacement is None:
+            raise
+    else:
+        return
+    context = replacement.__context__
+    try:
+        raise replacement
+    finally:  # the block's own error is still being handled, and `raise` has attached it
+        replacement.__context__ = context
 
 
 class CoverageWarning(UserWarning):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
-from confide.errors import InputError, InputTypeError
+from confide.errors import ConfideError, InputError, InputTypeError, replaced_errors
 from confide.support import as_integer, known_positions, needs_extra, raise_for_rows
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
@@ -94,14 +94,13 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
 
 def as_array(name: str, data: Any) -> NDArray[Any]:
     """Anything that numpy can read, and tensors of torch; raises an error for masked entries."""
-    data = in_memory(name, data)
-    if np.ma.is_masked(data):
-        mask, remedy = np.ma.getmaskarray(data), "Drop those records"
-        raise_for_rows(name, mask, "must not be masked", "masked entries", remedy)
-    try:
+    unreadable = InputTypeError(name, "must be an array", got=f"{type(data).__name__} that numpy cannot read")
+    with replaced_errors(lambda error: None if isinstance(error, ConfideError | MemoryError) else unreadable):
+        data = in_memory(name, data)
+        if np.ma.is_masked(data):
+            mask, remedy = np.ma.getmaskarray(data), "Drop those records"
+            raise_for_rows(name, mask, "must not be masked", "masked entries", remedy)
         return np.asarray(as_host_array(data))
-    except (TypeError, ValueError, OverflowError, NotImplementedError):  # the last of tensors that hold no numbers
-        raise InputTypeError(name, "must be an array", got=f"{type(data).__name__} that numpy cannot read") from None
 
 
 def as_host_array(data: Any) -> Any:
@@ -291,10 +290,9 @@ def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
     names = tuple(_as_list(classes, array))
     if len(names) != k:
         raise InputError("classes", "must name every column", got=f"{len(names)} names for {k} columns")
-    try:
+    no_names = InputTypeError("classes", "must be texts or numbers", got="names that cannot be compared")
+    with replaced_errors(lambda error: no_names if isinstance(error, TypeError) else None):
         different = len(set(names))
-    except TypeError:
-        raise InputTypeError("classes", "must be texts or numbers", got="names that cannot be compared") from None
     if different != k:
         raise InputError("classes", "must differ from one another", got=f"{k - different} repeated")
     return names

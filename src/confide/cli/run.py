@@ -102,12 +102,14 @@ _GIVEN_BY = {
     "missing": "arbitrary",
     "release": "calibration",
     "silo_reports": "silo_report",
-    "output": "out",
     "key": "ledger_key",
     "names": "groups",
     "previous": "calibration",
 }
 """Arguments of the library by parameters of commands with another name."""
+
+_OUTPUTS = ("out", "public", "out_folder")
+"""The parameters that set an output; the first that a command has."""
 
 _QUOTED = r"""(?<!\w)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
 
@@ -119,7 +121,8 @@ def options_of(command: click.Command, words: Sequence[str]) -> dict[str, str]:
             break
         command = command.commands.get(word, command)
     own = {str(one.name): one.opts[0] for one in command.params if isinstance(one, click.Option)}
-    return {argument: own[name] for argument, name in _GIVEN_BY.items() if name in own} | own
+    given_by = {**_GIVEN_BY, "output": next((name for name in _OUTPUTS if name in own), "out")}
+    return {argument: own[name] for argument, name in given_by.items() if name in own} | own
 
 
 _AS_BEFORE = {"recalibrate": "calibrate"}

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.guarantee import coverage_text
 from confide.sets import CoverageEstimate, exact_interval
+from confide.support import Described, Section
 
 CONFIDENCE = 0.95
 SIDES = ("lower end", "upper end")
@@ -27,8 +28,8 @@ Measure: TypeAlias = Literal["members", "mean_width"]
 """Measure of a part in addition to coverage: labels in its sets, or the mean width of its intervals."""
 
 
-@dataclass(frozen=True)
-class Part:
+@dataclass(frozen=True, repr=False)
+class Part(Described):
     """Coverage of a part of the records, from exact or from noisy counts.
 
     Parameters
@@ -58,6 +59,13 @@ class Part:
     promised: float | None = None
     members: int | None = None
     mean_width: float | None = None
+
+    def _section(self) -> Section:
+        return Section("Part", self._brief())
+
+    def _brief(self) -> str:
+        named = f"{self.name!r}: " if self.name else ""
+        return f"{named}{interval_text(self.value, self.low, self.high)}, n={self.n}"
 
     @property
     def n(self) -> int:

@@ -9,6 +9,7 @@ from confide.federated.calibration import FederatedRelease, make_release, sign_r
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import combine_parts
 from confide.federated.several_plans import read_plan
+from confide.releases import meaning_of_infinity, parts_of
 from confide.support import caller_stacklevel, demonstration_version, library_versions
 
 
@@ -46,7 +47,8 @@ def aggregate(
     Warns
     -----
     CoverageWarning
-        If replies differ so much that silos are hardly IID, as the guarantee assumes: see `distant_replies`.
+        If a threshold is +inf. Also if replies differ so much that silos are hardly IID, as the guarantee assumes: see
+        `distant_replies`.
 
     Raises
     ------
@@ -70,7 +72,20 @@ def aggregate(
     total = read.add(accepted) if opened is None else opened.total(read)
     versions = _drawn_with(messages.values())
     made = make_release(plan, read, envelope, who, total, sorted_refusals(refused), versions, opened)
+    for name, part in parts_of(made).items():
+        if part.threshold == float("inf"):
+            warnings.warn(
+                CoverageWarning(_infinite(name, part.score, len(who), len(read.silos))), stacklevel=caller_stacklevel()
+            )
     return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
+
+
+def _infinite(name: str, score: str | None, answered: int, invited: int) -> str:
+    """The warning about a threshold of +inf; sizes are secret, so that it states no more than the possible reasons."""
+    reason = "some silos may have too few records"
+    if answered < invited:
+        reason = f"more of the {invited} silos must answer, or {reason}"
+    return f"the threshold{f' of {name}' if name else ''} is +inf: {meaning_of_infinity(score)}; {reason}"
 
 
 def _drawn_with(messages: Iterable[Answer]) -> Mapping[str, str]:

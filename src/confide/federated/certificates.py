@@ -20,6 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.errors import InputTypeError
 from confide.federated.reply_laws import ReplyLaw, ReplyTable
 from confide.support import bisect
 
@@ -380,11 +381,21 @@ def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
 def expectation(curve: Curve, tolerance: float = _TOLERANCE) -> float:
     """The integral over [0, 1] of any curve that is smooth except for a few kinks, by halving of panels.
 
+    Raises
+    ------
+    InputTypeError
+        If the curve is not a function of an array of numbers from 0 to 1.
+
     Examples
     --------
     >>> round(expectation(lambda t: np.abs(t - 0.3)), 13)
     0.29
     """
+    if not callable(curve):
+        what = "must be a function of an array of numbers from 0 to 1"
+        raise InputTypeError(
+            "curve", what, got=type(curve).__name__, remedy="`print(plan)` shows the coverage of a plan"
+        )
     return _halved(curve, np.linspace(0.0, 1.0, 17), tolerance)
 
 

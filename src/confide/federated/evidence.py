@@ -97,6 +97,8 @@ def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, s
     """The content of a file, and its signature and signer, if it is signed."""
     most = MOST_CHARACTERS_OF_RELEASE
     found = parse(text, "file", most)
+    if "content" in found and "signature" not in found:
+        raise Refusal("malformed", "the signature of the release was removed; request the original")
     if "signature" not in found:
         return _form(kind).open(text).content, None, None
     content, signer = verify_message(kind, text, most)

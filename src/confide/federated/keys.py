@@ -19,7 +19,6 @@ list of sessions instead, which is still checked.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
@@ -44,7 +43,16 @@ from confide.federated.envelope import (
 )
 from confide.federated.refusals import Refusal
 from confide.ledger import Ledger, MissingRecordsError, check_head
-from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, shapes, to_disk
+from confide.support import (
+    MOST_RECORDS,
+    has_locks,
+    locked,
+    needs_extra,
+    positive_integer,
+    read_text,
+    shapes,
+    write_text,
+)
 
 _IDENTITY = b"confide/federated/identity/1\n"
 _ROSTER = b"confide/federated/roster/1\n"
@@ -414,14 +422,16 @@ class SiloKeys:
         return Silo(self.name, signing.hex(), agreement.hex(), size)
 
     def save(self, path: str | Path) -> None:
-        """Write the private keys to a new file that only its owner can read."""
+        """Write the private keys to a new file that only its owner can read; without an error it is whole, on disk."""
+        self._write(path)
+
+    def _write(self, path: str | Path, *, overwrite: bool = False) -> None:
         content = {"kind": f"{PREFIX}private-keys", **shapes.write_shape(self, _PRIVATE)}
+        text = json.dumps(content, indent=1) + "\n"
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except OSError as error:
-            raise InputError("keys", f"{str(path)!r} cannot be written: {error.strerror}") from None
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=1) + "\n")
+            write_text(path, text, overwrite=overwrite, durable=True, private=True)
+        except InputError as error:
+            raise InputError("keys", error.requirement, error.got) from None
 
     def name_ledger(self, path: str | Path, ledger: str) -> "SiloKeys":
         """Write the name of the ledger into the key file, so that no copy of the file answers with another ledger.
@@ -442,17 +452,9 @@ class SiloKeys:
         ...     keys == SiloKeys.load(Path(folder) / "north.key"), keys.public(300).ledger[:4]
         (True, 'abab')
         """
-        place, own = Path(path), replace(self, ledger=ledger)
+        own = replace(self, ledger=ledger)
         own.public()  # checks the name
-        part = place.with_name(f"{place.name}.part")
-        part.unlink(missing_ok=True)
-        own.save(part)
-        try:
-            to_disk(part)
-            part.replace(place)
-            to_disk(place.parent)
-        finally:
-            part.unlink(missing_ok=True)
+        own._write(path, overwrite=True)
         return own
 
     @classmethod

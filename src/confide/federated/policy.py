@@ -13,7 +13,7 @@ from confide.federated.plan import AnyPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.ledger import Cost
-from confide.support import positive_integer, privacy_loss, read_text, shapes
+from confide.support import positive_integer, privacy_loss, read_text, shapes, write_text
 
 DEFAULT_METHODS = ("private-qq", "secure-sum")
 """The methods that a policy allows by default; both are private."""
@@ -150,7 +150,7 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        write_text(path, self.to_json(), overwrite=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":

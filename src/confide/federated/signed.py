@@ -125,7 +125,7 @@ def _read(text: str) -> Release:
             raise Refusal("malformed", "a signed file must not contain another signed file")
         document: Any = Document.from_json(json.dumps(release))
     except Refusal as refusal:
-        raise FormatError("release", "must be one that can be signed", remedy=str(refusal)) from None
+        raise FormatError("file", "must be a signed release as it was signed", remedy=str(refusal)) from None
     if not isinstance(document, Release) or isinstance(document, FederatedRelease):
         raise FormatError("release", "must not be federated")
     return document

@@ -172,8 +172,17 @@ def check_silos(silos: Sequence[Silo]) -> None:
         if len(counts) < len(silos):
             twice = next(silo.name for silo in silos if counts[getattr(silo, part)] > 1)
             raise InputError("silos", f"must differ in their {part}", remedy=f"That of {twice!r} occurs twice")
-    if len({silo.size is None for silo in silos}) > 1:
-        raise InputError("silos", "must all state their sizes, or none of them")
+    without = [repr(silo.name) for silo in silos if silo.size is None]
+    if 0 < len(without) < len(silos):
+        few = len(without) <= len(silos) / 2
+        named = without if few else [repr(silo.name) for silo in silos if silo.size is not None]
+        shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+        raise InputError(
+            "silos",
+            "must all state their sizes, or none of them",
+            got=f"{'no size' if few else 'a size'} of {shown}",
+            remedy="Is one of them a coordinator, whose public file lies in the folder? Move it away",
+        )
 
 
 def check_count(name: str, value: int, most: int) -> int:

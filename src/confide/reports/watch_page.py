@@ -40,7 +40,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "compared": settings.compared,
         "several": settings.records_per_person > 1,
         "error": percent(settings.error),
-        "evidence": "1" if last is None else evidence_text(last.log_evidence),
+        "evidence": "1" if last is None else evidence_text(last.log_evidence, watch.alarm_at),
         "alarm_at": number(watch.alarm_at),
         "least": ", ".join(sorted({percent(level) for level in settings.least})),
         "span": None if last is None or last.low is None else _span(last),
@@ -52,7 +52,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "rows_made": (("watched", described.lead), *described.facts),
         "heads": _heads(watch),
         "table_rows": _table(watch),
-        "part_rows": [] if last is None else _parts(last),
+        "part_rows": [] if last is None else _parts(last, watch.alarm_at),
         "charts": _charts(watch),
         "correction": _correction(watch),
     }
@@ -177,11 +177,11 @@ def _table(watch: Watch) -> list[list[str]]:
                 percent(point.high),
             ]
         alarm = " (alarm)" if point.alarmed else ""
-        rows.append([look.name, look.made[:10], *cells, evidence_text(point.log_evidence) + alarm])
+        rows.append([look.name, look.made[:10], *cells, evidence_text(point.log_evidence, watch.alarm_at) + alarm])
     return rows
 
 
-def _parts(point: Point) -> list[list[str]]:
+def _parts(point: Point, alarm_at: float) -> list[list[str]]:
     """Evidence of each part, if there are several."""
     ranked = sorted(point.parts.items(), key=lambda part: -part[1])
-    return [[name, evidence_text(log)] for name, log in ranked[:MOST_SHOWN]] if len(ranked) > 1 else []
+    return [[name, evidence_text(log, alarm_at)] for name, log in ranked[:MOST_SHOWN]] if len(ranked) > 1 else []

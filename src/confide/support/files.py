@@ -319,10 +319,12 @@ def new_file(
     overwrite: bool,
     kind: FileKind = FileKind.OTHER,
     what_is: Callable[[FileLocation], FileKind] = kind_of,
+    private: bool = False,
 ) -> Iterator[Path]:
     """A temporary path next to `path`, moved into place if the block succeeds and removed if it does not.
 
-    For an object in a store it is in the folder for temporary files, and is uploaded if the block succeeds.
+    For an object in a store it is in the folder for temporary files, and is uploaded if the block succeeds. Only the
+    owner can read a `private` file.
 
     Raises
     ------
@@ -348,7 +350,8 @@ def new_file(
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield part
-        part.chmod(0o666 & ~_umask())
+        if not private:
+            part.chmod(0o666 & ~_umask())
         if overwrite:
             if path.exists():  # it may exist by now
                 check_replaceable(path, kind, what_is)
@@ -362,7 +365,8 @@ def new_file(
         raise InputError("output", f"{str(path)!r} cannot be written: {error.strerror}") from None
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
-            part.unlink()
+            for left in part.parent.glob(f"{part.name}*"):  # SQLite adds files next to it
+                left.unlink()
 
 
 def check_new(
@@ -385,12 +389,15 @@ def check_new(
         check_replaceable(path, kind, what_is)
 
 
-def write_text(path: str | FileLocation, text: str, *, overwrite: bool, durable: bool = False) -> None:
+def write_text(
+    path: str | FileLocation, text: str, *, overwrite: bool, durable: bool = False, private: bool = False
+) -> None:
     """Write a text file, or an object in a store, atomically; the text determines which kind it may replace.
 
-    A `durable` file always has either the old text or the new one on disk, and the new one when this returns.
+    A `durable` file always has either the old text or the new one on disk, and the new one when this returns. Only the
+    owner can read a `private` file.
     """
-    with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD])) as part:
+    with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD]), private=private) as part:
         part.write_text(text, encoding="utf-8")
         if durable:
             to_disk(part)

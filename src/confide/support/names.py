@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError, InputTypeError, replaced_errors
 from confide.support.checks import positive_integer, raise_for_rows, several
 
 Name: TypeAlias = str | int
@@ -118,10 +118,9 @@ def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterab
     array([ 1,  0, -1])
     """
     listed = values.tolist() if isinstance(values, np.ndarray) else values
-    try:
+    no_names = InputTypeError(argument, "must be names", got="values that cannot be compared")
+    with replaced_errors(lambda error: no_names if isinstance(error, TypeError) else None):
         return np.fromiter(map(places(names).__getitem__, listed), dtype=np.int64, count=len(listed))
-    except TypeError:
-        raise InputTypeError(argument, "must be names", got="values that cannot be compared") from None
 
 
 def known_positions(

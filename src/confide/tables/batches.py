@@ -184,7 +184,7 @@ def _counted(
         raise InputError("score", f"must be left out or be {own!r}, which is computed", got=repr(score))
     if isinstance(what, ScoreColumn | ClassColumns | TargetColumns | LossColumns):
         chosen = what.kind.candidates() if candidates is None else candidates
-        arriving = (piece for batch in batches for piece in as_record_batches(batch))
+        arriving = (piece for batch in batches for piece in as_record_batches(batch, "the batches"))
         first = next(arriving, None)
         pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
         (reader,) = (ScoreReader.of("score", own),) if first is None else what.readers(_Columns(first))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from copy import copy
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
+from confide.errors import InputError, replaced_errors
 from confide.support import names_server, shown_address
-from confide.tables.arrow import ColumnRef, or_empty_batch
+from confide.tables.arrow import (
+    ColumnRef,
+    describe_type,
+    is_boolean,
+    is_integer,
+    is_number,
+    is_temporal,
+    or_empty_batch,
+)
 from confide.tables.bin_counts import Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
@@ -59,12 +68,17 @@ class IbisTable(Table):
         """Arrow record batches; from PostgreSQL through a server-side cursor."""
         with engine_errors_in_fixed_words():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
+            if self.backend.name == "sqlite":
+                yield from _sqlite_batches(selected, columns, rows)
+                return
             with closing(selected.to_pyarrow_batches(chunk_size=rows)) as batches:
                 yield from or_empty_batch(batches, batches.schema)
 
     def _read(self, read: ColumnRef) -> Any:
         column = self.expression[read.column]
         kind = column.type()
+        if self.backend.name == "sqlite":  # its texts of numbers have 15 digits
+            return column
         if read.form == "number" and kind.is_decimal():
             return exact(column)
         return column.cast("int64") if read.form == "label" and kind.is_unsigned_integer() else column
@@ -125,6 +139,54 @@ class IbisTable(Table):
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
         """Write a new table of PostgreSQL."""
         return write_postgres(self.expression, predictions, name, progress)
+
+
+def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> Iterator[Any]:
+    """Arrow record batches of SQLite, whose columns may hold values of other types than declared.
+
+    A column of numbers holds any numbers, whatever its declared type. Every other value has the declared type.
+    """
+    import pyarrow as pa
+
+    backend, declared = selected.get_backend(), selected.schema().to_pyarrow()
+    kinds = [pa.float64() if read.form == "number" else declared.field(read.alias).type for read in columns]
+    schema = pa.schema([(read.alias, kind) for read, kind in zip(columns, kinds, strict=True)])
+    backend._run_pre_execute_hooks(selected)
+    with closing(backend.con.execute(backend.compile(selected))) as cursor:
+        fetched = iter(partial(cursor.fetchmany, rows), [])
+        batches = (
+            pa.record_batch([_of_type(*of) for of in zip(columns, kinds, zip(*some, strict=True), strict=True)], schema)
+            for some in fetched
+        )
+        yield from or_empty_batch(batches, schema)
+
+
+def _of_type(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
+    """Values of SQLite as an Arrow array; raises `InputError` if one of them would have to be converted."""
+    import pyarrow as pa
+
+    if is_boolean(kind):
+        wrong = [value not in (None, 0, 1) for value in values]
+    elif is_integer(kind):
+        wrong = [not isinstance(value, int | None) for value in values]
+    elif is_number(kind):
+        wrong = [not isinstance(value, int | float | None) for value in values]
+    else:
+        stored = bytes if pa.types.is_binary(kind) else str
+        wrong = [not isinstance(value, stored | None) for value in values]
+    unlike = InputError(
+        "table",
+        f"column {read.column!r} must hold {describe_type(kind)} in every row",
+        got=f"{sum(wrong)} of another type" if any(wrong) else "some of another type",
+        remedy="SQLite stores values of any type in a column; convert them, or leave the column out",
+    )
+    if any(wrong):
+        raise unlike
+    if is_boolean(kind) or pa.types.is_decimal(kind) or read.form == "number":
+        convert = float if read.form == "number" else bool if is_boolean(kind) else lambda value: Decimal(repr(value))
+        values = [None if value is None else convert(value) for value in values]
+    with replaced_errors(lambda error: unlike if isinstance(error, pa.ArrowException) else None):
+        return pa.array(values).cast(kind) if is_temporal(kind) else pa.array(values, kind)
 
 
 def _md5(text: str | None) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import ConfideError, FormatError, InputError
+from confide.errors import ConfideError, FormatError, InputError, replaced_errors
 from confide.tables.file_formats import Format
 
 _NAMED = 3
@@ -166,12 +166,15 @@ def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
     import duckdb
     import pyarrow as pa
 
-    try:
+    def instead(error: Exception) -> BaseException | None:
+        if isinstance(error, duckdb.InterruptException):
+            return KeyboardInterrupt()
+        if isinstance(error, duckdb.Error | pa.ArrowException | OSError | UnicodeDecodeError):
+            return FormatError("path", f"{names} {_of_file(str(error), form)}")
+        return None
+
+    with replaced_errors(instead):
         yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError("path", f"{names} {_of_file(str(error), form)}") from None
 
 
 def _of_file(text: str, form: Format) -> str:
@@ -206,15 +209,58 @@ _BRING = (
 @contextmanager
 def engine_errors_in_fixed_words(doing: str = "the query", brings: str = _BRING) -> Iterator[None]:
     """Replace every error of an engine, or of its driver, by one that cannot quote data."""
-    try:
+
+    def instead(error: Exception) -> ConfideError | None:
+        if isinstance(error, ConfideError | MemoryError):
+            return None
+        if isinstance(error, ImportError):
+            missing = f"the package {error.name.partition('.')[0]!r}" if error.name else "a package that Ibis needs"
+            return InputError("source", f"{missing} is not installed", remedy=brings)
+        return EngineError("engine", f"failed at {doing}: {_of_engine(error)}")
+
+    with replaced_errors(instead):
         yield
-    except (ConfideError, KeyboardInterrupt, MemoryError):
-        raise
-    except ImportError as error:
-        missing = f"the package {error.name.partition('.')[0]!r}" if error.name else "a package that Ibis needs"
-        raise InputError("source", f"{missing} is not installed", remedy=brings) from None
-    except Exception as error:
-        raise EngineError("engine", f"failed at {doing}: {_of_engine(error)}") from None
+
+
+_LIBRARIES = ("duckdb", "ibis", "numpy", "pandas", "polars", "psycopg", "py4j", "pyarrow", "pyspark", "sqlite3")
+
+
+def is_of_library(error: BaseException) -> bool:
+    """Whether an error comes from a library that reads records, and not from a caller's own code."""
+    return type(error).__module__.partition(".")[0].lstrip("_") in _LIBRARIES or isinstance(error, UnicodeError)
+
+
+def unreadable(name: str, columns: Sequence[str] = ()) -> InputError:
+    """The error about values of a table, or of these columns of it, that a library cannot read."""
+    shown = ", ".join(map(repr, columns[:_NAMED]))
+    where = f"{'column' if len(columns) == 1 else 'columns'} {shown} of {name}" if columns else name
+    return InputError(
+        "table",
+        f"{where} must hold values of one type that Arrow has",
+        got="others, or texts that are not UTF-8",
+        remedy="Convert them to one type, or leave the column out",
+    )
+
+
+@contextmanager
+def library_errors_in_fixed_words(name: str) -> Iterator[None]:
+    """Replace the errors of libraries by one that cannot quote data, and remove them from the chains of other errors.
+
+    Errors of a caller's own code, such as a generator of batches, pass unchanged.
+    """
+
+    def instead(error: Exception) -> InputError | None:
+        if is_of_library(error):
+            return unreadable(name)
+        link: BaseException | None = error
+        while isinstance(link, ConfideError):
+            link.__cause__ = link.__cause__ if isinstance(link.__cause__, ConfideError) else None
+            link.__context__ = link.__context__ if isinstance(link.__context__, ConfideError) else None
+            link = link.__cause__ or link.__context__
+        return None
+
+    with replaced_errors(instead):
+        yield
 
 
 _STATES = {

@@ -24,7 +24,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from confide.errors import ConfideError, FormatError, InputError
+from confide.errors import ConfideError, FormatError, InputError, replaced_errors
 from confide.support import FileLocation, ObjectPath, as_integer, as_place, needs_extra, store_words
 from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
@@ -258,16 +258,17 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
 @contextmanager
 def _in_words(name: str, form: Format, places: Sequence[FileLocation]) -> Iterator[None]:
     """Replace every error of reading these files by one that cannot quote data."""
-    with file_errors_in_fixed_words(name, form):
-        try:
-            yield
-        except ConfideError:
-            raise
-        except Exception as error:
-            first = places[0]
-            if isinstance(first, ObjectPath) and (words := store_words(first.address, error)) is not None:
-                raise InputError("path", f"{name} cannot be read: {words}") from None
-            raise
+
+    def instead(error: Exception) -> InputError | None:
+        first = places[0]
+        if isinstance(error, ConfideError):
+            return None
+        if isinstance(first, ObjectPath) and (words := store_words(first.address, error)) is not None:
+            return InputError("path", f"{name} cannot be read: {words}")
+        return None
+
+    with file_errors_in_fixed_words(name, form), replaced_errors(instead):
+        yield
 
 
 def _open(connection: Any, name: str, places: Sequence[FileLocation], form: Format) -> DuckTable:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.errors import InputError
+from confide.errors import InputError, replaced_errors
 
 _CALL = re.compile(r"(\w+)\((.+)\)", re.DOTALL)
 
@@ -30,11 +30,9 @@ class Grouping:
         held = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         encoded = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
         distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
-        try:
+        with replaced_errors(lambda error: InputError("name", f"{self.name!r} failed: {type(error).__name__}")):
             found = np.asarray(self.function(distinct)) if len(distinct) else np.array([], np.str_)
             names = pa.array(found.tolist(), None if len(found) else pa.string())
-        except Exception as error:  # its text may quote a value
-            raise InputError("name", f"{self.name!r} failed: {type(error).__name__}") from None
         if found.shape != distinct.shape:
             raise InputError("name", f"{self.name!r} must return an array with a name for each value")
         return names.take(encoded.indices)

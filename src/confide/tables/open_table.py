@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from confide.support import FileLocation, names_object, needs_extra, one_of
 from confide.tables.arrow import type_disagreements
 from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
-from confide.tables.failures import engine_errors_in_fixed_words
+from confide.tables.failures import engine_errors_in_fixed_words, library_errors_in_fixed_words
 from confide.tables.files import open_files, places_named
 from confide.tables.spark import SparkTable, names_spark, open_spark
 from confide.tables.streams import open_batches, open_memory, open_standard_input
@@ -107,12 +107,10 @@ def _names_database(source: str) -> bool:
 
 @contextmanager
 def as_open_table(source: Any) -> Iterator[Table]:
-    """An open table as it is, or the table that `open_table` opens."""
-    if isinstance(source, Table):
-        yield source
-        return
-    with open_table(source) as table:
-        yield table
+    """An open table as it is, or the table that `open_table` opens, while the library computes with it."""
+    with ExitStack() as opening:
+        opening.enter_context(library_errors_in_fixed_words("the table"))
+        yield source if isinstance(source, Table) else opening.enter_context(open_table(source))
 
 
 @contextmanager

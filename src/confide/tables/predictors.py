@@ -255,6 +255,16 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
         If the release is for other classes, or the columns have its class names in another order.
     """
     known = classes_of(release)
+    number = len(known) if isinstance(known, tuple) else known
+    if number is not None and p.width != number:
+        texts = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
+        others = [repr(column) for column, name in zip(p.columns, names, strict=False) if str(name) not in texts]
+        raise InputError(
+            "probabilities",
+            f"must be those of the {number} classes of the release",
+            got=f"{p.width} columns, or entries of a list",
+            remedy=f"Of no class: {', '.join(others)}" if others else "",
+        )
     check_pair_order(p, names, release)
     if isinstance(known, tuple) and len(p.columns) == len(known) and is_numbering(list(map(str, names))):
         check_column_order("classes", known, p.columns)

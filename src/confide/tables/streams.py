@@ -6,7 +6,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from io import BufferedReader
 from itertools import chain
@@ -15,11 +15,11 @@ from typing import Any, cast
 import numpy as np
 
 from confide.arrays import as_host_array
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.errors import ConfideError, FormatError, InputError, InputTypeError, replaced_errors
 from confide.tables.arrow import ColumnRef, first_length, or_empty_batch, readable_schema, split_batches
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import incomplete_sql, select
-from confide.tables.failures import file_errors_in_fixed_words
+from confide.tables.failures import file_errors_in_fixed_words, library_errors_in_fixed_words, unreadable
 from confide.tables.file_formats import Format
 from confide.tables.files import DELIMITERS, csv_options, csv_rows, refuse_repeated
 
@@ -33,15 +33,45 @@ def open_memory(data: Any) -> Iterator[DuckTable]:
     """Open an Arrow table, or a data frame that can be converted to one (pandas, polars, or any other)."""
     import pyarrow as pa
 
-    held = data if isinstance(data, pa.Table) else _as_arrow(data)
-    schema = readable_schema(held.schema)
-    held = held if held.schema.types == schema.types else held.cast(schema)
+    name = "the table in memory"
+    in_words = partial(library_errors_in_fixed_words, name)
+    held = data if isinstance(data, pa.Table) else _as_arrow(data, name)
     with embedded() as connection:
-        connection.register(ROWS, held)
-        yield DuckTable("the table in memory", schema, connection, ROWS, rows=lambda: int(held.num_rows))
+        with in_words():
+            schema = readable_schema(held.schema)
+            held = held if held.schema.types == schema.types else held.cast(schema)
+            connection.register(ROWS, held)
+        yield DuckTable(name, schema, connection, ROWS, in_words, rows=lambda: int(held.num_rows))
 
 
-def _as_arrow(data: Any) -> Any:
+def _as_arrow(data: Any, name: str) -> Any:
+    """A table of Arrow with the columns of any data; an error names the columns that cannot be converted."""
+
+    def instead(error: Exception) -> InputError | None:
+        return None if isinstance(error, ConfideError | MemoryError) else unreadable(name, _not_converted(data))
+
+    with replaced_errors(instead):
+        return _converted(data)
+
+
+def _not_converted(data: Any) -> list[str]:
+    """The names of the columns that cannot be converted to Arrow alone; none where a column cannot be taken alone."""
+    if isinstance(data, Mapping):
+        alone = [(name, {name: column}) for name, column in data.items()]
+    elif hasattr(data, "iloc"):
+        alone = [(name, data.iloc[:, [place]]) for place, name in enumerate(data.columns)]
+    else:
+        return []
+    failing = []
+    for name, column in alone:
+        try:
+            _converted(column)
+        except Exception:
+            failing.append(str(name))
+    return failing
+
+
+def _converted(data: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(data, pa.RecordBatch):
@@ -57,7 +87,7 @@ def _as_arrow(data: Any) -> Any:
 def open_batches(
     batches: Iterable[Any],
     name: str = "the stream of batches",
-    in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
+    in_words: Callable[[], AbstractContextManager[None]] | None = None,
     schema: Any = None,
 ) -> Iterator["StreamedTable"]:
     """Open record batches, Arrow tables or mappings of arrays as a table that can be read once.
@@ -66,7 +96,8 @@ def open_batches(
     """
     import pyarrow as pa
 
-    arriving = (piece for batch in batches for piece in as_record_batches(batch))
+    in_words = in_words or partial(library_errors_in_fixed_words, name)
+    arriving = (piece for batch in batches for piece in as_record_batches(batch, name))
     with in_words():
         first = next(arriving, None)
     if first is None:
@@ -103,15 +134,12 @@ class StreamedTable(DuckTable):
 
     @contextmanager
     def _or_own_failure(self) -> Iterator[None]:
-        """Raise an error of the stream itself unchanged, and not as an error of the engine that reads it."""
-        try:
-            with self._of_stream():
-                yield
-        except Exception:
-            with self._of_stream():
-                for failure in self._failure:
-                    raise failure from None
-            raise
+        """Raise an error of the stream itself in place of the error of the engine that reads it.
+
+        An error of a library is then put into words; one of the caller's own code, such as a generator, is unchanged.
+        """
+        with self._of_stream(), replaced_errors(lambda error: next(iter(self._failure), None)):
+            yield
 
     def _passing(self, pieces: Iterable[Any]) -> Iterator[Any]:
         """The batches that count; an exception is kept for `_or_own_failure`."""
@@ -185,18 +213,17 @@ def _as_column(column: Any) -> Any | None:
     return pa.array(column if array.dtype == object else array, from_pandas=True) if array.ndim == 1 else None
 
 
-def as_record_batches(batch: Any) -> Iterator[Any]:
-    """The record batches of a batch of any kind."""
+def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
+    """The record batches of a batch of any kind; `name` is that of its table in messages."""
     import pyarrow as pa
 
     if isinstance(batch, pa.RecordBatch):
         yield batch
     elif isinstance(batch, pa.Table):
         yield from batch.to_batches()
-    elif isinstance(batch, Mapping):
-        yield as_record_batch(batch)
-    elif hasattr(batch, "__arrow_c_stream__") or hasattr(batch, "iloc"):
-        yield from _as_arrow(batch).to_batches()
+    elif isinstance(batch, Mapping) or hasattr(batch, "__arrow_c_stream__") or hasattr(batch, "iloc"):
+        table = _as_arrow(batch, name)
+        yield from or_empty_batch(table.to_batches(), table.schema)
     else:
         raise InputTypeError(
             "batches",

@@ -398,7 +398,7 @@ class Watch(Document):
                 named = zip(self.realised(), self.settings.promised, strict=True)
                 so_far, name = min(named, key=lambda one: one[0].low)
                 yield f"corrected{f', lowest in {name}' if name else ''}: {so_far.words}"
-        yield f"evidence: {evidence_text(last.log_evidence)}, alarm at {self.alarm_at:.6g}"
+        yield f"evidence: {evidence_text(last.log_evidence, self.alarm_at)}, alarm at {self.alarm_at:.6g}"
         yield self._verdict()
 
     def _coverage(self, point: Point) -> str:
@@ -420,18 +420,16 @@ class Watch(Document):
         return f"ALARM since look {alarm.look.name!r}: {what}{spite}{named}"
 
 
-def evidence_text(log_evidence: float) -> str:
-    """Format an e-process for printing.
+def evidence_text(log_evidence: float, alarm_at: float) -> str:
+    """Format an e-process for printing; far beyond the alarm line, only a bound.
 
     Examples
     --------
-    >>> evidence_text(0.0), evidence_text(3.0), evidence_text(1000.0)
-    ('1', '20.1', '2e+434')
+    >>> evidence_text(0.0, 20), evidence_text(3.0, 20), evidence_text(1000.0, 20)
+    ('1', '20.1', 'more than 1,000,000')
     """
-    if log_evidence < 13:
-        return f"{math.exp(log_evidence):.3g}"
-    tens = log_evidence / math.log(10)
-    return f"{10 ** (tens - math.floor(tens)):.2g}e+{math.floor(tens)}"
+    bound = max(1e6, 10 * alarm_at)
+    return f"{math.exp(log_evidence):.3g}" if log_evidence <= math.log(bound) else f"more than {bound:,.0f}"
 
 
 def _mean(logs: NDArray[np.float64]) -> float:

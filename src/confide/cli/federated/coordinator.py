@@ -40,7 +40,6 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
-from confide.releases import meaning_of_infinity, parts_of
 from confide.support import FileKind, kind_of, read_text, write_text
 from confide.tables import SIDES, class_keys
 
@@ -405,10 +404,6 @@ def aggregate(
             keys=None if keys is None else SiloKeys.load(keys),
             drop_refused=drop_refused,
         )
-    for name, part in parts_of(released).items():
-        if part.threshold == float("inf"):
-            of_part = f" of {name}" if name else ""
-            print_warning(f"the threshold{of_part} is +inf: {meaning_of_infinity(part.score)}; more silos must answer")
     output.save(released.to_json(), f"{released}\nsaved")
     if line := _spread(replies(text, messages, drop_refused=drop_refused)):
         print_text(line)

@@ -75,13 +75,13 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
     """
     if keys.exists():
         raise OutputExistsError(
-            "output",
+            "keys",
             f"{str(keys)!r} already exists, and keys are never replaced",
             remedy="Choose another name, or issue a new public file with these keys: confide federated public",
         )
     check_output(public, FileKind.SILO, keys, force=False)
     if not keys.parent.is_dir():
-        raise InputError("output", f"{str(keys)!r} cannot be written: its folder does not exist")
+        raise InputError("keys", f"{str(keys)!r} cannot be written: its folder does not exist")
     made = replace(SiloKeys.generate(name), ledger=_identity_of(ledger))
     made.save(keys)
     silo = made.public(size)
