@@ -26,7 +26,6 @@ from confide.tables.arrow import (
     is_boolean,
     is_integer,
     is_number,
-    is_temporal,
     or_empty_batch,
 )
 from confide.tables.bin_counts import Job, grouped_counts
@@ -186,7 +185,7 @@ def _of_type(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
         convert = float if read.form == "number" else bool if is_boolean(kind) else lambda value: Decimal(repr(value))
         values = [None if value is None else convert(value) for value in values]
     with replaced_errors(lambda error: unlike if isinstance(error, pa.ArrowException) else None):
-        return pa.array(values).cast(kind) if is_temporal(kind) else pa.array(values, kind)
+        return pa.array(values).cast(kind) if pa.types.is_temporal(kind) else pa.array(values, kind)
 
 
 def _md5(text: str | None) -> str | None:
