@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from confide.arrays import (
-    ROUNDED,
     ExperimentalUniforms,
     as_uniforms,
     checked_rows,
+    far_sums,
     other_sums,
     refuse_generator,
-    sums_of_rounded,
 )
 from confide.errors import InputError, InputTypeError
 from confide.releases import UNNAMED, Calibration, names_for, warn_about
@@ -84,7 +83,8 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
 def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -> Any:
     """The nonconformity score of each record's own class, float64 (else float32), shape (n,), on the same device.
 
-    `labels` are integers in [0, K) of the same library; everything else as in `predict_mask`.
+    `labels` are integers from 0 of the same library. Labels of K and above are classes that the model never learned:
+    their score is +inf. Everything else as in `predict_mask`.
 
     Examples
     --------
@@ -97,17 +97,24 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
     xp = _namespace(probabilities)
     _check(xp, probabilities)
     n, k = probabilities.shape
+    if labels.shape == (n, 1):
+        labels = labels[:, 0]
     if labels.shape != (n,) or not xp.isdtype(labels.dtype, "integral"):
-        raise InputError("labels", f"must be integers of shape ({n},)")
+        raise InputError("labels", f"must be integers of shape ({n},)", got=f"{labels.dtype}, {tuple(labels.shape)}")
     if n == 0:
         return _wide(xp, probabilities[:, 0])
-    outside = (labels < 0) | (labels >= k)
-    if bool(xp.any(outside)):
-        count, first = int(xp.sum(xp.astype(outside, xp.int64))), int(xp.argmax(xp.astype(outside, xp.int64)))
-        raise InputError(
-            "labels", f"must lie between 0 and {k - 1}", got=f"{count} outside, the first at position {first}"
-        )
-    column = xp.astype(labels, xp.int64)[:, None]
+    outside = xp.astype(labels < 0, xp.int64)
+    if bool(xp.any(labels < 0)):
+        got = f"{int(xp.sum(outside))} outside, the first at position {int(xp.argmax(outside))}"
+        raise InputError("labels", f"must lie between 0 and {k - 1}", got=got)
+    known = labels < k
+    column = xp.astype(xp.where(known, labels, xp.zeros_like(labels)), xp.int64)[:, None]
+    scores = _known_scores(xp, probabilities, column, kind, u)
+    return xp.where(known, scores, xp.full_like(scores, float("inf")))
+
+
+def _known_scores(xp: Any, probabilities: Any, column: Any, kind: ScoreKind, u: Any) -> Any:
+    """The scores of the classes in `column`, shape (n, 1), after checks of the probabilities."""
     probability = xp.take_along_axis(probabilities, column, axis=1)
     refuse_outside(xp, probability if kind.of_one_entry else probabilities)
     refuse_rows_unlike_one(xp, probabilities)
@@ -115,7 +122,7 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         return 1 - _wide(xp, probability[:, 0])
     own_u, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
     if held is not None:
-        return xp.asarray(np.asarray(class_score(held, in_memory(labels), score, u=in_memory(own_u))))
+        return xp.asarray(np.asarray(class_score(held, in_memory(column[:, 0]), str(kind.name), u=in_memory(own_u))))
     pieces = _class_scores(xp, probabilities, kind, own_u)
     return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
 
@@ -205,17 +212,14 @@ def refuse_outside(xp: Any, p: Any) -> None:
             "probabilities",
             "must lie in [0, 1]",
             got=f"{count} row(s) with NaN or values outside, the first at row {first}",
-            remedy="Apply softmax to logits and drop incomplete rows",
+            remedy="Apply softmax to logits, and complete rows with NaN",
         )
 
 
 def rows_unlike_one(p: Any) -> Any:
     """The first rows whose sums differ from one by more than rounding: `confide.arrays.far_from_one`."""
     xp = _namespace(p)
-    some = _wide(xp, p[: checked_rows(p.shape[1]), :])
-    large = xp.sum(xp.astype(some >= ROUNDED, some.dtype), axis=1)
-    total, (least, most) = xp.sum(some, axis=1), sums_of_rounded(p.shape[1], large)
-    return (total < least) | (total > most)
+    return far_sums(xp, _wide(xp, p[: checked_rows(p.shape[1]), :]))
 
 
 def refuse_rows_unlike_one(xp: Any, p: Any) -> None:

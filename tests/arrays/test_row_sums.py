@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import confide
+from confide.array_api import rows_unlike_one
 from confide.arrays.probabilities import CHECKED_ROWS, far_from_one
 from tests.builders import slow
 from tests.refused import numbers, refused
+
+torch = pytest.importorskip("torch")
 
 RNG = np.random.default_rng(0)
 
@@ -39,10 +42,45 @@ def test_rows_that_are_not_distributions(k):
 
 
 def test_the_bounds_are_those_of_rounding():
-    """Three entries lose at most 0.005 each, and the remaining ones gain as much; half precision adds 0.01."""
-    total = np.array([0.9749, 0.9751, 1.0249, 1.0251])
+    """Entries of two decimals lose at most 0.005 each, and those that are not 0 gain as much; everything else 0.01."""
+    decimals = np.array([[0.3, 0.3, 0.38], [0.3, 0.3, 0.37], [0.34, 0.34, 0.34], [0.35, 0.34, 0.34]])
+    assert far_from_one(decimals).tolist() == [False, True, False, True]
+    total = np.array([0.9888, 0.9909, 1.0091, 1.0112])
     assert far_from_one(np.tile(total[:, None] / 3, 3)).tolist() == [True, False, False, True]
-    assert far_from_one(np.array([[1.0149, 0, 0], [1.0151, 0, 0]])).tolist() == [False, True]
+    assert far_from_one(np.array([[1.01, 0, 0], [1.02, 0, 0]])).tolist() == [False, True]
+
+
+def _softmax(k, dtype, scale=1.0):
+    """The softmax of K logits, in a precision of its own."""
+    z = np.exp(RNG.normal(size=(5, k)).astype(dtype))
+    return (z / z.sum(axis=1, keepdims=True, dtype=dtype) * dtype(scale)).astype(dtype)
+
+
+PROBABILITIES = {  # kind of entries: rows, whether they are far from one
+    "halves of 200 classes": (RNG.dirichlet(np.ones(200), 5) / 2, True),
+    "0.3 of 1,000 classes": (RNG.dirichlet(np.ones(1000), 5) * 0.3, True),
+    "zeros of 3 classes": (np.zeros((5, 3)), True),
+    "zeros of 1,000 classes": (np.zeros((5, 1000)), True),
+    "zeros of 100,000 classes": (np.zeros((5, 100_000), np.float32), True),
+    "half precision, 4,096 classes, twice": (_softmax(4096, np.float32, 2).astype(np.float16), True),
+    "half precision, 4,096 classes, 0.86": (_softmax(4096, np.float32, 0.86).astype(np.float16), True),
+    "half precision, 4,096 classes": (_softmax(4096, np.float32).astype(np.float16), False),
+    "float32, 100,000 classes": (_softmax(100_000, np.float32), False),
+    "half precision, 100,000 classes": (_softmax(100_000, np.float32).astype(np.float16), False),
+    **{
+        f"{decimals} decimals, {k} classes": (np.round(RNG.dirichlet(np.ones(k), 5), decimals), False)
+        for decimals, k in ((2, 3), (2, 100), (3, 500), (4, 2000), (6, 100_000))
+    },
+    "2 decimals, 20 classes, 0.8": (np.round(RNG.dirichlet(np.ones(20), 5) * 0.75, 2), True),
+    "4 decimals, 200 classes, 0.9": (np.round(RNG.dirichlet(np.ones(200), 5) * 0.9, 4), True),
+}
+
+
+@pytest.mark.parametrize("case", PROBABILITIES)
+def test_the_tolerance_follows_the_precision_of_the_entries(case):
+    p, far = PROBABILITIES[case]
+    assert far_from_one(p).tolist() == [far] * 5
+    assert np.asarray(rows_unlike_one(torch.tensor(p))).tolist() == [far] * 5
 
 
 def test_only_the_first_rows_are_checked():

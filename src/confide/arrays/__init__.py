@@ -27,9 +27,12 @@ from confide.arrays.checked import (
     class_names,
     finite,
     fresh_uniforms,
+    is_missing,
+    one_per_record,
     refuse_generator,
     refuse_outside_unit,
     unit_check,
+    warn_of_unknown_labels,
 )
 from confide.arrays.frames import (
     as_true_labels,
@@ -43,17 +46,16 @@ from confide.arrays.frames import (
 )
 from confide.arrays.group_columns import GroupColumns, Groups, group_name
 from confide.arrays.probabilities import (
-    ROUNDED,
     SUM_REMEDY,
     SUM_TO_ONE,
     as_label_image,
     checked_rows,
     class_areas,
     far_from_one,
+    far_sums,
     image_by_image,
     look_like_probabilities,
     other_sums,
     refuse_other_sums,
     softmax,
-    sums_of_rounded,
 )

@@ -5,6 +5,7 @@ Other data frames are read by `in_memory`.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -16,8 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
-from confide.errors import ConfideError, InputError, InputTypeError, replaced_errors
-from confide.support import as_integer, known_positions, needs_extra, raise_for_rows
+from confide.errors import ConfideError, CoverageWarning, InputError, InputTypeError, replaced_errors
+from confide.support import (
+    as_integer,
+    caller_stacklevel,
+    first_names,
+    known_positions,
+    needs_extra,
+    positions,
+    raise_for_rows,
+)
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
 #
@@ -98,8 +107,8 @@ def as_array(name: str, data: Any) -> NDArray[Any]:
     with replaced_errors(lambda error: None if isinstance(error, ConfideError | MemoryError) else unreadable):
         data = in_memory(name, data)
         if np.ma.is_masked(data):
-            mask, remedy = np.ma.getmaskarray(data), "Drop those records"
-            raise_for_rows(name, mask, "must not be masked", "masked entries", remedy)
+            remedy = "Fill them in; results from the other records alone say nothing about these"
+            raise_for_rows(name, np.ma.getmaskarray(data), "must not be masked", "masked entries", remedy)
         return np.asarray(as_host_array(data))
 
 
@@ -118,7 +127,7 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
     if wrong or array.ndim == 0:
         found = type(values[wrong[0]] if wrong else values[0]).__name__
         where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
-        raise InputTypeError(name, "must hold real numbers", got=f"{found}{where}", remedy="Convert or drop them")
+        raise InputTypeError(name, "must hold real numbers", got=f"{found}{where}", remedy="Convert them to floats")
     return np.array([np.nan if _is_missing(value) else _to_float(value) for value in values]).reshape(array.shape)
 
 
@@ -139,11 +148,25 @@ def _to_float(value: Any) -> float:
         return np.nan
 
 
-def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
-    """A one-dimensional numeric array; it may be empty only with `empty`."""
-    array = as_numeric(name, data)
+def one_per_record(name: str, array: Any) -> Any:
+    """An array of shape (n,), also from one column, shape (n, 1), as models and data frames return it.
+
+    Examples
+    --------
+    >>> one_per_record("targets", np.array([[1.5], [2.0]]))
+    array([1.5, 2. ])
+    """
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
     if array.ndim != 1:
-        raise InputError(name, "must be one-dimensional", got=f"shape {array.shape}")
+        remedy = "Pass a list, [value], for one record" if array.ndim == 0 else "Pass one entry per record"
+        raise InputError(name, "must be one-dimensional", got=f"shape {tuple(array.shape)}", remedy=remedy)
+    return array
+
+
+def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+    """A one-dimensional numeric array, also from one column; it may be empty only with `empty`."""
+    array: NDArray[Any] = one_per_record(name, as_numeric(name, data))
     if array.size == 0 and not empty:
         raise InputError(name, "must not be empty", got="no values")
     return array
@@ -157,7 +180,9 @@ def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArr
     """
     array = as_numeric(name, data)
     if array.ndim != 2 or array.shape[1] == 0:
-        raise InputError(name, "must have shape (n, classes) with one class or more", got=f"shape {array.shape}")
+        remedy = "Pass a list, [probabilities], for one record" if array.ndim == 1 else ""
+        must = "must have shape (n, classes) with one class or more"
+        raise InputError(name, must, got=f"shape {array.shape}", remedy=remedy)
     if check and not all(map(unit_check(array), blocks(0, *array.shape))):
         refuse_outside_unit(name, array)
     return array
@@ -226,7 +251,7 @@ def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
             name,
             "must lie in [0, 1]",
             got=f"{bad} row(s) with NaN or values outside, the first at row {first}",
-            remedy=("Apply softmax to logits, or sigmoid where several labels can be true, and drop incomplete rows"),
+            remedy=("Apply softmax to logits, or sigmoid where several labels can be true, and complete rows with NaN"),
         )
 
 
@@ -236,50 +261,107 @@ def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(block, dtype=np.float32 if small else np.float64)
 
 
-def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None) -> NDArray[np.int64]:
+def as_labels(
+    name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None, *, unknown: bool = False
+) -> NDArray[np.int64]:
     """Labels as class indices: integers in [0, k), or members of `classes`; shape (n,).
 
-    With `classes`, labels are matched by name (`confide.support.names`), so that [10, 20] or ["cat", "dog"] work.
+    With `classes`, labels are matched by name (`confide.support.names`), so that [10, 20] or ["cat", "dog"] work. Other
+    labels raise an error, or with `unknown` have the index -1. Missing labels, labels of a type that no class name has,
+    and integers without names that seem to count from 1 always raise one.
     """
-    array = as_array(name, data)
-    if array.ndim != 1:
-        raise InputError(name, "must be one-dimensional", got=f"shape {array.shape}")
+    array = one_per_record(name, as_array(name, data))
     if len(array) != n:
         raise InputError(name, "must have as many entries as there are rows", got=f"{len(array)} for {n} rows")
-    if classes is not None:
-        names = class_names(classes, k)
-        if array.dtype.kind in "iu" and not any(map(_reads_as_integer, names)):
-            raise InputError(
-                name,
-                f"must name the {k} classes, whose names are not integers",
-                got=(
-                    "integers: if they count the classes from 0, pass their names, [classes[i] for i in labels], "
-                    "or probabilities without names"
-                ),
-            )
-        return known_positions(name, _as_list(data, array), names, "classes")
+    if classes is None:
+        return _class_numbers(name, array, k, unknown=unknown)
+    names, values = class_names(classes, k), _as_list(data, array)
+    _refuse_other_types(name, array.dtype, names)
+    return _places(name, values, names) if unknown else known_positions(name, values, names, "classes")
+
+
+def _places(name: str, values: list[Any], names: Sequence[object]) -> NDArray[np.int64]:
+    """The position of each value among names, -1 for other values; missing ones raise an error."""
+    places = positions(name, values, names)
+    missing = np.zeros(len(values), dtype=np.bool_)
+    for i in np.flatnonzero(places < 0):
+        missing[i] = is_missing(values[i]) or values[i] == ""
+    remedy = "Add them; coverage of the other records alone says nothing about records without a label"
+    raise_for_rows(name, missing, "must not be missing", "missing", remedy)
+    return places
+
+
+def _class_numbers(name: str, array: NDArray[Any], k: int, *, unknown: bool) -> NDArray[np.int64]:
+    """Integers that count the classes from 0, int64; with `unknown`, -1 for those of k and above."""
     if array.size and array.dtype.kind not in "iu":
-        remedy = "Fill or drop missing labels, and for class names pass classes=[...]"
+        remedy = "Add missing labels, and for class names pass classes=[...]"
         if array.dtype.kind == "b":
             remedy = "Pass classes=[False, True], in the order of the columns, or integers"
         raise InputTypeError(name, f"must be integers from 0 to {k - 1}", got=f"dtype {array.dtype}", remedy=remedy)
-    if array.size and (array.min() < 0 or array.max() >= k):
-        must, remedy = f"must lie between 0 and {k - 1}", "Check the order and the number of the classes"
-        raise_for_rows(name, (array < 0) | (array >= k), must, "outside", remedy)
-    return array.astype(np.int64, copy=False)
+    must, remedy = f"must lie between 0 and {k - 1}", "Check the order and the number of the classes"
+    raise_for_rows(name, array < 0, must, "outside", remedy)
+    if array.size and not unknown:
+        raise_for_rows(name, array >= k, must, "outside", remedy)
+    if array.size and array.min() > 0 and array.max() == k:
+        raise InputError(
+            name,
+            f"must count the classes from 0 to {k - 1}",
+            got=f"integers from {array.min()} to {k}",
+            remedy=f"Subtract 1 if they count from 1; if {k} is a class that the model never learned, pass classes=",
+        )
+    return np.where(array < k, array, -1).astype(np.int64, copy=False)
 
 
-def _reads_as_integer(name: object) -> bool:
-    """Whether an integer can be this name."""
+def is_missing(value: Any) -> bool:
+    """Whether a value is missing: None, pandas.NA, or NaN and NaT, which differ from themselves."""
+    return _is_missing(value) or bool(value != value)
+
+
+def _refuse_other_types(name: str, dtype: np.dtype[Any], names: Sequence[object]) -> None:
+    """Reject labels of a type that no class name has: whatever they are, none would be among the classes."""
+    if dtype.kind in "iufb":
+        fits = any(map(_reads_as_number, names))
+    elif dtype.kind in "UT":
+        fits = any(isinstance(item, str | int) for item in names)
+    else:
+        fits = dtype.kind == "O" or not all(isinstance(item, str | Real) for item in names)
+    if not fits:
+        remedy = "Write them as the classes are named"
+        if dtype.kind in "iu":
+            remedy = "If they count the classes from 0, pass [classes[i] for i in labels], or columns without names"
+        must = f"must name the {len(names)} classes, {first_names(names)}"
+        raise InputError(name, must, got=f"dtype {dtype}", remedy=remedy)
+
+
+def _reads_as_number(name: object) -> bool:
+    """Whether a number can be this name."""
     return as_integer(name) is not None if isinstance(name, str) else isinstance(name, Real)
 
 
-def as_positions(name: str, data: ArrayLike, names: Sequence[object], n: int) -> NDArray[np.int64]:
-    """The position of every record's group, or class, in a public list of their names, shape (n,)."""
+def warn_of_unknown_labels(name: str, places: NDArray[np.int64], names: Sequence[object]) -> None:
+    """Warn of labels that are not among the classes (place -1), in calls whose results are not private."""
+    at = np.flatnonzero(places < 0)
+    if at.size:
+        warnings.warn(
+            f"{name}: {at.size} of {len(places)} are not among the {len(names)} classes, {first_names(names)}, the "
+            f"first at position {at[0]}: the model never learned them, and these records count as never covered "
+            "(score +inf). If they are classes by another name, correct their names",
+            CoverageWarning,
+            stacklevel=caller_stacklevel(),
+        )
+
+
+def as_positions(
+    name: str, data: ArrayLike, names: Sequence[object], n: int, *, unknown: bool = False
+) -> NDArray[np.int64]:
+    """The position of every record's group, or class, in a public list of their names, shape (n,).
+
+    With `unknown`, that of a name that is not in the list is -1.
+    """
     array = as_array(name, data)
     if array.ndim != 1 or len(array) != n:
         raise InputError(name, f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
-    return known_positions(name, _as_list(data, array), names)
+    return (_places if unknown else known_positions)(name, _as_list(data, array), names)
 
 
 def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:

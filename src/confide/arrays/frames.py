@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confide.arrays.checked import as_array, as_numeric, as_probabilities, class_names, in_memory, is_query
 from confide.errors import InputError, InputTypeError
-from confide.support import Name, canonical_name, column_order, is_numbering, needs_extra, raise_for_rows
+from confide.support import Name, canonical_name, column_order, is_numbering, needs_extra, plain_names, raise_for_rows
 
 # The row names of pandas: they state which record a row belongs to.
 
@@ -78,8 +78,8 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
 
     Raises
     ------
-    InputError
-        If two columns have the same name.
+    InputError, InputTypeError
+        If two columns have the same name, or a name is neither a string nor a whole number.
 
     Examples
     --------
@@ -92,9 +92,7 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
     held = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's `columns` are not names
     if not isinstance(held, Iterable):
         return None
-    names = tuple(name.item() if hasattr(name, "item") else name for name in held)
-    if not all(isinstance(name, str | int) for name in names):
-        return None
+    names = tuple(plain_names(called, held))
     texts = list(map(canonical_name, names))
     if repeated := len(texts) - len(set(texts)):
         raise InputError(called, "must have columns of different names", got=f"{repeated} repeated")

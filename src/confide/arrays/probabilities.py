@@ -19,7 +19,9 @@ CHECKED_ROWS = 1000
 """The number of rows that are checked, so that the cost is negligible; a systematic error is in every row."""
 
 _ENTRIES = 2**20
-ROUNDED, _FLOATS = 0.005, 0.01
+_FLOATS, _LOST_EACH, _MOST_ROUNDED = 0.01, 2.0**-24, 0.4
+"""The largest change of a sum by half precision; by each entry that a softmax in float32 or half precision loses; and
+by rounding to decimals, beyond which numbers are no probabilities."""
 
 SUM_TO_ONE = "sum to one"
 SUM_REMEDY = (
@@ -29,10 +31,9 @@ SUM_REMEDY = (
 
 
 def far_from_one(p: NDArray[Any], rows: int = CHECKED_ROWS) -> NDArray[np.bool_]:
-    """Whether each of the first rows has a sum that rounding of probabilities cannot explain.
+    """Whether each of the first rows has a sum that the precision of its entries cannot explain (`far_sums`).
 
-    Rounding to two decimals changes an entry by up to 0.005: every entry can have lost that much, and nonzero entries
-    can have gained it. Half precision changes a sum by less than 0.01. Rows with NaN are checked elsewhere.
+    Rows with NaN are checked elsewhere.
 
     Parameters
     ----------
@@ -51,12 +52,48 @@ def far_from_one(p: NDArray[Any], rows: int = CHECKED_ROWS) -> NDArray[np.bool_]
     >>> far_from_one(np.array([[0.9, 0.9, 0.9], [0.33, 0.33, 0.33], [0.5, 0.25, 0.25]]))
     array([ True, False, False])
     """
-    some = p[: checked_rows(p.shape[1], rows)]
+    some = p[: checked_rows(p.shape[1], rows)].astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        total = some.sum(axis=1, dtype=np.float64)
-        least, most = sums_of_rounded(p.shape[1], np.count_nonzero(some >= ROUNDED, axis=1))
-        far: NDArray[np.bool_] = (total < least) | (total > most)
+        far: NDArray[np.bool_] = far_sums(np, some)
     return far
+
+
+def far_sums(xp: Any, p: Any) -> Any:
+    """Whether each row has a sum that rounding cannot explain; `xp` has the functions of the array API standard.
+
+    Half precision changes a sum by less than 0.01, and a softmax in float32 or half precision can lose 2^-24 in each
+    entry. If all entries of a row have at most six decimals, each can also have lost half a unit of the last one, and
+    nonzero entries can have gained it, but the sum by at most 0.4. So rows of zeros are never probabilities.
+
+    Examples
+    --------
+    >>> far_sums(np, np.array([[0.0, 0.0, 0.0], [0.3, 0.3, 0.38], [0.3, 0.3, 0.381]]))
+    array([ True, False,  True])
+    """
+    k = p.shape[1]
+    gap, slack = xp.sum(p, axis=1) - 1, _FLOATS + min(k * _LOST_EACH, _MOST_ROUNDED)
+    apart = xp.abs(gap)
+    far = apart > slack
+    if not bool(xp.any(far)):
+        return far
+    stored = _relative_error(xp, p)
+    for decimals in range(2, 7):
+        whole, half = p * 10**decimals, 0.5 * 10.0**-decimals
+        rounded = xp.all(xp.abs(whole - xp.round(whole)) <= stored * whole, axis=1)
+        nonzero = xp.sum(xp.where(p >= half, xp.ones_like(p), xp.zeros_like(p)), axis=1)
+        moved = xp.where(gap < 0, xp.full_like(gap, k), nonzero) * half
+        far = far & ~(rounded & (apart <= slack + moved) & (apart <= slack + _MOST_ROUNDED))
+    return far
+
+
+def _relative_error(xp: Any, p: Any) -> float:
+    """An upper bound on the relative error of the entries: that of bfloat16 or float16 if they can be such numbers."""
+    digits = 53 if p.dtype == xp.float64 else 24
+    for bits in (8, 11):
+        scaled = p * (2.0 ** (digits - bits) + 1)
+        if bool(xp.all(scaled - (scaled - p) == p)):  # p, rounded to so many bits
+            return 2.0**-bits
+    return 1e-6
 
 
 def checked_rows(k: int, rows: int = CHECKED_ROWS) -> int:
@@ -68,17 +105,6 @@ def checked_rows(k: int, rows: int = CHECKED_ROWS) -> int:
     (1000, 1)
     """
     return min(rows, max(1, _ENTRIES // max(k, 1)))
-
-
-def sums_of_rounded(k: int, large: Any) -> tuple[float, Any]:
-    """The smallest and largest sum of k probabilities after rounding, if `large` of them are not below `ROUNDED`.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in sums_of_rounded(3, 2)]
-    [0.975, 1.02]
-    """
-    return 1 - (_FLOATS + ROUNDED * k), 1 + (_FLOATS + ROUNDED * large)
 
 
 def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
@@ -215,7 +241,7 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
                 "must hold 1 where a class is true and 0 elsewhere",
                 remedy=(
                     f"{other} of {_size(mask)} pixels of one hold something else; binarise them, or give the "
-                    "value of pixels without a label as ignore_index"
+                    "value of pixels without a label as ignore_index, about which the guarantee says nothing"
                 ),
             )
         yield true, (~left_out if bool(left_out.any()) else None)
@@ -240,7 +266,7 @@ def _of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
             f"must hold the number of a class, 0 to {k - 1}",
             remedy=(
                 f"{_size(truth) - known} of {_size(truth)} pixels do not; give the value of pixels without "
-                "a label as ignore_index"
+                "a label as ignore_index, about which the guarantee says nothing"
             ),
         )
 

@@ -132,9 +132,6 @@ class Scores:
     places
         Instead of `groups`: the position of each record's group among the rows of the request, -1 for no group.
         Shape (n,), or (n, columns) if groups overlap.
-    beyond
-        Whether scores of +inf are accepted, which lie outside every score's range. They count above every finite
-        candidate.
     """
 
     values: Mapping[Key, NDArray[Any]]
@@ -142,7 +139,6 @@ class Scores:
     labels: ArrayLike | None = None
     weights: ArrayLike | None = None
     places: NDArray[np.int64] | None = None
-    beyond: bool = False
     reading_is_visible = False
     recounts = True
 
@@ -173,28 +169,22 @@ class Scores:
             if place is None and request.overlap is not None:
                 place = request.overlap.places(self.groups, len(array))  # type: ignore[arg-type]
             elif place is None:
-                place = as_positions("groups", self.groups, tuple(parts), len(array))  # type: ignore[arg-type]
-            self._counts(array, candidates, score)
+                of_class = request.by == "class"  # a label that is no class belongs to no threshold
+                place = as_positions("groups", self.groups, tuple(parts), len(array), unknown=of_class)  # type: ignore[arg-type]
+            ScoreHistogram.from_scores(array, candidates, score)
             inside = place[:, None] if place.ndim == 1 else place
             return {
-                row: self._counts(array[(inside == i).any(axis=1)], candidates, score) for i, row in enumerate(parts)
+                row: ScoreHistogram.from_scores(array[(inside == i).any(axis=1)], candidates, score)
+                for i, row in enumerate(parts)
             }
         seen: dict[Key, Seen] = {}
         for row, part in parts.items():
             array = self.values[row]
-            counts = self._counts(array, candidates, part.score)
+            counts = ScoreHistogram.from_scores(array, candidates, part.score)
             if part.terms.population is not None:
                 counts = ScoreHistogram.from_weights(array, self._steps(part.terms.population), candidates)
             seen[row] = array if part.terms.mechanism == "none" else counts
         return seen
-
-    def _counts(self, array: NDArray[Any], candidates: Candidates, score: str | None) -> ScoreHistogram:
-        if not self.beyond:
-            return ScoreHistogram.from_scores(array, candidates, score)
-        beyond = np.isposinf(array)
-        last = np.zeros(candidates.size, dtype=np.int64)
-        last[-1] = np.count_nonzero(beyond)
-        return ScoreHistogram.from_scores(array[~beyond], candidates, score) + ScoreHistogram(candidates, last)
 
     def _steps(self, population: Population) -> NDArray[Any]:
         """The integer weight of each record."""

@@ -108,7 +108,7 @@ OPTIONS: Mapping[str, Row] = dict([
         calibration=Row("RELEASE", RELEASE, PLACE, everyday=True),
         pilot=Row("TABLE", _PILOT, TABLE, everyday=True),
         table=Row("NAME", "The table of the database; for Spark also a path."),
-        skip_incomplete=Row(None, "Leave out records with missing values."),
+        skip_incomplete=Row(None, "Leave out records with missing values; the guarantee is then about complete ones."),
         decimal=Row("MARK", "In CSV: ',' for a decimal comma."),
         probabilities=Row("PATTERN|COLUMN", "A pattern such as 'p_*' (quote it), one column per class; or their names, "
                           "A,B,C; or one list column; or, with --classes NO,YES, the probability of YES.",

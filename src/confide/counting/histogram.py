@@ -31,8 +31,8 @@ class BinCounter:
     """Count scores per bin (e_(j-1), e_j] piece by piece. Every thread has one counter; counts are added.
 
     The edges are the finite candidates: float64, shape (m-1,), increasing. Scores outside [low, high], and NaN, are
-    counted separately. If half a million scores or more are expected, or an unknown number, they are counted by cells,
-    which need 2 MB. Otherwise every block is sorted.
+    counted separately; with `infinity`, +inf is a score as well. If half a million scores or more are expected, or an
+    unknown number, they are counted by cells, which need 2 MB. Otherwise every block is sorted.
 
     Examples
     --------
@@ -42,8 +42,16 @@ class BinCounter:
     (array([2, 1, 1]), 1, 4)
     """
 
-    def __init__(self, edges: NDArray[np.float64], low: float, high: float, expected: int | None = None) -> None:
-        self._edges, self._low, self._high = edges, low, high
+    def __init__(
+        self,
+        edges: NDArray[np.float64],
+        low: float,
+        high: float,
+        expected: int | None = None,
+        *,
+        infinity: bool = False,
+    ) -> None:
+        self._edges, self._low, self._high, self._infinity = edges, low, high, infinity
         self._cells: Cells | None = None
         self._compiled: CompiledCells | None = None
         self._choose_cells = self._choose_compiled = expected is None or expected >= _WORTH_CELLS
@@ -138,7 +146,11 @@ class BinCounter:
     def _valid(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
         missing = np.isnan(block)
         valid = (block >= self._low) & (block <= self._high)
+        if self._infinity:
+            valid |= block == np.inf
         lost = len(block) - int(valid.sum())
+        if not lost:
+            return block
         first = self.seen + int(np.argmin(valid))
         self.first = first if self.first is None else min(first, self.first)
         self.missing += int(missing.sum())
@@ -313,7 +325,7 @@ def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
     """Count with one counter for each thread that takes blocks of the scores; all count with the same method."""
-    model = BinCounter(edges, kind.low, kind.high, len(scores))
+    model = BinCounter(edges, kind.low, kind.high, len(scores), infinity=kind.takes_infinity)
     if len(scores):
         model.choose(scores)
     counters, own = [model], threading.local()

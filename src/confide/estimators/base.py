@@ -13,14 +13,14 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
-from confide.arrays import GroupColumns, refuse_other_rows
+from confide.arrays import GroupColumns, as_array, as_vector, is_missing, refuse_other_rows
 from confide.calibration import Choice, Payer, Request, Scores, choose_score, release
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.mechanisms import Chosen
 from confide.releases import ModelFingerprint
-from confide.scores import NamedScores, score_kind
-from confide.support import Level, caller_stacklevel, exact_level
+from confide.scores import NamedScores
+from confide.support import Level, caller_stacklevel, exact_level, raise_for_rows
 
 Self = TypeVar("Self", bound="PrivateConformal")
 
@@ -71,7 +71,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self._adopt()
             return self._release(X, target, groups)
         self._warn_of_retraining()
-        n, trained = len(target), self._routed(fit_params)
+        n = len(target)
+        fit_params = _checked_weights(fit_params, n)
+        trained = self._routed(fit_params)
         per_record = [value for value in fit_params.values() if _per_record(value, n)]
         arrays = [value for value in (groups, *per_record) if value is not None]
         held = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
@@ -204,7 +206,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         places = self._codes(y) if request.by == "class" else None
         scores = self._scores(X, y) if len(y) else np.zeros(0)
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
-        self.calibration_ = release(Scores({None: scores}, groups, places=places, beyond=True), request, payer)
+        self.calibration_ = release(Scores({None: scores}, groups, places=places), request, payer)
         self.n_releases_ = releases + 1
         return self
 
@@ -225,8 +227,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         scores, sizes = {}, {}
         for name, (self.estimator_, self.conformity_score_) in offers.items():
             own = self._scores(X, y) if len(y) else np.zeros(0)
-            highest = score_kind(self.conformity_score_).high
-            scores[name] = NamedScores.of(np.minimum(own, highest), self.conformity_score_)
+            scores[name] = NamedScores.of(own, self.conformity_score_)
             sizes[name] = self._sizes(X, len(y))
         stated = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", self.choice_share), 1.0)
         self._request(stated)  # an error about the release that follows, before anything is chosen
@@ -310,6 +311,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
+        _refuse_missing(y)
         if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
             texts = sum(isinstance(label, str) for label in y)
             raise InputTypeError(
@@ -323,6 +325,27 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
         usable: NDArray[Any] = self._usable(target)
         return usable
+
+
+def _refuse_missing(y: ArrayLike) -> None:
+    """Raise an error for missing targets: how many, and the first position."""
+    array = as_array("y", y).ravel()
+    if array.dtype.kind in "OfMm":
+        missing = [is_missing(value) for value in array.tolist()] if array.dtype.kind == "O" else array != array
+        remedy = "Add them; coverage of the other records alone says nothing about records without one"
+        raise_for_rows("y", missing, "must not be missing", "missing", remedy)
+
+
+def _checked_weights(fit_params: dict[str, Any], n: int) -> dict[str, Any]:
+    """The same arguments with weights of shape (n,); weights of another length, or missing ones, raise an error."""
+    checked = dict(fit_params)
+    for name, weights in fit_params.items():
+        if name.rpartition("__")[2] == "sample_weight" and weights is not None:
+            checked[name] = as_vector(name, weights, empty=True)
+            if len(checked[name]) != n:
+                raise InputError(name, "must have one entry per record", got=f"{len(checked[name])} for {n} records")
+            raise_for_rows(name, ~np.isfinite(checked[name]), "must be finite", "NaN or infinite")
+    return checked
 
 
 def _is_fitted(estimator: Any) -> bool:

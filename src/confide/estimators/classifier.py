@@ -13,14 +13,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from confide.arrays import GroupColumns, Uniforms, class_columns, refuse_other_rows, row_index
+from confide.arrays import GroupColumns, Uniforms, class_columns, refuse_other_rows, refuse_other_sums, row_index
 from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
-from confide.scores import all_scores, class_score
+from confide.scores import all_scores, own_class_scores
 from confide.sets import PredictionSets, predict_set
-from confide.support import Level
+from confide.support import Classes, Level, public_classes
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -175,10 +175,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             )
         return tuple(self.classes_.tolist()), "class"
 
-    def _public_classes(self) -> tuple[str | int, ...] | int | None:
-        names = self.classes_.tolist()
-        named = all(isinstance(name, str | int) and not isinstance(name, bool) for name in names)
-        return tuple(names) if named else len(names)
+    def _public_classes(self) -> Classes:
+        return public_classes("classes", self.classes_)
 
     def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
         for estimator in self._inner().values():
@@ -233,11 +231,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         """The scores of the records' own classes; +inf for labels that are not among the classes."""
-        p, codes = self._probabilities(X), self._codes(y)
-        has_class = codes >= 0
-        scores = np.full(len(y), np.inf)
-        scores[has_class] = class_score(p[has_class], codes[has_class], self._score_name)
-        return scores
+        p = self._probabilities(X)
+        refuse_other_sums("probabilities", p)
+        return own_class_scores(p, self._codes(y), self._score_name)
 
     def _sizes(self, X: Any, n: int) -> NDArray[np.float64]:
         """The scores of all classes."""

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from confide.arrays import refuse_other_rows, row_index
+from confide.arrays import as_numeric, as_vector, refuse_other_rows, row_index
 from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
@@ -133,10 +133,10 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     def predict_difficulty(self, X: Any) -> NDArray[np.float64]:
         """The estimated difficulty of each record, shape (n,)."""
         self._check_new(X)
-        return np.asarray(self.difficulty_estimator_.predict(X), dtype=np.float64)
+        return _predicted(self.difficulty_estimator_, X)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
-        return y if y.dtype.kind in "fiu" else y.astype(np.float64)
+        return as_numeric("y", y)
 
     def _inner(self) -> dict[str, Any]:
         if not isinstance(self.estimator, tuple):
@@ -164,22 +164,22 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if not rows_of(X):
             return np.zeros(0)
         if self.conformity_score != "cqr":
-            return np.asarray(self._point(X), dtype=np.float64)
+            return self._point(X).astype(np.float64)
         if not isinstance(self.estimator_, tuple) or len(self.estimator_) != 2:
             raise InputError("estimator", "must be a pair of regressors (lower, upper) for the score 'cqr'")
-        return np.column_stack([estimator.predict(X) for estimator in self.estimator_])
+        return np.column_stack([_predicted(estimator, X) for estimator in self.estimator_])
 
     def _point(self, X: Any) -> NDArray[Any]:
         if not isinstance(self.estimator_, tuple):
-            return super()._point(X)
-        return np.asarray(np.mean([estimator.predict(X) for estimator in self.estimator_], axis=0))
+            return as_vector("predictions", super()._point(X), empty=True)
+        return np.asarray(np.mean([_predicted(estimator, X) for estimator in self.estimator_], axis=0))
 
     def _difficulty(self, X: Any) -> NDArray[np.float64] | None:
         if self.conformity_score != "normalised_residual":
             return None
         if self.difficulty_estimator is None:
             raise InputError("difficulty_estimator", "must be given for the score 'normalised_residual'")
-        return np.asarray(self.difficulty_estimator_.predict(X) if rows_of(X) else [], dtype=np.float64)
+        return _predicted(self.difficulty_estimator_, X) if rows_of(X) else np.zeros(0)
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         centers, difficulty = self._centers(X), self._difficulty(X)
@@ -191,3 +191,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         return interval_score(self._centers(X), y, self.conformity_score, difficulty=self._difficulty(X))
+
+
+def _predicted(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """The predictions of a regressor as floats, shape (n,), also from shape (n, 1)."""
+    return as_vector("predictions", estimator.predict(X), empty=True).astype(np.float64)

@@ -22,9 +22,11 @@ from confide.arrays import (
     as_vector,
     class_columns,
     refuse_other_rows,
+    warn_of_unknown_labels,
 )
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import SIDE_OUTCOMES, Counts, NamedCounts, RecordOutcomes, outcomes_of
+from confide.evaluation.intervals import OTHER
 from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Measure, Part, exact_parts, mean_of
 from confide.evaluation.values import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
 from confide.releases import UNNAMED, Release, as_release, names_for, warn_about
@@ -90,7 +92,7 @@ class LevelCounts:
         self.names = tuple(release.parts) if release.needs_groups(sets=bool(classes)) else ()
         k = len(classes)
         self.all, self.own = Counts(outcomes=4 if self.by == "side" else 2), Counts((len(self.names),))
-        self.by_class, self.by_size, self.subgroups = Counts((k,)), Counts((k + 1,)), NamedCounts()
+        self.by_class, self.by_size, self.subgroups = Counts((k + 1,)), Counts((k + 1,)), NamedCounts()
         self.measured, self.examples = False, list[Example]()
 
     def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
@@ -106,7 +108,10 @@ class LevelCounts:
         return places
 
     def add(self, look: RecordOutcomes, groups: Groups | None, truth: NDArray[np.int64] | None = None) -> None:
-        """Count records: their coverage and sizes, their groups and, for sets, the positions of their true classes."""
+        """Count records: their coverage and sizes, their groups and, for sets, the positions of their true classes.
+
+        A position of -1 stands for a label that is not among the classes.
+        """
         outcome = outcomes_of([look])
         self.measured = look.size is not None
         place = self.places(groups, len(outcome))
@@ -117,7 +122,7 @@ class LevelCounts:
             self.subgroups.add_groups(groups, ~look.covered, look.size)  # type: ignore[arg-type]  # a mapping raises
         self.all.add([], outcome, look.size if truth is None else None)
         if truth is not None and look.size is not None:
-            self.by_class.add([truth], outcome, look.size)
+            self.by_class.add([np.where(truth < 0, len(self.classes), truth)], outcome, look.size)
             self.by_size.add([look.size], outcome)
 
     def keep(self, mask: NDArray[np.bool_], truth: NDArray[np.int64], groups: Groups | None) -> None:
@@ -126,7 +131,7 @@ class LevelCounts:
         for i, inside in enumerate(mask):
             members = tuple(self.classes[k] for k in np.flatnonzero(inside))
             group = None if place is None else ", ".join(str(self.names[own]) for own in np.atleast_1d(place[i]))
-            self.examples.append(Example(members, self.classes[truth[i]], group))
+            self.examples.append(Example(members, OTHER if truth[i] < 0 else self.classes[truth[i]], group))
 
     def covered_and_missed(self) -> NDArray[np.int64]:
         """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or in all."""
@@ -212,7 +217,7 @@ def evaluate_sets(
         As in `predict_set`; shape (n, K).
     labels
         True classes, shape (n,): integers in [0, K), or class names if the columns have names from `classes`, a data
-        frame or the release.
+        frame or the release. A label that is not among the classes counts as not covered; a warning states how many.
     groups
         Group of each record, shape (n,). Required for thresholds per group; if groups overlap, a data frame or a
         mapping of their columns. With any other release, coverage is also reported by group (`Evaluation.subgroups`).
@@ -241,6 +246,7 @@ def evaluate_sets(
         raise InputError("probabilities", "must have at least one row", got="none")
     if not 0 <= examples <= MOST_EXAMPLES:
         raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
+    warn_of_unknown_labels("labels", y, names)
     tally = SetTally(release, names, examples)
     tally.add(p, y, groups, u)
     return tally.result()
@@ -249,11 +255,14 @@ def evaluate_sets(
 def labelled_sets(
     release: Release, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], NDArray[np.int64], Sequence[object]]:
-    """Check labelled records: probabilities (n, K), positions of the true classes (n,), and the K class names."""
+    """Check labelled records: probabilities (n, K), positions of the true classes (n,), and the K class names.
+
+    A label that is not among the classes has the position -1: no set covers it.
+    """
     p, own = class_columns(probabilities, classes)
     n, k = p.shape
     names = names_for(release, own, k)
-    return p, as_labels("labels", labels, n, k, names), range(k) if names is None else names
+    return p, as_labels("labels", labels, n, k, names, unknown=True), range(k) if names is None else names
 
 
 class SetTally(Tally):
@@ -283,7 +292,7 @@ class SetTally(Tally):
     def add(
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: Groups | None = None, u: Uniforms = None
     ) -> None:
-        """Count records: probabilities of shape (n, K), and positions of the true classes, int64, shape (n,)."""
+        """Count records: probabilities of shape (n, K), and positions of the true classes, -1 for none, shape (n,)."""
         more = self._examples - len(self.levels[0].examples)
         for counts, mask in zip(self.levels, self._masks(probabilities, groups, u), strict=True):
             counts.add(_seen(mask, y), groups, y)
@@ -307,7 +316,7 @@ class SetTally(Tally):
 
 
 def _seen(mask: NDArray[np.bool_], y: NDArray[np.int64]) -> RecordOutcomes:
-    return RecordOutcomes(mask[np.arange(len(y)), y], mask.sum(axis=1))
+    return RecordOutcomes(mask[np.arange(len(y)), y] & (y >= 0), mask.sum(axis=1))
 
 
 def evaluation_from_counts(
@@ -328,7 +337,8 @@ def evaluation_from_counts(
     names
         The K class names.
     by_class
-        int64, shape (K, 3): records, covered records and labels in sets, by true class.
+        int64, shape (K, 3): records, covered records and labels in sets, by true class. With a last row for the
+        records whose label is not among the classes, shape (K + 1, 3).
     by_size
         int64, shape (K + 1, 2): records and covered records, by set size.
     groups, subgroups
@@ -344,10 +354,10 @@ def evaluation_from_counts(
     (0.9, 1.2, '2')
     """
     n, hits, _ = by_class.sum(axis=0).tolist()
-    own: list[float | None] = [None] * len(names)
+    own: list[float | None] = [None] * len(by_class)
     if release.by == "class":
-        own = [release.parts[key].coverage for key in class_keys(release, names)]
-    classes = exact_parts(names, by_class.tolist(), own, "members")
+        own = [*(release.parts[key].coverage for key in class_keys(release, names)), 0.0][: len(by_class)]
+    classes = exact_parts([*names, OTHER][: len(by_class)], by_class.tolist(), own, "members")
     counted = [(a, b, size * a) for size, (a, b) in enumerate(by_size.tolist())]
     sizes = exact_parts(range(len(counted)), counted, measure="members")
     return replace(
@@ -437,15 +447,13 @@ class IntervalTally(Tally):
         seen = []
         for counts in self.levels:
             own = groups if counts.names else None
-            lower, upper = intervals_of(predictions, counts.release, difficulty=difficulty, groups=own)
-            if len(lower) != len(targets):
-                found = f"{len(targets)} for {len(lower)}"
+            intervals = intervals_of(predictions, counts.release, difficulty=difficulty, groups=own)
+            if len(intervals.lower) != len(targets):
+                found = f"{len(targets)} for {len(intervals.lower)}"
                 raise InputError("targets", "must have one entry per prediction", got=found)
-            above, below = lower <= targets, targets <= upper
-            with np.errstate(over="ignore"):
-                widths = upper - lower
+            above, below = intervals.lower <= targets, targets <= intervals.upper
             ends = (above, below) if counts.by == "side" else None
-            seen.append(RecordOutcomes(above & below, widths, ends))
+            seen.append(RecordOutcomes(above & below, intervals.widths, ends))
         return seen
 
 

@@ -32,7 +32,7 @@ PartKind: TypeAlias = Literal["class", "group", "size", "width"]
 """Property that divides the records: true class, a column, set size, or interval width."""
 
 OTHER = "(other)"
-"""Part of the records whose group is not in the public list."""
+"""Part of the records whose group, or true class, is not in the public list."""
 
 SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
 """Lower ends of the bins of set sizes."""
@@ -85,8 +85,8 @@ class Partition:
 
 
 def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
-    """Partition by all true classes."""
-    return Partition("class", tuple(map(str, names)), None if promised is None else tuple(promised))
+    """Partition by all true classes, and a part for labels that are not among them, for which nothing is promised."""
+    return Partition("class", (*map(str, names), OTHER), None if promised is None else (*promised, 0.0))
 
 
 def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:

@@ -23,6 +23,7 @@ from confide.arrays import (
 )
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import Counts, named_groups, refuse_many_groups
+from confide.evaluation.intervals import OTHER
 from confide.evaluation.parts import below_at_once
 from confide.sets import (
     CoverageEstimate,
@@ -147,7 +148,7 @@ class CoverageTable(Described):
 
 
 def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 0.95) -> CoverageTable:
-    """Coverage and mean set size of the records of each class.
+    """Coverage and mean set size of the records of each class, and of other labels, if there are some.
 
     Examples
     --------
@@ -156,8 +157,11 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
     (array([1., 0.]), array([1., 1.]))
     """
     k = sets.mask.shape[1]
-    y = as_labels("labels", labels, len(sets), k, sets.classes)
-    return _table(tuple(sets.classes or range(k)), y, sets.sizes, sets.contains(labels), confidence)
+    y = as_labels("labels", labels, len(sets), k, sets.classes, unknown=True)
+    names = tuple(sets.classes or range(k))
+    if (y < 0).any():
+        names, y = (*names, OTHER), np.where(y < 0, k, y)
+    return _table(names, y, sets.sizes, sets.contains(labels), confidence)
 
 
 def group_coverage(

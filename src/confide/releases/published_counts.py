@@ -122,8 +122,9 @@ class PublishedCounts(Document):
         Raises
         ------
         InputError
-            If counts look suppressed, rounded or cumulated, do not add up to the public number of records, or look
-            clipped at 0 while the number of records is secret.
+            If counts look suppressed, rounded or cumulated, lie further below 0 than the noise of any bin with
+            probability 1e-9, do not add up to the public number of records, or look clipped at 0 while the number of
+            records is secret.
 
         Examples
         --------
@@ -138,6 +139,11 @@ class PublishedCounts(Document):
         common, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
         if common > 1 and (at_zero + 2 * float(law[common::common].sum())) ** m <= _RARE:
             raise InputError("counts", "must not be rounded", got=f"multiples of {common}", remedy=_AS_DRAWN)
+        least, reach = int(counts.min()), self._reach(law)
+        if least < -reach:
+            must = f"must be above {-reach - 1}, as the stated noise makes them"
+            remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
+            raise InputError("counts", must, got=f"{(counts < -reach).sum()} below, the least {least}", remedy=remedy)
         # A count of 0 is as likely as this, compared with one of at most 0.
         clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / (at_zero + below)) ** zeros <= _RARE
         gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
@@ -158,6 +164,13 @@ class PublishedCounts(Document):
             "the counts look clipped at 0: the promise holds, but each empty bin above the threshold costs about "
             f"{each:.2g} records. {_AS_DRAWN}"
         )
+
+    def _reach(self, law: NDArray[np.float64]) -> int:
+        """The least r with a probability of at most 1e-9 that the noise of some bin is below -r."""
+        missing = max(0.0, 1 - float(self.noise.law.sum())) if isinstance(self.noise.parameter, tuple) else 0.0
+        above = np.append(np.cumsum(law[:0:-1])[::-1], 0.0) + self.noise.copies * missing  # P(S > r)
+        rare = len(self) * above <= _VERY_RARE
+        return int(rare.argmax()) if rare.any() else MOST_RECORDS
 
     @property
     def privacy(self) -> StatedPrivacy:

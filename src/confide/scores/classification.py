@@ -31,6 +31,7 @@ from confide.arrays import (
     refuse_outside_unit,
     softmax,
     unit_check,
+    warn_of_unknown_labels,
     worth_compiling,
 )
 from confide.errors import InputError
@@ -100,7 +101,8 @@ def class_score(
         first rows are checked to sum to one, within rounding. For `lac` only the entries of the records' own classes
         are used, so only their range is checked.
     labels
-        Shape (n,): integers in [0, K), or class names if `classes` or a data frame names the columns.
+        Shape (n,): integers in [0, K), or class names if `classes` or a data frame names the columns. A label that is
+        not among the classes is one that the model never learned: no set covers its record, so its score is +inf.
     score
         `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_deterministic`,
         `raps_deterministic(...)` or `saps_deterministic(...)`; see the functions of these names. All but `top_k` may
@@ -121,8 +123,13 @@ def class_score(
     Raises
     ------
     InputError, InputTypeError
-        If probabilities leave [0, 1] or do not sum to one, labels are not among the classes, lengths differ, or the
-        score is unknown.
+        If probabilities leave [0, 1] or do not sum to one, labels are missing or of another type than the class names,
+        lengths differ, or the score is unknown.
+
+    Warns
+    -----
+    CoverageWarning
+        If labels are not among the classes: how many. Like the scores, the number is private.
 
     Examples
     --------
@@ -132,7 +139,8 @@ def class_score(
     _classification(score)
     p, names = class_columns(probabilities, classes)
     refuse_other_rows(probabilities=probabilities, labels=labels, u=u)
-    y = as_labels("labels", labels, p.shape[0], p.shape[1], names)
+    y = as_labels("labels", labels, p.shape[0], p.shape[1], names, unknown=True)
+    warn_of_unknown_labels("labels", y, range(p.shape[1]) if names is None else names)
     scores = own_class_scores(p, y, score, u=u)
     refuse_other_sums("probabilities", p)
     return NamedScores.of(scores, score, p.shape[1] if names is None else names)
@@ -141,13 +149,20 @@ def class_score(
 def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Uniforms = None) -> NDArray[np.float64]:
     """`class_score` for arrays that are validated except for their range: p of shape (n, K), y of shape (n,).
 
+    The score of a record whose y is -1, a label that is not among the classes, is +inf.
+
     Examples
     --------
-    >>> own_class_scores(np.array([[0.75, 0.25]]), np.array([1]), "lac")
-    array([0.75])
+    >>> own_class_scores(np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([1, -1]), "lac")
+    array([0.75,  inf])
     """
     kind = _classification(score)
     shares = as_uniforms("u", u, len(p), kind.randomised)
+    known = y >= 0
+    if not known.all():
+        scores = np.full(len(p), np.inf)
+        scores[known] = own_class_scores(p[known], y[known], score, u=shares[known] if kind.randomised else None)
+        return scores
     if kind.temperature is not None:
         return _tempered_scores(p, y, kind.at_one, kind.temperature, shares if kind.randomised else None)
     if kind.family == "lac":

@@ -121,8 +121,17 @@ class ScoreKind:
         return Candidates.quantiles(spread, min(number, MOST_CANDIDATES - 3))
 
     @property
+    def takes_infinity(self) -> bool:
+        """Whether +inf is a score: that of a record whose label is not among the classes, which no set covers."""
+        return self.task == "classification" or math.isinf(self.high)
+
+    @property
     def range_text(self) -> str:
         """The range in words, for messages."""
+        return f"{self._finite_range}, or +inf" if self.task == "classification" else self._finite_range
+
+    @property
+    def _finite_range(self) -> str:
         if math.isinf(self.low) or self.low == -_LARGEST:
             return "above -inf" if math.isinf(self.high) else "other than +-inf"
         if self.high == _LARGEST:

@@ -111,7 +111,7 @@ def interval_ends(
     (array([5.]), array([15.]))
     """
     kind = regression_kind(score)
-    if as_array("predictions", predictions).shape in ((0,), (0, 2)):
+    if as_array("predictions", predictions).shape in ((0,), (0, 1), (0, 2)):
         return np.empty(0), np.empty(0)
     rule = _Rule(kind, predictions, difficulty)
     lower, upper = np.empty(len(rule)), np.empty(len(rule))

@@ -18,6 +18,7 @@ from confide.arrays import (
     as_numeric,
     class_columns,
     in_order,
+    one_per_record,
     refuse_other_rows,
     refuse_other_sums,
     row_index,
@@ -123,7 +124,7 @@ def predict_interval(
     Parameters
     ----------
     predictions
-        Finite: shape (n,), or shape (n, 2) with lower and upper quantiles for CQR; n may be 0.
+        Finite: shape (n,) or (n, 1), or shape (n, 2) with lower and upper quantiles for CQR; n may be 0.
     calibration
         From a regression score. A `SidesCalibration` has one threshold for each side of CQR.
     difficulty
@@ -173,10 +174,16 @@ def intervals_of(
         warn_about(calibration)
         return PredictionIntervals(lower, upper, calibration.promised, calibration, index)
     name = _score_of(calibration, "regression", score)
-    limits = calibration.limits(len(as_array("predictions", predictions)), groups=groups)
+    limits = calibration.limits(_records("predictions", predictions), groups=groups)
     ends = interval_ends(predictions, name, limits, difficulty=difficulty)
     warn_about(calibration)
     return PredictionIntervals(*ends, calibration.promised, calibration, index)
+
+
+def _records(name: str, predictions: ArrayLike) -> int:
+    """The number of records of predictions: shape (n,), (n, 1), or (n, 2) for quantiles."""
+    array = as_array(name, predictions)
+    return len(array if array.ndim == 2 else one_per_record(name, array))
 
 
 def predict_labels(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels, frame_of, refuse_other_rows
+from confide.arrays import as_labels, frame_of, refuse_other_rows, warn_of_unknown_labels
 from confide.errors import InputError, InputTypeError
 from confide.releases import Release
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
@@ -70,10 +70,15 @@ class PredictionSets(Described):
         return list(self)
 
     def contains(self, labels: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each record's label is in its set: bool, shape (n,)."""
+        """Whether each record's label is in its set: bool, shape (n,).
+
+        A label that is not among the classes is in no set; there is a `CoverageWarning` with the number of such labels.
+        """
         refuse_other_rows(sets=self, labels=labels)
-        y = as_labels("labels", labels, self.mask.shape[0], self.mask.shape[1], self.classes)
-        inside: NDArray[np.bool_] = self.mask[np.arange(len(y)), y]
+        n, k = self.mask.shape
+        y = as_labels("labels", labels, n, k, self.classes, unknown=True)
+        warn_of_unknown_labels("labels", y, range(k) if self.classes is None else self.classes)
+        inside: NDArray[np.bool_] = self.mask[np.arange(n), y] & (y >= 0)
         return inside
 
     def coverage(self, labels: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:

@@ -92,10 +92,13 @@ from confide.support.names import (
     check_column_order,
     check_names,
     column_order,
+    first_names,
     is_numbering,
     known_positions,
     order_of,
     places,
+    plain_names,
+    positions,
     public_classes,
     refuse_first_of_pair,
 )

@@ -83,6 +83,27 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
     return checked
 
 
+def plain_names(argument: str, names: Iterable[Any]) -> list[Name]:
+    """Names as strings and integers of Python, also from numpy's types and from whole floats such as 1.0.
+
+    Raises
+    ------
+    InputTypeError
+        If a name is something else, such as a date: it cannot be matched with data of another type, or stored.
+
+    Examples
+    --------
+    >>> plain_names("classes", [np.float64(1.0), "a", np.int64(3)])
+    [1, 'a', 3]
+    """
+    items = [name.item() if hasattr(name, "item") else name for name in names]
+    plain = [int(name) if isinstance(name, float) and name.is_integer() else name for name in items]
+    if other := next((type(name).__name__ for name in plain if not isinstance(name, str | int)), None):
+        must, remedy = "must have str or int as names", "Write the names as texts, there and in the labels"
+        raise InputTypeError(argument, must, got=f"a name of type {other}", remedy=remedy)
+    return plain
+
+
 def places(names: Iterable[Any]) -> Mapping[Any, int]:
     """A mapping from each value that matches a name to its position; -1 for all other values.
 
@@ -139,11 +160,12 @@ def known_positions(
     array([1, 0])
     """
     result = positions(argument, values, names)
-    must, remedy = f"must be among the {len(names)} {called}", "Add the name"
+    must = f"must be among the {len(names)} {called}"
+    remedy = "Add the name; a release from the other records alone has no guarantee for these"
     if called == "classes":
-        must = f"{must}, {_first(names)}"
-        remedy = "Name the classes as the labels do, by the columns or with classes=[...],"
-    raise_for_rows(argument, result < 0, must, "that are not", f"{remedy} or drop those records")
+        must = f"{must}, {first_names(names)}"
+        remedy = "Name the classes as the labels do, by the columns or with classes=[...]"
+    raise_for_rows(argument, result < 0, must, "that are not", remedy)
     return result
 
 
@@ -200,7 +222,7 @@ def column_order(
         raise InputError(
             argument,
             f"{argument} and {called} must have the same names",
-            got=f"columns {_first(columns)} and {argument} {_first(classes)}",
+            got=f"columns {first_names(columns)} and {argument} {first_names(classes)}",
             remedy="Rename one of them, or give one of them without names",
         )
     return as_listed
@@ -263,25 +285,24 @@ def is_numbering(texts: Sequence[str]) -> bool:
 def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
     """The form of classes in a release: their names, or their number.
 
-    Only the number is stored if the names are the positions 0 to K-1, are neither strings nor integers, are not printed
-    the same way everywhere, or have more than a million characters.
+    Whole floats become integers. Only the number is stored if the names are the positions 0 to K-1, are not printed the
+    same way everywhere, or have more than a million characters.
 
     Raises
     ------
     InputError, InputTypeError
-        If two names are the same, or it is neither a number nor a list.
+        If two names are the same, or are neither strings nor whole numbers, or it is neither a number nor a list.
 
     Examples
     --------
     >>> public_classes("classes", ["cat", "dog"]), public_classes("classes", np.array([0, 1, 2]))
     (('cat', 'dog'), 3)
+    >>> public_classes("classes", [1.0, 2.0])
+    (1, 2)
     """
     if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
         return positive_integer(argument, int(classes))
-    listed = [name.item() if isinstance(name, np.generic) else name for name in several(argument, classes)]
-    if not all(isinstance(name, str | int) for name in listed):
-        return positive_integer(argument, len(listed))
-    names = check_names(argument, listed)
+    names = check_names(argument, plain_names(argument, several(argument, classes)))
     texts = list(map(canonical_name, names))
     kept = not is_numbering(texts) and all(map(str.isprintable, texts))
     return names if kept and sum(map(len, texts)) <= _MOST_CHARACTERS else len(names)
@@ -302,7 +323,8 @@ def _shown(name: object) -> str:
     return canonical_name(name) if isinstance(name, str | int) else repr(name)
 
 
-def _first(names: Sequence[Any]) -> str:
+def first_names(names: Sequence[Any]) -> str:
+    """The first names of a list, for messages."""
     return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
 
 

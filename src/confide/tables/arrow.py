@@ -197,6 +197,18 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
     return np.append(np.array(places, np.int64), -1)[integers_of(found, -1)]
 
 
+def missing_names(batch: Any, read: ColumnRef) -> NDArray[np.bool_]:
+    """The records without a value in a column of names: nothing, or an empty text; boolean, shape (n,)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = _names(batch, read)
+    missing = values.is_null()
+    if not pa.types.is_integer(values.type):
+        missing = pc.or_(missing, pc.fill_null(pc.equal(values.cast(pa.large_string()), ""), False))
+    return to_numpy(missing)
+
+
 def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The texts of the values of a column of names, shape (n,), and the records without a value."""
     import pyarrow as pa

@@ -51,7 +51,7 @@ class Job:
     @property
     def groups(self) -> int:
         """The number of groups; 1 without a group column."""
-        return 1 if self.group is None else len(self.group.names)
+        return 1 if self.group is None else len(self.group.names) + self.group.others  # the last: no threshold
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -77,7 +77,10 @@ class Counters:
     def __init__(self, job: Job) -> None:
         self._job, self.errors = job, RowErrors()
         kind, expected = job.columns.reader.kind, None if job.groups <= _FEW_GROUPS else 0
-        self._groups = [BinCounter(job.edges, kind.low, kind.high, expected) for _ in range(job.groups)]
+        self._groups = [
+            BinCounter(job.edges, kind.low, kind.high, expected, infinity=kind.takes_infinity)
+            for _ in range(job.groups)
+        ]
         self._gathered: list[list[NDArray[Any]]] = [[] for _ in range(job.groups)]
         self._weights = np.zeros(job.shape[1], dtype=np.int64)
 
@@ -87,7 +90,8 @@ class Counters:
         scores, reasons = columns.reader.scores(batch)
         places = np.zeros(0, np.int64) if group is None else group.places(batch)
         weights, unweighed = (places, None) if columns.weight is None else columns.weight.whole(batch)
-        unusable = [wrong for wrong in (None if group is None else places < 0, unweighed) if wrong is not None]
+        ungrouped = None if group is None else (places < 0) & group.unusable(batch)
+        unusable = [wrong for wrong in (ungrouped, unweighed) if wrong is not None]
         if unusable or reasons is not None:  # otherwise the counter checks the range
             reasons = mark(reasons, ~columns.reader.in_range(scores), 1)
         reasons = columns.with_column_reasons(batch, reasons, unusable)
@@ -99,7 +103,7 @@ class Counters:
         elif group is None:
             self._count_all(scores, start)
         else:
-            self._divide(scores, places)
+            self._divide(scores, np.where(places < 0, len(group.names), places))
 
     def counts(self) -> NDArray[np.int64]:
         """The counts per group and bin, with the shape of the job."""
@@ -225,6 +229,8 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
     first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
     rows = table.select(score=score, reason=first, **values)
     usable = (rows.score >= number(kind.low)) & (rows.score <= number(kind.high))  # NaN is above +inf in every engine
+    if kind.takes_infinity:
+        usable |= rows.score == number(np.inf)
     unusable = rows.score.isnull() | rows.score.isnan() | ~usable
     its_own = (rows.reason > 0) & (rows.reason <= len(reader.requirements))  # why there is no score
     return rows.mutate(reason=ibis.cases((its_own, rows.reason), (unusable, 1), else_=rows.reason).cast("int32"))

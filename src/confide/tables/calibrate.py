@@ -527,7 +527,7 @@ def group_or_class_column(
         if not isinstance(what, ClassColumns):
             raise InputError("by_class", "needs the probabilities and the label of every record")
         _, names = what.columns(table)
-        return replace(what.label_column(table, names), names=class_keys(names))
+        return replace(what.label_column(table, names), names=class_keys(names), others=True)
     if by is None and groups is None:
         return None
     check_together(by=by, groups=groups)
@@ -556,7 +556,7 @@ def class_weight_column(table: Table, what: ColumnSpec, by: str | None, shift: C
         without = [name for name in column.names if canonical_name(name) not in known]
         found = f"{without[0]!r} has none" if without else "some are of no class"
         raise InputError("class_weights", "must have a weight for every class, and no other", remedy=found)
-    return replace(column, names=tuple(shift.classes[place] for place in order))
+    return replace(column, names=tuple(shift.classes[place] for place in order), others=False)
 
 
 def class_histograms(

@@ -80,7 +80,8 @@ class ClassColumns:
         then named by the text in place of the `*`. Or the name of one list column. Or, with the names of two `classes`,
         the column of the probability of the second class.
     label
-        The column of the true classes: names out of `classes`. It is optional for prediction.
+        The column of the true classes: names out of `classes`. It is optional for prediction. Another value is a class
+        that the model never learned: no set covers the record, so its score is +inf. Without a value there is an error.
     classes
         The class names, in the order of the columns; by default those of the pattern, otherwise 0 .. K-1. If the `*` of
         a pattern stands for these names, the columns may have another order.
@@ -165,7 +166,7 @@ class ClassColumns:
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
         found, names = self.columns(table)
-        label = self.label_column(table, names)
+        label = replace(self.label_column(table, names), others=True)
         return (ClassReader.of(found, label, self.score, entries=table.takes_entries),)
 
 

@@ -309,8 +309,10 @@ def read_scores(
                 arrays = dict(zip(readers, found, strict=True))
                 for k, (what, read) in enumerate(zip(specs, reads, strict=True)):
                     if isinstance(what, ClassColumns):
+                        place = arrays[read][1]
                         of_classes[k].append(all_scores(arrays[read][0], what.score))
-                        scores[k].append(of_classes[k][-1][np.arange(batch.num_rows), arrays[read][1]])
+                        of_record = of_classes[k][-1][np.arange(batch.num_rows), place]
+                        scores[k].append(np.where(place < 0, np.inf, of_record))
                         continue
                     scores[k].append(readers[read].score_of(arrays[read]))
                     if isinstance(what, TargetColumns) and what.kind.family == "cqr":

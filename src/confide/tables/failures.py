@@ -19,7 +19,7 @@ from confide.tables.file_formats import Format
 _NAMED = 3
 """The largest number of columns that are named one by one; for more columns, the first stands for all."""
 
-_SKIP = "Records with missing values are left out by skip_incomplete"
+_SKIP = "Records with missing values are left out by skip_incomplete; results are then about complete records alone"
 
 
 @dataclass(frozen=True)

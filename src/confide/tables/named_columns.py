@@ -17,6 +17,7 @@ from confide.tables.arrow import (
     column_of,
     describe_type,
     is_integer,
+    missing_names,
     number_column,
     positions_among,
     texts_of,
@@ -43,12 +44,16 @@ class NamedColumn:
         The plural noun for the names, for messages.
     positions
         Whether the column contains positions among the names instead of names.
+    others
+        Whether values that are not among the names are accepted, as labels that the model never learned: their position
+        is -1. Missing values never are.
     """
 
     read: ColumnRef
     names: Names
     what: Literal["classes", "groups"] = "classes"
     positions: bool = False
+    others: bool = False
 
     @property
     def each(self) -> tuple["NamedColumn", ...]:
@@ -64,6 +69,8 @@ class NamedColumn:
     def requirement(self) -> str:
         """The requirement on every record, for messages."""
         k = len(self.names)
+        if self.others:
+            return f"column {self.read.title!r} must hold the true class, none missing,"
         if self.positions:
             return f"column {self.read.column!r} must hold the position of a class, 0 to {k - 1},"
         some = ", ".join(map(str, self.names[:10])) + (", ..." if k > 10 else "")
@@ -80,8 +87,10 @@ class NamedColumn:
         return np.array(self.names, dtype=object)[self.places(batch)]
 
     def unusable(self, batch: Any) -> NDArray[np.bool_]:
-        """The records without such a name, boolean, shape (n,)."""
-        return self.places(batch) < 0
+        """The records without such a name, or with `others` without a value, boolean, shape (n,)."""
+        if not self.others:
+            return self.places(batch) < 0
+        return integer_column(batch, self.read.column) < 0 if self.positions else missing_names(batch, self.read)
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The errors of the column in a batch, with hints: blanks, case, and integers that became floats."""
@@ -105,9 +114,16 @@ class NamedColumn:
         return ColumnError(reason, self.requirement, wrong, missing, dict([found] if found else []))
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
-        """The position as an Ibis expression, and the records without one."""
-        place = position(table[self.read.column], tuple(range(len(self.names))) if self.positions else self.names)
-        return place, place.isnull() | (place < 0) | (place >= len(self.names))
+        """The position as an Ibis expression, of `others` the next one; and the records that cannot be used."""
+        column = table[self.read.column]
+        place = position(column, tuple(range(len(self.names))) if self.positions else self.names)
+        unknown = place.isnull() | (place < 0) | (place >= len(self.names))
+        if not self.others:
+            return place, unknown
+        missing = column.isnull()
+        if column.type().is_string() or self.positions:
+            missing |= column < 0 if self.positions else column == ""
+        return unknown.ifelse(len(self.names), place), missing
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from confide.tables.columns import ClassColumns, stated_outputs
 from confide.tables.file_formats import file_format, open_sink
 from confide.tables.named_columns import Names, label_column
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import LabelReader, RecordReader
+from confide.tables.readers import ClassReader, LabelReader, RecordReader
 from confide.tables.records import RecordColumns, checked_batches, process_records
 from confide.tables.table import Progress, Table, no_progress
 
@@ -83,9 +83,9 @@ class LabelledRows:
     reading_is_visible = recounts = False
 
     def __post_init__(self) -> None:
-        (reader,) = replace(self.what, score="aps_deterministic").readers(
-            self.table
-        )  # for every score: all probabilities are read
+        found, names = self.what.columns(self.table)
+        label = self.what.label_column(self.table, names)  # randomised labels are names of classes
+        reader = ClassReader.of(found, label, "aps_deterministic", entries=False)  # for every score: all probabilities are read
         object.__setattr__(self, "reader", reader)
 
     def count(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:

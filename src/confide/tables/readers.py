@@ -66,7 +66,7 @@ class RecordReader(ABC):
     def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each score is a number in the score's range."""
         low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # float would be rounded to float32
-        return (scores >= low) & (scores <= high)
+        return ((scores >= low) & (scores <= high)) | (self.kind.takes_infinity & (scores == np.inf))
 
     @abstractmethod
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
@@ -272,18 +272,19 @@ class ClassReader(RecordReader):
         else:
             p, reasons = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
             reasons = mark(reasons, other_sums(p), 4)
-        return [p, place], mark(reasons, place < 0, 3)
+        wrong = place < 0
+        return [p, place], mark(reasons, self.label.unusable(batch), 3) if wrong.any() else reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of probabilities, and the label."""
         return [*self.probabilities.column_errors(batch), self.label.column_error(batch, 3)]
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """Any classification score. Randomised scores draw new numbers."""
+        """Any classification score; +inf for labels that are no class. Randomised scores draw new numbers."""
         p, place = arrays
         if self.in_sql:
             own = p if self.by_entry else p[np.arange(len(p)), place][:, None]
-            return own_class_scores(own, np.zeros(len(own), np.int64), "lac")
+            return own_class_scores(own, np.minimum(place, 0), "lac")
         return own_class_scores(p, place, str(self.score))
 
     def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Reasons]:
@@ -295,18 +296,19 @@ class ClassReader(RecordReader):
         return own[:, None], mark(reasons, (place >= 0) & ~((own >= 0) & (own <= 1)), 1)
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """1 - p of the label's own class, in double precision."""
+        """1 - p of the label's own class, in double precision; +inf for labels that are no class."""
         import ibis
 
-        place, unknown = self.label.expressions(table)
+        place, missing = self.label.expressions(table)
         columns, width = self.probabilities.columns, self.probabilities.width
         if not self.probabilities.from_list:
-            clauses = [(place == i, p) for i, p in enumerate(self.probabilities.expressions(table))]
-            return number(1.0) - ibis.cases(*clauses, else_=ibis.null("float64")), {3: unknown}
+            clauses = [(place == i, number(1.0) - p) for i, p in enumerate(self.probabilities.expressions(table))]
+            return ibis.cases(*clauses, else_=number(np.inf)), {3: missing}
         lists = table[columns[0]]
-        usable = ~unknown & (lists.length() == width)
+        usable = (place < width) & (lists.length() == width)
         own = usable.ifelse(lists[usable.ifelse(place, 0).cast("int32")], ibis.null(lists.type().value_type))
-        return number(1.0) - exact(own), {2: (lists.length() != width).fill_null(True), 3: unknown}
+        score = (place >= width).ifelse(number(np.inf), number(1.0) - exact(own))
+        return score, {2: (lists.length() != width).fill_null(True), 3: missing}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from confide.array_api import above_threshold, predict_mask, true_scores
-from confide.arrays import ExperimentalUniforms, class_names, image_by_image
+from confide.arrays import ExperimentalUniforms, class_names, image_by_image, one_per_record
 from confide.calibration import (
     Batches,
     MaskOptions,
@@ -160,7 +160,7 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
     labels = labels.to(outputs.device)
     if labels.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):
         labels = labels.long()
-    if outputs.ndim == 2 and labels.ndim == 2 and labels.shape[1] == 1:
+    if outputs.ndim == 2 and labels.shape == (len(outputs), 1):
         labels = labels[:, 0]
     if outputs.ndim == 2 and labels.shape != outputs.shape[:1]:
         raise InputError(
@@ -193,10 +193,7 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
 
 def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
     """A regression score of each record; a last dimension of 1 is dropped."""
-    f, y = (
-        tensor.squeeze(-1) if tensor.ndim == 2 and tensor.shape[1] == 1 else tensor for tensor in (outputs, targets)
-    )
-    f, y = (tensor.detach().cpu().to(torch.float64) for tensor in (f, y))
+    f, y = (tensor.detach().cpu().to(torch.float64) for tensor in (outputs, targets))
     return interval_score(f.numpy(), y.numpy(), score)
 
 
@@ -243,6 +240,8 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
         )
     pairs = calibration.score == "cqr"
     predictions = predictions.detach()
+    if not pairs:
+        predictions = one_per_record("predictions", predictions)
     if predictions.ndim != (2 if pairs else 1) or not bool(torch.isfinite(predictions).all()):
         raise InputError("predictions", "must be finite, of shape (n,), or (n, 2) for CQR")
     warn_about(calibration)

@@ -394,7 +394,8 @@ def _labels(what: Any) -> list[str]:
 
 def _in_range(plan: CountingPlan, spoken: SqlDialect) -> str:
     kind = score_kind(plan.scores[0])
-    return f"score >= {spoken.number(kind.low)} AND score <= {spoken.number(kind.high)}"
+    inside = f"score >= {spoken.number(kind.low)} AND score <= {spoken.number(kind.high)}"
+    return f"({inside} OR score = {spoken.number(np.inf)})" if kind.takes_infinity else inside
 
 
 _MARKS = ("{{", "{%", "{#")
