@@ -16,6 +16,7 @@ from confide import Candidates, Noise, PublishedCounts
 from confide.calibration.published_counts import CountsRequest
 from confide.calibration.release import Payer, release
 from confide.calibration.sources import GivenCounts
+from confide.cli import main
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.ledger import Ledger
 from confide.mechanisms import published_histogram_for
@@ -339,3 +340,34 @@ def test_claims_are_recomputed(counts, changes):
 def test_other_counts_files(counts, changes):
     with pytest.raises(FormatError):
         PublishedCounts.from_json(edited(counts, **changes))
+
+
+@pytest.mark.parametrize("copies", [1, 2, 50])
+def test_counts_further_below_zero_than_the_noise_allows_are_refused(copies):
+    """The least count that passes is that of the exact tail: 64 P(S > r) <= 1e-9 for the sum S of the noises."""
+    candidates, noise = Candidates.unit(64), Noise.discrete_laplace(2.0, copies=copies)
+    law = np.exp(-np.abs(np.arange(-400, 401)) / 2) * np.tanh(0.25)
+    of_sum = np.array([1.0])
+    for _ in range(copies):
+        of_sum = np.convolve(of_sum, law)
+    tail = np.cumsum(of_sum[::-1])[::-1][len(of_sum) // 2 :]  # P(S >= 0), P(S >= 1), ...
+    reach = int((64 * tail[1:] <= 1e-9).argmax())
+    for least, passes in ((-reach, True), (-reach - 1, False), (3 * 10**9 - 2**32, False)):
+        counts = 10**8 + np.arange(64)
+        counts[61] = least
+        published = PublishedCounts(counts, candidates, noise, score="lac", classes=["no", "yes"])
+        if passes:
+            assert published.check() == ""
+            continue
+        with refused(InputError, "counts"):
+            confide.calibrate_counts(published, alpha=0.1)
+
+
+def test_wrapped_counts_are_refused_on_the_command_line(tmp_path, capsys):
+    counts = 10**8 + np.arange(64)
+    counts[61:] = 3 * 10**9 - 2**32
+    published = PublishedCounts(counts, Candidates.unit(64), Noise.discrete_laplace(2.0), score="lac")
+    path, out = tmp_path / "counts.json", tmp_path / "out.json"
+    published.save(path)
+    code = main(["calibrate", "--counts", str(path), "--alpha", "0.1", "--out", str(out)])
+    assert (code, out.exists(), "wrap around" in capsys.readouterr().err) == (2, False, True)

@@ -534,3 +534,127 @@ def test_probabilities_in_a_frame_are_matched_with_the_classes_by_name(digits):
     framed = Framed(max_depth=8, random_state=0).fit(X, y)
     models = [confide.PrivateConformalClassifier(one, 0.2, 8.0, prefit=True).fit(X, y) for one in (plain, framed)]
     np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
+
+
+RNG = np.random.default_rng(5)
+
+
+class Columns(LinearRegression):
+    """A regressor whose predictions have shape (n, 1)."""
+
+    def predict(self, X):
+        return super().predict(X).reshape(-1, 1)
+
+
+ONE_COLUMN = {
+    "trained": (Columns(), {}),
+    "prefit": (Columns(), {"prefit": True}),
+    "cqr": ((Columns(), Columns()), {"conformity_score": "cqr"}),
+    "difficulty": (Columns(), {"conformity_score": "normalised_residual", "difficulty_estimator": Columns()}),
+}
+
+
+@pytest.mark.filterwarnings(FEW)
+@pytest.mark.parametrize("kind", ONE_COLUMN)
+def test_predictions_in_one_column(kind):
+    estimator, options = ONE_COLUMN[kind]
+    X = RNG.normal(size=(300, 3))
+    y = X @ [1.0, 2.0, 3.0] + 5
+    if "prefit" in options:
+        estimator.fit(X, y)
+    model = confide.PrivateConformalRegressor(estimator, alpha=0.2, epsilon=5.0, random_state=0, **options).fit(X, y)
+    assert model.predict(X).shape == (300,)
+    np.testing.assert_allclose(model.predict(X), y)
+    assert model.predict_interval(X[:1]).contains(y[:1]).all()
+
+
+def test_one_column_means_one_number_per_record_everywhere():
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    import confide.torch
+
+    f, y = np.asfortranarray(RNG.normal(size=(500, 1))), RNG.normal(size=(500, 1))
+    scores = confide.absolute_residual_score(f, y)
+    assert scores.tolist() == np.abs(f - y)[:, 0].tolist()
+    released = confide.calibrate(scores[:, None], 0.1, 5.0, score="absolute_residual")
+    flat = confide.predict_interval(f[:, 0], released)
+    for given in (f, pd.DataFrame(f), torch.tensor(f)):
+        np.testing.assert_array_equal(confide.predict_interval(given, released).lower, flat.lower)
+    assert confide.evaluate_intervals(released, f, y) == confide.evaluate_intervals(released, f[:, 0], y[:, 0])
+    lower, _ = confide.torch.predict_interval(torch.tensor(f), released)
+    np.testing.assert_allclose(lower.numpy(), flat.lower)
+    assert len(confide.predict_interval([[3.0]], released).lower) == 1
+    for call in (
+        lambda: confide.predict_interval(3.0, released),
+        lambda: confide.torch.predict_interval(torch.tensor(3.0), released),
+        lambda: confide.evaluate_intervals(released, 3.0, [2.0]),
+    ):
+        with refused(confide.InputError, "predictions") as caught:
+            call()
+        assert caught.value.remedy
+
+
+MISSING = {
+    "None": lambda y: _changed(y, None),
+    "NaN": lambda y: _changed(y, float("nan")),
+    "pandas.NA": lambda y: pd.Series(_changed(y, None)).astype("string"),
+    "a list": lambda y: _changed(y, None).tolist(),
+    "NaT": lambda y: np.array(["NaT" if i in (3, 5) else "2024-01-01" for i in range(len(y))], dtype="datetime64[D]"),
+}
+
+
+def _changed(y, value):
+    changed = np.asarray(y).astype(object)
+    changed[[3, 5]] = value
+    return changed
+
+
+@pytest.mark.parametrize("kind", MISSING)
+@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
+def test_missing_targets_are_one_line(front, kind):
+    X = RNG.normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "a", "b") if front is confide.PrivateConformalClassifier else X[:, 0]
+    with refused(confide.InputError, "y") as caught:
+        front(alpha=0.1, epsilon=1.0).fit(X, MISSING[kind](y))
+    assert numbers(caught) == [2, 3]
+
+
+@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
+def test_weights_of_another_length_or_missing_are_one_line(front):
+    X = RNG.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    for weights, expected in ((np.ones(3), [3, 60]), (np.where(np.arange(60) == 7, np.nan, 1.0), [1, 7])):
+        with refused(confide.InputError, "sample_weight") as caught:
+            front(alpha=0.1, epsilon=1.0).fit(X, y, sample_weight=weights)
+        assert numbers(caught) == expected
+
+
+TARGETS = {
+    **{
+        f"dates in {unit}": lambda y, unit=unit: y.astype("int64").astype(f"datetime64[{unit}]") for unit in ("s", "ns")
+    },
+    "durations": lambda y: y.astype("int64").astype("timedelta64[s]"),
+    "booleans": lambda y: y > 0,
+    "complex": lambda y: y.astype(complex),
+    "texts": lambda y: y.astype(str).astype(object),
+    "dates as objects": lambda y: y.astype("int64").astype("datetime64[s]").astype(object),
+}
+
+
+class Other(LinearRegression):
+    """A regressor whose predictions are of another type."""
+
+    def predict(self, X):
+        return TARGETS[self.kind](super().predict(X))
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_targets_and_predictions_that_are_not_numbers_are_refused(kind):
+    X = RNG.normal(size=(60, 2))
+    y = 1000 * X[:, 0]
+    with refused(confide.InputTypeError, "y") as caught:
+        confide.PrivateConformalRegressor(alpha=0.1, epsilon=1.0).fit(X, TARGETS[kind](y))
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    model = Other().fit(X, y)
+    model.kind = kind
+    with refused(confide.InputTypeError, "predictions"):
+        confide.PrivateConformalRegressor(model, alpha=0.1, epsilon=1.0, prefit=True).fit(X, y)

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import confide
@@ -16,6 +17,7 @@ from confide.evaluation import (
     evaluate_sets,
     read_evaluation,
 )
+from confide.tables import TargetColumns, evaluate_table
 from tests.calibrations import calibration_at
 from tests.refused import Refused, refused
 from tests.reports.pages import CLASSES, invented, several
@@ -271,3 +273,23 @@ def test_levels_must_be_nested():
     content["levels"][0]["alpha"], content["levels"][2]["alpha"] = "1/20", "1/5"
     with refused(FormatError, "evaluation.levels"):
         read_evaluation(json.dumps(content))
+
+
+def test_empty_intervals_have_width_zero_in_every_evaluation():
+    """Quantiles apart by 10, 1, -6, 9.7 and 0, with a threshold of -4.75: of ten records of each, eight are empty."""
+    released = calibration_at(-4.75, score="cqr")
+    apart = np.repeat([10.0, 1.0, -6.0, 9.75, 0.0], 10)
+    ward = np.tile(["north", "south"], 25)
+    quantiles = np.column_stack([np.zeros(50), apart])
+    widths = confide.predict_interval(quantiles, released).widths
+    np.testing.assert_allclose(widths, np.maximum(apart - 9.5, 0), atol=1e-9)
+    table = pa.table({"low": quantiles[:, 0], "high": apart, "y": np.full(50, 4.75), "ward": ward})
+    columns = TargetColumns(("low", "high"), "y")
+    for found in (
+        evaluate_intervals(released, quantiles, np.full(50, 4.75), groups=ward),
+        evaluate_table(table, columns, released, by="ward"),
+    ):
+        assert found.mean_width == pytest.approx((0.5 + 0.25) / 5)
+        assert [part.mean_width for part in found.subgroups] == pytest.approx([0.15, 0.15])
+        assert found.coverage.value == 0.4
+        assert read_evaluation(found.to_json()) == found

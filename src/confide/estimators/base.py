@@ -311,7 +311,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
-        _refuse_missing(y)
+        _refuse_unusable(y)
         if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
             texts = sum(isinstance(label, str) for label in y)
             raise InputTypeError(
@@ -327,9 +327,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return usable
 
 
-def _refuse_missing(y: ArrayLike) -> None:
-    """Raise an error for missing targets: how many, and the first position."""
+def _refuse_unusable(y: ArrayLike) -> None:
+    """Raise an error for missing targets: how many, and the first position. Also for complex numbers."""
     array = as_array("y", y).ravel()
+    if array.dtype.kind == "c":  # scikit-learn's error would show them
+        raise InputTypeError("y", "must hold real numbers, or labels", got=f"dtype {array.dtype}")
     if array.dtype.kind in "OfMm":
         missing = [is_missing(value) for value in array.tolist()] if array.dtype.kind == "O" else array != array
         remedy = "Add them; coverage of the other records alone says nothing about records without one"
