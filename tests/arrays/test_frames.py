@@ -33,7 +33,7 @@ def test_names_of_columns(library):
         np.eye(3),
         np.eye(3).tolist(),
         pd.DataFrame(np.eye(3)),
-        pd.DataFrame(np.eye(2), columns=[0.5, 1.5]),
+        pd.DataFrame(np.eye(2), columns=[0.0, 1.0]),
         pa.array([1]),
     ],
 )

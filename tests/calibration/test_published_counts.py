@@ -369,5 +369,5 @@ def test_wrapped_counts_are_refused_on_the_command_line(tmp_path, capsys):
     published = PublishedCounts(counts, Candidates.unit(64), Noise.discrete_laplace(2.0), score="lac")
     path, out = tmp_path / "counts.json", tmp_path / "out.json"
     published.save(path)
-    code = main(["calibrate", "--counts", str(path), "--alpha", "0.1", "--out", str(out)])
+    code = main(["calibrate", "--noisy-counts", str(path), "--alpha", "0.1", "--out", str(out)])
     assert (code, out.exists(), "wrap around" in capsys.readouterr().err) == (2, False, True)

@@ -257,7 +257,7 @@ def test_torch_detects_softmax_of_every_precision(front, k, sharpness):
         assert front.predict_set(p.to(kind), released, logits=False).shape == p.shape
         with refused(confide.InputError, "outputs"):
             front.predict_set(p.to(kind), released)
-    rounded = (100 * p).round() / 100
+    rounded = (10**6 * p).round() / 10**6
     assert front.predict_set(rounded, released, logits=False).shape == p.shape
 
 
@@ -319,7 +319,7 @@ def test_array_api_looks_at_what_rows_sum_to():
                 true_scores(wrong.astype(kind), y, score)
     for k in (2, 10, 1000):
         p = np.random.default_rng(0).dirichlet(np.full(k, 0.2), 50)
-        for fine in (p, p.astype(np.float32), p.round(2)):
+        for fine in (p, p.astype(np.float32), p.round(2 if k < 1000 else 4)):
             assert len(true_scores(fine, y[:50], "lac")) == 50
 
 

@@ -188,7 +188,7 @@ def test_08_alpha_lies_strictly_between(alpha):
 def test_09_labels_outside_the_classes_raise(score):
     p = np.full((3, 4), 0.25)
     for y, kind in (
-        ([0, -1, 2], confide.InputError), ([0, 4, 2], confide.InputError), ([0, 1], confide.InputError),
+        ([0, -1, 2], confide.InputError), ([1, 4, 2], confide.InputError), ([0, 1], confide.InputError),
         ([0.0, 1.0, 2.0], confide.InputTypeError), (["a", "b", "c"], confide.InputTypeError),
     ):  # fmt: skip
         with refused(kind, "labels"):

@@ -99,7 +99,7 @@ def test_lengths_differ():
 
 def test_wrong_shapes_and_types():
     with refused(confide.InputError, "targets"):
-        confide.absolute_residual_score([1, 2], [[1], [2]])
+        confide.absolute_residual_score([1, 2], [[1, 2], [2, 1]])
     assert confide.absolute_residual_score([], []).shape == (0,)
     with refused(confide.InputTypeError, "predictions"):
         confide.absolute_residual_score(["1"], [1])

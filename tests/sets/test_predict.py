@@ -115,7 +115,7 @@ def test_classes_without_names_are_numbers():
     assert sets.contains([1]).tolist() == [False]
 
 
-@pytest.mark.parametrize("labels", [[0], [0, 1, 2], [0, 3], [0, -1]])
+@pytest.mark.parametrize("labels", [[0], [0, 1, 2], [1, 3], [0, -1]])
 def test_membership_checks_its_labels(labels):
     sets = confide.predict_set(np.full((2, 3), 0.5), calibration_at(0.5))
     with refused(InputError, "labels"):
@@ -191,7 +191,7 @@ def test_interval_ends_are_float64():
 
 def test_predictions_are_checked():
     calibration = calibration_at(0.5, score="absolute_residual")
-    for predictions in ([1.0, np.nan], [[1.0]]):
+    for predictions in ([1.0, np.nan], [[1.0, 2.0]]):
         with refused(InputError, "predictions"):
             confide.predict_interval(predictions, calibration)
 

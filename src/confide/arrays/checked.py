@@ -276,7 +276,8 @@ def as_labels(
     if classes is None:
         return _class_numbers(name, array, k, unknown=unknown)
     names, values = class_names(classes, k), _as_list(data, array)
-    _refuse_other_types(name, array.dtype, names)
+    if n:
+        _refuse_other_types(name, array.dtype, names)
     return _places(name, values, names) if unknown else known_positions(name, values, names, "classes")
 
 

@@ -356,7 +356,8 @@ def evaluation_from_counts(
     n, hits, _ = by_class.sum(axis=0).tolist()
     own: list[float | None] = [None] * len(by_class)
     if release.by == "class":
-        own = [*(release.parts[key].coverage for key in class_keys(release, names)), 0.0][: len(by_class)]
+        promised = [release.parts[key].coverage for key in class_keys(release, names)]
+        own = list((*promised, 0.0)[: len(by_class)])
     classes = exact_parts([*names, OTHER][: len(by_class)], by_class.tolist(), own, "members")
     counted = [(a, b, size * a) for size, (a, b) in enumerate(by_size.tolist())]
     sizes = exact_parts(range(len(counted)), counted, measure="members")

@@ -66,7 +66,8 @@ class RecordReader(ABC):
     def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each score is a number in the score's range."""
         low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # float would be rounded to float32
-        return ((scores >= low) & (scores <= high)) | (self.kind.takes_infinity & (scores == np.inf))
+        inside: NDArray[np.bool_] = (scores >= low) & (scores <= high)
+        return inside | (scores == np.inf) if self.kind.takes_infinity else inside
 
     @abstractmethod
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
