@@ -189,11 +189,13 @@ def test_bad_lists(tmp_path, lists, bad, suffix):
 
 @pytest.mark.parametrize(
     ("labels", "bad"),
-    [([0, 3, -1], (2, 1)), ([0, None, 2], (1, 1)), (["cat", PLANTED, None], (2, 1)), ([2**63, 0, 0], (1, 0))],
+    [([0, 3, -1], (1, 2)), ([0, None, 2], (1, 1)), (["cat", PLANTED, None], (1, 2)), ([2**63, 0, 0], (1, 0))],
 )
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_labels_outside_the_classes(tmp_path, labels, bad, suffix):
+def test_labels_that_are_missing_or_no_positions(tmp_path, labels, bad, suffix):
     kind = pa.uint64() if labels[0] == 2**63 else None
+    if kind is not None and suffix == "csv":
+        pytest.skip("a column of such numbers in CSV is not one of integers")
     shares = {"cat": 0.5, "dog": 0.25, "emu": 0.25}
     columns = {f"p_{name}": [share] * 3 for name, share in shares.items()} | {"label": pa.array(labels, kind)}
     positions = isinstance(labels[0], int)
@@ -290,23 +292,14 @@ def test_a_column_that_a_pattern_matches_by_mistake_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "labels", "nearly"),
-    [
-        ("01", ["1.0", "0.0", "1"], True),
-        ("ab", [" a", "b ", "b"], True),
-        ("ab", ["A", "a", "B"], True),
-        ("ab", ["c", "", "a"], False),
-    ],
+    ("names", "labels"), [("01", ["1.0", "0.0", "1"]), ("ab", [" a", "b ", "b"]), ("ab", ["A", "a", "B"])]
 )
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_labels_that_are_nearly_classes(tmp_path, names, labels, nearly, suffix, calibration):
+def test_labels_that_are_nearly_classes_are_other_labels(tmp_path, names, labels, suffix, calibration):
     columns = {f"p_{name}": [0.5] * 60 for name in names} | {"label": labels * 20}
     path = write(tmp_path / f"a.{suffix}", columns)
-    release = replace(calibration, classes=None)
-    for act in (lambda: count_classes(path), lambda: evaluate_table(path, ClassColumns("p_*", "label"), release)):
-        caught = refusal(act)
-        assert bad_rows(caught)[0][0] == 40
-        assert ("40 would " in str(caught.value)) == nearly
+    found = evaluate_table(path, ClassColumns("p_*", "label"), replace(calibration, classes=None))
+    assert (found.classes[-1].name, found.classes[-1].n, found.classes[-1].covered) == ("(other)", 40, 0)
 
 
 def test_two_classes_and_one_column(tmp_path):
