@@ -85,7 +85,6 @@ COLUMNS = {
     "columns": ClassColumns("p_*", "y"),
     "a list": ClassColumns("p", "y", classes=NAMES),
     "positions in a list": ClassColumns("p", "k"),
-    "stated positions": ClassColumns("p", "k", classes=NAMES, label_positions=True),
 }
 
 
@@ -176,6 +175,8 @@ def test_missing_labels_of_tables_are_errors(tmp_path, value):
 
 
 def test_positions_that_count_from_one_are_an_error():
+    with refused(InputError, "table"):
+        score_histogram(FRAME, ClassColumns("p", "k", classes=NAMES, label_positions=True), GRID)
     with refused(InputError, "labels"):
         confide.lac_score(P, PLACE + 1)
     with refused(InputError, "labels"):

@@ -370,4 +370,4 @@ def test_wrapped_counts_are_refused_on_the_command_line(tmp_path, capsys):
     path, out = tmp_path / "counts.json", tmp_path / "out.json"
     published.save(path)
     code = main(["calibrate", "--noisy-counts", str(path), "--alpha", "0.1", "--out", str(out)])
-    assert (code, out.exists(), "wrap around" in capsys.readouterr().err) == (2, False, True)
+    assert (code, out.exists(), "wrap around" in capsys.readouterr().err) == (3, False, True)

@@ -180,7 +180,7 @@ CLASSES, INTERVALS = ClassColumns("p", "y", tuple(range(K)), score="aps_determin
     ("make", "scores", "found", "unusable"),
     [
         (ragged, CLASSES, [(1, 8), (2, 3)], 3),  # entries, lengths
-        (lambda r: broken(r, "y", with_values(r["y"], [4, 9, 11], [None, -1, K])), CLASSES, [(3, 4)], 3),
+        (lambda r: broken(r, "y", with_values(r["y"], [4, 9, 11], [None, -1, -2])), CLASSES, [(3, 4)], 3),
         (
             lambda r: broken(r, "p", with_values(r["p"].tolist(), [600, 601], [[1.5] + [0.0] * (K - 1)] * 2)),
             CLASSES,

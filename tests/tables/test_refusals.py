@@ -189,7 +189,7 @@ def test_bad_lists(tmp_path, lists, bad, suffix):
 
 @pytest.mark.parametrize(
     ("labels", "bad"),
-    [([0, 3, -1], (1, 2)), ([0, None, 2], (1, 1)), (["cat", PLANTED, None], (1, 2)), ([2**63, 0, 0], (1, 0))],
+    [([0, 3, -1], (2, 1)), ([0, None, 2], (1, 1)), (["cat", PLANTED, None], (1, 2)), ([2**63, 0, 0], (1, 0))],
 )
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_labels_that_are_missing_or_no_positions(tmp_path, labels, bad, suffix):

@@ -258,7 +258,7 @@ def test_examples_are_the_first_records():
 
 def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
-    bad = {"y": pa.array([0, None, 4, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
+    bad = {"y": pa.array([0, None, -1, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
     table = engine.table(pa.table(bad | {name: [0.25] * 4 for name in COLUMNS}))
     for what in (ClassColumns(COLUMNS, "y", tuple(range(K))), ScoreColumn("s", "lac")):
         with refused(InputError, "table") as caught:

@@ -527,7 +527,8 @@ def group_or_class_column(
         if not isinstance(what, ClassColumns):
             raise InputError("by_class", "needs the probabilities and the label of every record")
         _, names = what.columns(table)
-        return replace(what.label_column(table, names), names=class_keys(names), others=True)
+        label = what.label_column(table, names)
+        return replace(label, names=class_keys(names), others=not what.label_positions)
     if by is None and groups is None:
         return None
     check_together(by=by, groups=groups)

@@ -82,6 +82,7 @@ class ClassColumns:
     label
         The column of the true classes: names out of `classes`. It is optional for prediction. Another value is a class
         that the model never learned: no set covers the record, so its score is +inf. Without a value there is an error.
+        With `label_positions`, every other value is an error, because positions that count from 1 are a mistake.
     classes
         The class names, in the order of the columns; by default those of the pattern, otherwise 0 .. K-1. If the `*` of
         a pattern stands for these names, the columns may have another order.
@@ -166,7 +167,7 @@ class ClassColumns:
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
         found, names = self.columns(table)
-        label = replace(self.label_column(table, names), others=True)
+        label = replace(self.label_column(table, names), others=not self.label_positions)
         return (ClassReader.of(found, label, self.score, entries=table.takes_entries),)
 
 
