@@ -141,7 +141,7 @@ BAD_CALLS = {
     "-inf": lambda s: confide.calibrate(np.append(s, -np.inf), 0.1, 1.0),
     "above 1": lambda s: confide.calibrate(s, 0.1, 1.0, score="lac"),
     "below 0": lambda s: confide.calibrate(-s, 0.1, 1.0, score="absolute_residual"),
-    "shape": lambda s: confide.calibrate(s.reshape(-1, 1), 0.1, 1.0),
+    "shape": lambda s: confide.calibrate(s.reshape(-1, 2), 0.1, 1.0),
     "texts": lambda s: confide.calibrate(s.astype(str), 0.1, 1.0),
     "objects": lambda s: confide.calibrate([*s.tolist(), "0.123456789"], 0.1, 1.0),
     "complex": lambda s: confide.calibrate(s + 0j, 0.1, 1.0),
