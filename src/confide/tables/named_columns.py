@@ -90,7 +90,14 @@ class NamedColumn:
         """The records without such a name, or with `others` without a value, boolean, shape (n,)."""
         if not self.others:
             return self.places(batch) < 0
-        return integer_column(batch, self.read.column) < 0 if self.positions else missing_names(batch, self.read)
+        if not self.positions:
+            return missing_names(batch, self.read)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = pc.fill_null(column_of(batch, self.read).cast(pa.string()), "")
+        held: NDArray[np.bool_] = pc.match_substring_regex(texts, "^(0|[1-9][0-9]*)$").to_numpy(zero_copy_only=False)
+        return ~held
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The errors of the column in a batch, with hints: blanks, case, and integers that became floats."""

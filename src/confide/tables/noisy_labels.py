@@ -85,7 +85,8 @@ class LabelledRows:
     def __post_init__(self) -> None:
         found, names = self.what.columns(self.table)
         label = self.what.label_column(self.table, names)  # randomised labels are names of classes
-        reader = ClassReader.of(found, label, "aps_deterministic", entries=False)  # for every score: all probabilities are read
+        # For every score: all probabilities are read.
+        reader = ClassReader.of(found, label, "aps_deterministic", entries=False)
         object.__setattr__(self, "reader", reader)
 
     def count(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
