@@ -599,6 +599,7 @@ EVERYDAY = (
 """Kinds with which every method and channel comes first; later plans of an example are of any kind."""
 
 
+@pytest.mark.filterwarnings("ignore:the threshold:confide.CoverageWarning")  # of few silos that answer
 @pytest.mark.parametrize("first", slow([name for name, kind in KINDS.items() if not kind.secret], everyday=EVERYDAY))
 def test_a_federation(first):
     runs(first, examples=10 if KINDS[first].channel == "shared" else 4, steps=25)

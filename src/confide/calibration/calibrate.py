@@ -19,7 +19,7 @@ from confide.mechanisms import Chosen
 from confide.planning import COMBINATIONS, Choices, ClassShift, Population, check_together, shifted_population
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, ModelFingerprint, SidesCalibration
 from confide.scores import interval_score, name_of_scores, score_kind
-from confide.support import Level, check_unknown_arguments, exact_level, one_of
+from confide.support import Level, check_unknown_arguments, exact_level, one_of, takes_alpha
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -99,7 +99,8 @@ def split_options(
             raise InputError(name, f"must be left out {why}")
     accepted = (*Options.__optional_keys__, *own)
     hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
-    check_unknown_arguments(function, options, [name for name in accepted if name != "partition" or name in own], hints)
+    known = [name for name in accepted if name != "partition" or name in own]
+    check_unknown_arguments(function, options, known, hints, ("score", "classes", "candidates", "epsilon", "alpha"))
     payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
     return payer, {name: value for name, value in options.items() if name not in _PAYERS}
 
@@ -113,6 +114,7 @@ def _why_not(by: By | None) -> str | None:
 _BOTH = "cqr_sides"
 
 
+@takes_alpha
 def calibrate(
     scores: ArrayLike,
     alpha: Level,
@@ -260,6 +262,7 @@ def calibrate_levels(
     return released
 
 
+@takes_alpha
 def calibrate_groups(
     scores: ArrayLike,
     groups: Groups,
@@ -337,6 +340,7 @@ def calibrate_groups(
     return released
 
 
+@takes_alpha
 def calibrate_sides(
     quantiles: ArrayLike,
     targets: ArrayLike,
@@ -389,6 +393,7 @@ def shares_of_sides(low: Level) -> tuple[Fraction, Fraction]:
     return share, 1 - share
 
 
+@takes_alpha
 def calibrate_histogram(
     histogram: ScoreHistogram | Mapping[Any, ScoreHistogram],
     alpha: Any,

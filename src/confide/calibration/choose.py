@@ -31,6 +31,7 @@ from confide.support import (
     positive_integer,
     positive_number,
     privacy_loss,
+    takes_alpha,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class Choice:
         raise InputTypeError("choice", "must not be pickled or copied: it contains private scores")
 
 
+@takes_alpha
 def choose_score(
     scores: Mapping[str, ArrayLike],
     alpha: Level,

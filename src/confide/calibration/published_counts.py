@@ -14,7 +14,15 @@ from confide.candidates import Candidates
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import StatedPrivacy, published_histogram_for
 from confide.releases import CountsCalibration, Metadata, ModelFingerprint, PublishedCounts, remark, warn_of_choices
-from confide.support import Level, caller_stacklevel, exact_level, library_versions, log_event, positive_integer
+from confide.support import (
+    Level,
+    caller_stacklevel,
+    exact_level,
+    library_versions,
+    log_event,
+    positive_integer,
+    takes_alpha,
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ def prepare_counts(request: CountsRequest, n: int | None = None, payer: Payer = 
     return request
 
 
+@takes_alpha
 def calibrate_counts(
     counts: PublishedCounts,
     alpha: Level,

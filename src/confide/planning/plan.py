@@ -41,6 +41,7 @@ from confide.support import (
     check_unknown_arguments,
     decimal_text,
     positive_integer,
+    takes_alpha,
 )
 
 UNLIKELY = 0.01
@@ -275,6 +276,7 @@ def _loss(value: float) -> str:
     return "unlimited: the number of records is public" if math.isinf(value) else decimal_text(value)
 
 
+@takes_alpha
 def plan(
     alpha: Level,
     epsilon: float | None = None,
@@ -334,6 +336,7 @@ def plan(
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
 
 
+@takes_alpha
 def needed_by_scores(
     alpha: Level,
     epsilon: float | None = None,

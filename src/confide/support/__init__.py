@@ -52,6 +52,7 @@ from confide.support.checks import (
     raise_for_rows,
     scale_for,
     several,
+    takes_alpha,
 )
 from confide.support.events import DEBUG, INFO, caller_stacklevel, listening, log_event
 from confide.support.files import (

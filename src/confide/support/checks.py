@@ -3,13 +3,14 @@
 import math
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import wraps
 from numbers import Integral, Real
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +33,7 @@ LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
 """Range of a privacy loss: less means no information at all, more means no privacy at all."""
 
 Choice = TypeVar("Choice", bound=str)
+Given, Result = ParamSpec("Given"), TypeVar("Result")
 
 
 def as_number(name: str, value: Any, what: str = "a number") -> float:
@@ -119,9 +121,15 @@ def several(name: str, values: Any) -> list[Any]:
 
 
 def check_unknown_arguments(
-    function: str, given: Iterable[str], known: Collection[str], hints: Mapping[str, str] = MappingProxyType({})
+    function: str,
+    given: Iterable[str],
+    known: Collection[str],
+    hints: Mapping[str, str] = MappingProxyType({}),
+    named: Sequence[str] = (),
 ) -> None:
     """Raise an error for arguments that a call does not accept, by their names; `hints` has further advice for some.
+
+    `named` are parameters of the call that are not among the options, and may be meant, too.
 
     Raises
     ------
@@ -137,9 +145,34 @@ def check_unknown_arguments(
     """
     for name in given:
         if name not in known:
-            close = get_close_matches(name, known, 1)
+            close = get_close_matches(name, (*named, *known), 1)
             hint = hints.get(name) or (f"Did you mean {close[0]!r}?" if close else "")
             raise InputTypeError(name, f"must be left out: {function}() takes no such argument", remedy=hint)
+
+
+_LEVEL_WORDS = ("confidence_level", "coverage", "coverage_level")
+
+
+def takes_alpha(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Let a function of `alpha` raise an error with the right word for a level that is named as in other libraries.
+
+    Examples
+    --------
+    >>> takes_alpha(lambda alpha: alpha)(confidence_level=0.9)
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputTypeError: confidence_level: must be stated as alpha, the share of true labels or ...
+    """
+
+    @wraps(function)
+    def checked(*given: Given.args, **options: Given.kwargs) -> Result:
+        for name in _LEVEL_WORDS:
+            if name in options:
+                must = "must be stated as alpha, the share of true labels or values that may be missed"
+                raise InputTypeError(name, must, remedy="alpha is 1 minus the level: alpha=0.1 for a level of 0.9")
+        return function(*given, **options)
+
+    return checked
 
 
 def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:

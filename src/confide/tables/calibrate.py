@@ -29,7 +29,7 @@ from confide.planning import (
     shifted_population,
 )
 from confide.releases import Release
-from confide.support import DEBUG, Level, as_integer, canonical_name, log_event, order_of, positive_integer
+from confide.support import DEBUG, Level, as_integer, canonical_name, log_event, order_of, positive_integer, takes_alpha
 from confide.tables.arrow import is_integer
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, stated_outputs
 from confide.tables.counting import Counting
@@ -202,6 +202,7 @@ class Rows:
         return release(self, request, payer)
 
 
+@takes_alpha
 def calibrate_table(
     source: Any,
     what: ColumnSpec,

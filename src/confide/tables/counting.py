@@ -249,7 +249,9 @@ def read_pilot(
     """
     if isinstance(what, LossColumns) or (isinstance(what, TargetColumns) and len(what.kinds) > 1):
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
-    (found,) = read_scores(source, [what], skip_incomplete=skip_incomplete, progress=progress)
+    with as_open_table(source) as table:
+        (found,) = read_scores(table, [what], skip_incomplete=skip_incomplete, progress=progress)
+        table.check_rows(len(found.scores))
     return Pilot(found.scores, found.class_scores, found.width, what.kind.name)
 
 
@@ -272,6 +274,8 @@ def read_scores(
     progress: Progress = no_progress,
 ) -> list[ScoresRead]:
     """Read the scores of the same records from several column specifications, in one pass over the rows.
+
+    A table without records gives empty arrays: the existence of private records is secret.
 
     Parameters
     ----------
@@ -297,9 +301,12 @@ def read_scores(
     """
     # Whichever score: all probabilities of a record are read.
     reads = [replace(what, score="aps_deterministic") if isinstance(what, ClassColumns) else what for what in specs]
-    scores, of_classes, widths = ([list[Any]() for _ in specs] for _ in range(3))
+    scores, of_classes, widths = [[np.zeros(0)] for _ in specs], [list[Any]() for _ in specs], [0.0 for _ in specs]
     rows = 0
     with as_open_table(source) as table:
+        for classes, what in zip(of_classes, specs, strict=True):
+            if isinstance(what, ClassColumns):
+                classes.append(np.zeros((0, len(what.columns(table)[1]))))
         readers = {read: reader for read in dict.fromkeys(reads) for reader in read.readers(table)}
         joined = JoinedColumns(tuple(map(RecordColumns, readers.values())))
         counting = joined.counting(table, skip_incomplete=skip_incomplete)
@@ -316,8 +323,8 @@ def read_scores(
                         continue
                     scores[k].append(readers[read].score_of(arrays[read]))
                     if isinstance(what, TargetColumns) and what.kind.family == "cqr":
-                        widths[k].append(float(np.diff(arrays[read][0], axis=1).sum()))
-        table.check_rows(rows)
+                        widths[k] += float(np.diff(arrays[read][0], axis=1).sum())
     joined_classes = [np.concatenate(classes) if classes else None for classes in of_classes]
-    mean_widths = [sum(wide) / rows if wide else None for wide in widths]
+    of_intervals = [isinstance(what, TargetColumns) and what.kind.family == "cqr" for what in specs]
+    mean_widths = [wide / max(rows, 1) if given else None for wide, given in zip(widths, of_intervals, strict=True)]
     return list(map(ScoresRead, map(np.concatenate, scores), joined_classes, mean_widths))

@@ -1,0 +1,58 @@
+"""Tables without records, without complete records and with one record are all calibrated: existence is secret."""
+
+import pytest
+
+CLASSES = ("--probabilities", "p_*", "--label", "y")
+VALUES = ("--prediction", "good", "--target", "outcome")
+LEVEL = ("--alpha", "0.1", "--epsilon", 1)
+NEW = ("--out", "new.json", "--force")
+OPTIONS = {
+    "plain": ("calibrate", *CLASSES, *LEVEL, *NEW),
+    "interval": ("calibrate", *VALUES, *LEVEL, *NEW),
+    "choose": ("calibrate", *CLASSES, "--choose", "lac", "--choose", "aps_deterministic", *LEVEL, *NEW),
+    "models": (
+        "calibrate",
+        *VALUES,
+        "--choose",
+        "good:absolute_residual",
+        "--choose",
+        "poor:absolute_residual",
+        "--largest-size",
+        9,
+        *LEVEL,
+        *NEW,
+    ),
+    "levels": ("calibrate", *CLASSES, "--alpha", "0.1,0.2", "--epsilon", 1, *NEW),
+    "classes": ("calibrate", *CLASSES, "--by-class", *LEVEL, *NEW),
+    "groups": ("calibrate", *CLASSES, "--by", "poor", "--groups", "1,2", *LEVEL, *NEW),
+    "persons": (
+        "calibrate",
+        *CLASSES,
+        "--person",
+        "outcome",
+        "--max-records-per-person",
+        1,
+        "--order",
+        "poor",
+        *LEVEL,
+        *NEW,
+    ),
+    "weights": ("calibrate", *CLASSES, "--weight-column", "good", "--weight-bound", 2, *LEVEL, *NEW),
+    "ledger": ("calibrate", *CLASSES, "--ledger", "l.db", "--dataset", "d", "--again", *LEVEL, *NEW),
+    "recalibrate": ("recalibrate", *CLASSES, "--calibration", "cal.json", *NEW),
+    "evaluate": ("evaluate", *CLASSES, "--calibration", "cal.json", "--epsilon", 1, *NEW),
+}
+ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}
+
+
+@pytest.mark.parametrize("skip", [(), ("--skip-incomplete",)])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_existence_of_records_is_secret(confide_run, folder, case, skip):
+    (folder / "first.csv").write_text("p_a,p_b,y\n" + "0.3,0.7,b\n0.9,0.1,a\n" * 200)
+    assert confide_run("calibrate", "first.csv", *CLASSES, *LEVEL, "--out", "cal.json").code == 0
+    for rows in ("none", "incomplete", "one") if skip else ("none", "one"):
+        (folder / "t.csv").write_text("\n".join(["p_a,p_b,y,good,poor,outcome", *ROWS[rows]]) + "\n")
+        command, *words = OPTIONS[case]
+        done = confide_run(command, "t.csv", *words, *skip)
+        # Warnings depend on the drawn threshold, which differs from run to run; errors do not.
+        assert (done.code, "error" in done.err) == (0, False), (rows, done.err)
