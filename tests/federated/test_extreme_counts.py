@@ -26,10 +26,10 @@ def test_infinity_states_its_possible_reasons_and_no_size(tmp_path, sizes, missi
     with pytest.warns(CoverageWarning) as caught:
         released = federated.aggregate(plan, answers)
     assert released.threshold == np.inf
-    (told,) = (str(warning.message) for warning in caught if "+inf" in str(warning.message))
-    assert "some silos may have too few records" in told
-    assert ("must answer" in told) == bool(missing)
-    assert re.findall(r"\d+", told) == ["3"] * missing
+    (stated,) = (str(warning.message) for warning in caught if "+inf" in str(warning.message))
+    assert "some silos may have too few records" in stated
+    assert ("must answer" in stated) == bool(missing)
+    assert re.findall(r"\d+", stated) == ["3"] * missing
     assert "3000" not in json.dumps(json.loads(released.to_json())["answered"])
 
 

@@ -33,7 +33,8 @@ LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
 """Range of a privacy loss: less means no information at all, more means no privacy at all."""
 
 Choice = TypeVar("Choice", bound=str)
-Given, Result = ParamSpec("Given"), TypeVar("Result")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 def as_number(name: str, value: Any, what: str = "a number") -> float:
