@@ -55,7 +55,7 @@ def test_errors_for_non_probabilities_mention_logits(folder, confide_run):
 def test_columns_of_dates_hold_no_numbers(folder, confide_run):
     (folder / "t.csv").write_text("date,y\n2020-01-01,1\n2020-01-02,2\n")
     asked = ("calibrate", "t.csv", "--prediction", "date", "--target", "y", "--alpha", 0.2, "--epsilon", 1)
-    assert confide_run(*asked, "--out", "r.json").refused == (REFUSED, "column")
+    assert confide_run(*asked, "--out", "r.json").refused == (REFUSED, "table")
 
 
 def test_probabilities_can_be_named_one_by_one(folder, confide_run):
