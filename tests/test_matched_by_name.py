@@ -71,7 +71,10 @@ def _parameters(front):
     """The names that it takes, those of its typed options among them."""
     found = inspect.signature(front).parameters
     options = [one.annotation for one in found.values() if one.kind is one.VAR_KEYWORD]
-    typed = [front.__globals__[one[7:-1]] if isinstance(one, str) else (*get_args(one), one)[0] for one in options]
+    typed = [
+        inspect.unwrap(front).__globals__[one[7:-1]] if isinstance(one, str) else (*get_args(one), one)[0]
+        for one in options
+    ]
     return {*found, *(name for one in typed for name in getattr(one, "__optional_keys__", ()))}
 
 
