@@ -30,6 +30,7 @@ from confide.tables import (
     evaluate_table,
     predict_table,
 )
+from confide.tables.failures import library_errors_in_fixed_words
 from tests.builders import slow
 from tests.calibrations import fix_noisy_number
 from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
@@ -388,3 +389,18 @@ def error_of(call, *arguments):
     except confide.ConfideError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize(
+    ("error", "instead"),
+    [
+        (duckdb.InterruptException("stopped"), KeyboardInterrupt),
+        (duckdb.OutOfMemoryException("full"), confide.InputError),
+        (pa.ArrowMemoryError("full"), MemoryError),
+        (RuntimeError("of the caller"), RuntimeError),
+    ],
+)
+def test_interruptions_and_lack_of_memory_are_not_blamed_on_values(error, instead):
+    with pytest.raises(instead) as caught, library_errors_in_fixed_words("the table"):
+        raise error
+    assert "values of one type" not in str(caught.value)

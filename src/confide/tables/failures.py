@@ -249,8 +249,13 @@ def library_errors_in_fixed_words(name: str) -> Iterator[None]:
     Errors of a caller's own code, such as a generator of batches, pass unchanged.
     """
 
-    def instead(error: Exception) -> InputError | None:
-        if is_of_library(error):
+    def instead(error: Exception) -> BaseException | None:
+        kind = type(error).__name__
+        if kind == "InterruptException":
+            return KeyboardInterrupt()
+        if kind == "OutOfMemoryException":
+            return InputError("table", f"{name} needs more memory to read than there is")
+        if is_of_library(error) and not isinstance(error, MemoryError):
             return unreadable(name)
         link: BaseException | None = error
         while isinstance(link, ConfideError):
