@@ -546,11 +546,18 @@ class Columns(LinearRegression):
         return super().predict(X).reshape(-1, 1)
 
 
+class EqualDifficulties(Columns):
+    """Residuals of rounding alone, which a line may predict below 0, have no difficulty of their own."""
+
+    def predict(self, X):
+        return np.ones((len(X), 1))
+
+
 ONE_COLUMN = {
     "trained": (Columns(), {}),
     "prefit": (Columns(), {"prefit": True}),
     "cqr": ((Columns(), Columns()), {"conformity_score": "cqr"}),
-    "difficulty": (Columns(), {"conformity_score": "normalised_residual", "difficulty_estimator": Columns()}),
+    "difficulty": (Columns(), {"conformity_score": "normalised_residual", "difficulty_estimator": EqualDifficulties()}),
 }
 
 
