@@ -49,6 +49,7 @@ def test_fields_that_a_method_does_not_have_are_at_their_defaults():
             federated.FederatedPlan.from_fields(content | change)
 
 
+@pytest.mark.filterwarnings("ignore:the threshold is .inf:confide.CoverageWarning")
 @pytest.mark.parametrize("case", [*CASES[::3], *slow(sorted({*CASES} - {*CASES[::3]}))])
 def test_answers_are_aggregated_to_the_same_release(case, monkeypatch):
     plan, answers, text = sample(case, "plan"), json.loads(sample(case, "answers")), sample(case, "released")

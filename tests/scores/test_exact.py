@@ -126,7 +126,7 @@ def test_randomisation_belongs_to_the_record():
 
 @pytest.mark.slow
 def test_names_carry_their_parameters():
-    name = confide.score_name("raps_deterministic", penalty=0.01, k_reg=5)
+    name = confide.score_name("raps", deterministic=True, penalty=0.01, k_reg=5)
     calibration = confide.calibrate(np.linspace(0, 1, 3000), 0.1, 2.0, score=name)
     again = confide.Calibration.from_json(calibration.to_json())
     p = np.random.default_rng(0).dirichlet(np.ones(20), 50)

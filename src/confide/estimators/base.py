@@ -306,6 +306,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        # The words that scikit-learn asks for; its own error would show the values.
+        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+            raise InputError("X", "must hold real numbers", got=f"dtype {X.dtype}", remedy="Complex data not supported")
         validate_data(self, X, reset=reset, skip_check_array=True)
         if self.probe is not None and self.probe is X:
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
