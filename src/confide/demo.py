@@ -169,8 +169,8 @@ def _release(released: Calibration) -> str:
     factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
     statement = str(released.privacy)[0].upper() + str(released.privacy)[1:]
     threshold = released.threshold
-    if math.isinf(threshold):
-        what = "No finite threshold: every digit is in every set. (This happens, but very rarely.)"
+    if released.excludes_nothing:
+        what = "No useful threshold: every digit is in every set. (This happens, but very rarely.)"
     else:
         what = (
             f"The threshold {threshold:.4f}: a digit is in the set if the model gives it a\n"

@@ -112,7 +112,7 @@ def test_other_errors_of_a_value_are_not_converted():
         field.of({"n": 0}, "plan")
 
 
-FORM = Form("confide.example", "example", most_characters=1000, since_2=frozenset({"b.c"}))
+FORM = Form("confide.example", "example", most_characters=1000, later=(frozenset({"b.c"}),))
 
 
 def opened(text):

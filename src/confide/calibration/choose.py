@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -136,8 +135,9 @@ def choose_score(
         interval at the threshold t has the width base + slope t. By default 0 and 2, if all scores are absolute
         residuals.
     largest_size
-        The public size C from which on all sets are equally bad: labels (default: the square root of K, rounded up,
-        and at least 2), or a width in the units of the target, which has no default.
+        The public size C from which on all sets are equally bad: scores are compared by the mean of min(size, C). By
+        default it is K for labels, so that the mean size counts. A width in the units of the target has no default,
+        because widths are not bounded: state a width that no useful interval exceeds. The release states C.
     choice_share
         The probability of a record to be in the share that chooses, above 0 and at most 1/2. A share of a fixed number
         of records is not possible, because it would not be private.
@@ -185,7 +185,8 @@ def choose_score(
     tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
     refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
     choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, one)
-    chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", choice_share), choosing.loss)
+    most = next(iter(read.values())).most
+    chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", choice_share), choosing.loss, most)
     numbers, partition = _numbers(n, ids, key, chosen.share)
     chooses = numbers < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
@@ -287,9 +288,7 @@ def _read_sizes(
     if intervals:
         widest = positive_number("largest_size", largest)
         return {name: _Sizes(table, widest, True) for name, table in tables.items()}, _STEPS
-    limit = max(2, math.isqrt(labels - 1) + 1)
-    if largest is not None:
-        limit = positive_integer("largest_size", largest, most=labels)
+    limit = labels if largest is None else positive_integer("largest_size", largest, most=labels)
     return {name: _Sizes(table, limit, False) for name, table in tables.items()}, limit
 
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from confide.calibration.threshold_request import Key, ThresholdRequest, divide_budget, kind_asked, most_groups
+from confide.calibration.threshold_request import Key, ThresholdRequest, divide_budget, most_groups
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import published_candidates
@@ -38,6 +38,7 @@ from confide.releases import (
     Release,
     RiskCalibration,
     SidesCalibration,
+    kind_asked,
     own_loss,
 )
 from confide.scores import score_kind
@@ -239,10 +240,9 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
         if isinstance(law, Spread) and law.around is not None:
             raise InputError("candidates", "must leave out around: a renewal starts around the earlier threshold")
         return law
-    recipe = dict(part.recipe)
-    kind = recipe.pop("kind")
+    kind = part.recipe["kind"]
     if kind == "spread":
-        default = Spread(recipe["of"], recipe.get("unit"))
+        default = Spread(part.recipe["of"], part.recipe.get("unit"))
         at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
         if cold or math.isinf(part.threshold) or at_an_end:
             return default

@@ -23,7 +23,6 @@ from confide.calibration.threshold_request import (
     different_levels,
     divide_budget,
     exact_shares,
-    kind_asked,
     levels_of_sides,
     most_groups,
     part_of_failure,
@@ -33,7 +32,7 @@ from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors, published_candidates
 from confide.planning import CHOICES, Population, Terms, check_combinations
-from confide.releases import Metadata, ModelFingerprint, Release, critical_score
+from confide.releases import Metadata, ModelFingerprint, Release, critical_score, kind_asked
 from confide.scores import score_kind
 from confide.selection import Selector, range_of_zcdp
 from confide.support import Level, check_names, one_of, privacy_loss

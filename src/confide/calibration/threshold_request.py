@@ -10,8 +10,7 @@ from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 from confide.mechanisms import split_epsilon
 from confide.planning import Terms
-from confide.releases import FALSE_NEGATIVES, Metadata, check_bound, critical_score
-from confide.scores import ScoreKind, score_kind
+from confide.releases import Metadata, check_bound
 from confide.support import Level, exact_level, fraction_of, privacy_loss, several
 
 Key: TypeAlias = Any
@@ -123,11 +122,3 @@ def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
 def most_groups(columns: GroupColumns | None, groups: int) -> int:
     """The largest number of groups of one column; the number of all groups if they do not overlap."""
     return groups if columns is None else max(map(len, columns.columns.values()))
-
-
-_OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
-
-
-def kind_asked(score: str | None) -> ScoreKind:
-    """The kind of score whose candidates a threshold uses: for shares of true labels that of 1 - p, as for lac."""
-    return score_kind("lac" if str(score).startswith(_OF_SHARES) else score)

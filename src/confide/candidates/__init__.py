@@ -5,5 +5,5 @@ spread.py  `Spread`: quantiles of a public heavy-tailed law, in a scale for each
            threshold gets a warning
 """
 
-from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_words
+from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_of, spread_words
 from confide.candidates.spread import PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS, Spread, SpreadKind, plausible_thresholds

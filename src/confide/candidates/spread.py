@@ -26,11 +26,20 @@ residuals; residuals with a sign; scores without a name."""
 
 _Edges = NDArray[np.float64]
 
+ENDING_AT_ONE: tuple[SpreadKind, ...] = ("probability", "margin")
+"""Kinds of scores whose largest value is 1."""
+NINES = 12
+"""The last candidate below the largest score of 1 is 1 - 1e-12: scores of over-confident models crowd there."""
+OLDER_NINES = 6
+"""The same in files of version 0.3 and older, whose recipes do not state it."""
+
 _LOGITS = 13.8
 """The logit of 1 - 1e-6."""
+_BEYOND = 10
+"""Beyond it lies a tenth as many candidates."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Spread:
     """How candidates are spread. A plan chooses their number.
 
@@ -47,6 +56,9 @@ class Spread:
     hedged
         With `around`: only half of the candidates lie around the guess, and half as without a guess, so that a guess
         that is far off costs little.
+    nines
+        For `probability` and `margin`: the last candidate below 1 is 1 - 10**-nines, for margins 1 - 2 * 10**-nines;
+        12, or 6 as in files of version 0.3.
 
     Raises
     ------
@@ -56,7 +68,7 @@ class Spread:
     Examples
     --------
     >>> Spread("probability").edges(6).round(3)
-    array([0.   , 0.047, 0.5  , 0.953, 1.   , 1.   ])
+    array([0.   , 0.047, 0.5  , 0.953, 1.   , 1.   , 1.   ])
     >>> Spread("residual", unit=25.0).edges(6).round(1)
     array([  0. ,   2.5,  25. , 248.1])
     """
@@ -65,6 +77,7 @@ class Spread:
     unit: float | None = None
     around: float | None = None
     hedged: bool = False
+    nines: int = NINES
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -81,6 +94,12 @@ class Spread:
             raise InputTypeError("hedged", "must be True or False", got=type(self.hedged).__name__)
         if self.hedged and self.around is None:
             raise InputError("hedged", "must be left out without around, the guess that may be wrong")
+        check_nines(self.nines)
+
+    def __repr__(self) -> str:
+        """The fields; `nines` only for kinds that it concerns."""
+        fields = {name: value for name, value in vars(self).items() if name != "nines" or self.kind in ENDING_AT_ONE}
+        return f"Spread({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 
     @property
     def without_guess(self) -> "Spread":
@@ -103,6 +122,13 @@ class Spread:
             return np.unique(np.concatenate([half.edges(max(size // 2, 2)) for half in halves]))
         edges = _EDGES[self.kind](max(size, 2), self)
         return np.unique(edges[np.isfinite(edges)])
+
+
+def check_nines(nines: Any) -> int:
+    """Return the number of nines that candidates reach; raise `InputError` for another than those of the versions."""
+    if nines not in (OLDER_NINES, NINES) or not isinstance(nines, int):
+        raise InputError("nines", f"must be {NINES}, or {OLDER_NINES} as in files of version 0.3", got=repr(nines))
+    return nines
 
 
 def _guess(kind: SpreadKind | None, around: Any) -> float:
@@ -129,12 +155,15 @@ def cauchy(size: int, width: float, low: float, high: float, centre: float = 0.0
     return quantiles
 
 
-def _logits(size: int, around: float | None) -> _Edges:
-    """Logits of a probability: around 1/2, or around a guess."""
+def _logits(size: int, law: Spread, around: float | None) -> _Edges:
+    """`size` logits of a probability, around 1/2 or around a guess; and a tenth as many more, up to the nines."""
     if around is None:
-        return cauchy(size, 4.0, -_LOGITS, _LOGITS)
-    centre = min(max(_logit(around), -_LOGITS), _LOGITS)
-    return cauchy(size, 2.0, -_LOGITS, _LOGITS, centre)
+        middle = cauchy(size, 4.0, -_LOGITS, _LOGITS)
+    else:
+        middle = cauchy(size, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
+    beyond = max(size // _BEYOND, 1) if law.nines > OLDER_NINES else 0
+    high = _LOGITS * (law.nines / OLDER_NINES)
+    return np.append(middle, np.linspace(_LOGITS, high, beyond + 1)[1:])
 
 
 def _logit(p: float) -> float:
@@ -142,12 +171,12 @@ def _logit(p: float) -> float:
 
 
 def _probability(size: int, law: Spread) -> _Edges:
-    return np.append(1 / (1 + np.exp(-_logits(size - 1, law.around))), 1.0)
+    return np.append(1 / (1 + np.exp(-_logits(size - 1, law, law.around))), 1.0)
 
 
 def _margin(size: int, law: Spread) -> _Edges:
     around = None if law.around is None else (1 + law.around) / 2
-    return np.append(np.tanh(_logits(size - 1, around) / 2), 1.0)
+    return np.append(np.tanh(_logits(size - 1, law, around) / 2), 1.0)
 
 
 def _mass(size: int, law: Spread) -> _Edges:
@@ -186,7 +215,7 @@ def _signed(size: int, law: Spread) -> _Edges:
 
 def _any(size: int, law: Spread) -> _Edges:
     """Both sides of 0, as for probabilities and for residuals without a unit."""
-    inside = 1 / (1 + np.exp(-_logits(max(size // 4, 2), None)))
+    inside = 1 / (1 + np.exp(-cauchy(max(size // 4, 2), 4.0, -_LOGITS, _LOGITS)))
     positive = np.concatenate([inside, [1.0], _decades(max(size // 4, 2), law, -1 - 4 * _width(law))])
     return np.concatenate([-positive, [0.0], positive])
 

@@ -31,7 +31,7 @@ from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Measure, Part,
 from confide.evaluation.values import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
 from confide.releases import UNNAMED, Release, as_release, names_for, warn_about
 from confide.scores import refuse_infinite, score_kind
-from confide.sets import count_shortfall, coverage_from_counts, intervals_of, predict_set
+from confide.sets import count_shortfall, coverage_from_counts, intervals_of, sets_of
 from confide.support import raise_for_rows
 
 
@@ -312,7 +312,7 @@ class SetTally(Tally):
         for counts in self.levels:
             keys = class_keys(counts.release, counts.classes) if counts.by == "class" else None
             own = groups if counts.names else None
-            yield predict_set(probabilities, counts.release, keys, u=uniforms, groups=own).mask
+            yield sets_of(probabilities, counts.release, keys, u=uniforms, groups=own).mask
 
 
 def _seen(mask: NDArray[np.bool_], y: NDArray[np.int64]) -> RecordOutcomes:

@@ -342,7 +342,7 @@ def _same(stated: Any, found: Any) -> bool:
 
 documents.register(
     PrivateEvaluation,
-    documents.Kind(documents.common_form(KIND, "evaluation", since_2=frozenset({"versions"})), _fields, _read),
+    documents.Kind(documents.common_form(KIND, "evaluation", later=(frozenset({"versions"}),)), _fields, _read),
 )
 
 

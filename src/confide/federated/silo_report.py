@@ -336,7 +336,7 @@ _OF_REPORT: shapes.Shape = {
     ),
     "versions": shapes.optional(VERSIONS),
 }
-_REPORT = Form(KIND, "report", integer_bits=64, since_2=frozenset({"versions"}), indent=1)
+_REPORT = Form(KIND, "report", integer_bits=64, later=(frozenset({"versions"}),), indent=1)
 
 
 def coverage_in_silo(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.selection import select
-from confide.support import exact_level, float_above, scale_for, shapes
+from confide.support import exact_level, float_above, positive_number, scale_for, shapes
 
 MISSING = 2
 """The weight of a covered record that is missing to the target; a set of size C has weight 1."""
@@ -40,6 +40,9 @@ class Chosen:
         The probability of each record to be in the share that chose, at most 1/2.
     epsilon
         The privacy loss of one record of the share.
+    largest_size
+        Scores were compared by the mean size of their sets, in which a size above this one counts as this one: a number
+        of labels, or a width. None in files of version 0.3, which do not state it.
 
     Raises
     ------
@@ -48,16 +51,19 @@ class Chosen:
 
     Examples
     --------
-    >>> print(Chosen("aps", ("lac", "aps"), Fraction(1, 5), 1.0))
-    'aps', chosen among 2 (lac, aps) on a share of 1/5 of the records, at epsilon 1
+    >>> print(Chosen("aps", ("lac", "aps"), Fraction(1, 5), 1.0, 8))
+    'aps', chosen among 2 (lac, aps) by the mean size, each at most 8, on a share of 1/5 of the records, at epsilon 1
     """
 
     name: str
     among: tuple[str, ...]
     share: Fraction
     epsilon: float
+    largest_size: float | None = None
 
     def __post_init__(self) -> None:
+        if self.largest_size is not None:
+            positive_number("largest_size", self.largest_size)
         names = self.among
         if not 2 <= len(names) <= MOST_AMONG or len(set(names)) != len(names):
             raise InputError("scores", f"must have 2 to {MOST_AMONG} different names", got=str(len(names)))
@@ -70,8 +76,9 @@ class Chosen:
 
     def __str__(self) -> str:
         names = ", ".join(self.among[:5]) + (", ..." if len(self.among) > 5 else "")
+        objective = "" if self.largest_size is None else f" by the mean size, each at most {self.largest_size:g},"
         where = f"on a share of {self.share} of the records, at epsilon {self.epsilon:g}"
-        return f"{self.name!r}, chosen among {len(self.among)} ({names}) {where}"
+        return f"{self.name!r}, chosen among {len(self.among)} ({names}){objective} {where}"
 
 
 @dataclass(frozen=True)
@@ -150,6 +157,7 @@ CHOSEN = shapes.Field(
         "among": shapes.listed(shapes.TEXT),
         "share": shapes.Field("a fraction of at most 1/2", (str,), lambda text: exact_level("share", text), str),
         "epsilon": shapes.number(0),
+        "largest_size": shapes.optional(shapes.number(0)),
     },
     optional=True,
 )

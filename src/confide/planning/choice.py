@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, Spread, SpreadKind
+from confide.candidates import Candidates, Spread, SpreadKind, spread_of
 from confide.guarantee import sharp_loss, tail, two_sided_saves, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.selection import Selector, selection_law
@@ -78,10 +78,9 @@ class ReferenceLaws:
 
 def law_of(candidates: Candidates) -> Spread | None:
     """The law by which these candidates are spread, from their recipe; None for your own lists."""
-    recipe = dict(candidates.recipe)
-    kind = recipe.pop("kind")
+    kind = candidates.recipe["kind"]
     if kind == "spread":
-        return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False))
+        return spread_of(candidates.recipe)
     return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
 
 

@@ -23,6 +23,7 @@ from confide.releases.calibration import (
     Calibration,
     Release,
     as_release,
+    kind_asked,
     load_release,
     meaning_of_infinity,
     parts_of,
@@ -62,7 +63,7 @@ from confide.releases.several import (
     critical_score,
     refuse_overlapping,
 )
-from confide.releases.texts import remark, remarks, uncompared, warn_about, warn_of_choices
+from confide.releases.texts import remark, remarks, too_large, uncompared, warn_about, warn_of_choices
 from confide.releases.words import (
     ABOUT,
     FROM_LOGITS,

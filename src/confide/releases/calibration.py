@@ -29,7 +29,7 @@ from confide.releases.documents import Document, load
 from confide.releases.fingerprint import ModelFingerprint, check_fingerprint
 from confide.releases.needed import needed_facts
 from confide.releases.words import Predecessor, check_about, check_predecessors
-from confide.scores import score_kind
+from confide.scores import ScoreKind, score_kind
 from confide.support import (
     Classes,
     Facts,
@@ -280,7 +280,8 @@ class Calibration(Release):
     Parameters
     ----------
     threshold
-        The selected candidate. +inf excludes nothing: every label is in every set, every interval is the whole line.
+        The selected candidate. +inf excludes nothing: every label is in every set, every interval is the whole line. So
+        does the largest value of a bounded score (`excludes_nothing`).
     alpha
         Miscoverage level, an exact fraction.
     guarantee
@@ -372,6 +373,12 @@ class Calibration(Release):
     def epsilon(self) -> float:
         """The privacy loss per person, under `privacy.neighbors`."""
         return self.privacy.epsilon
+
+    @property
+    def excludes_nothing(self) -> bool:
+        """Whether the threshold is +inf, or at least the largest value of the score: every label is in every set."""
+        classes = self.classes if self.classes is None or isinstance(self.classes, int) else len(self.classes)
+        return self.threshold >= kind_asked(self.score).largest(classes)
 
     @property
     def n(self) -> int | None:
@@ -486,14 +493,21 @@ class Calibration(Release):
 
 
 def threshold_text(calibration: Calibration) -> str:
-    """A threshold with twelve digits, or the meaning of +inf."""
-    if math.isinf(calibration.threshold) and calibration.threshold > 0:
-        return f"+inf ({meaning_of_infinity(calibration.score)})"
-    return f"{calibration.threshold:.12g}"
+    """A threshold with twelve digits; its meaning if it excludes nothing."""
+    number = "+inf" if calibration.threshold == math.inf else f"{calibration.threshold:.12g}"
+    return f"{number} ({meaning_of_infinity(calibration.score)})" if calibration.excludes_nothing else number
+
+
+_OF_SHARES = ("critical threshold of false_negative_rate", "critical threshold of missed_area")
+
+
+def kind_asked(score: str | None) -> ScoreKind:
+    """The kind of score that a threshold is compared with: for shares of true labels 1 - p, as for lac."""
+    return score_kind("lac" if str(score).startswith(_OF_SHARES) else score)
 
 
 def meaning_of_infinity(score: str | None) -> str:
-    """The meaning of the threshold +inf for sets, intervals, or an unknown score.
+    """The meaning of a threshold that excludes nothing, for sets, intervals, or an unknown score.
 
     Examples
     --------

@@ -51,13 +51,10 @@ def common_form(
     name: str,
     *,
     integer_bits: int = _NAME_BITS,
-    since_2: frozenset[str] = frozenset(),
-    since_3: frozenset[str] = frozenset(),
+    later: tuple[frozenset[str], ...] = (),
 ) -> Form:
     """The form of a kind of release: strings as long as releases may be, and integers of any size as names."""
-    return Form(
-        kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, since_2=since_2, since_3=since_3
-    )
+    return Form(kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, later=later)
 
 
 @dataclass(frozen=True)

@@ -496,11 +496,13 @@ _SINCE_2 = frozenset(
 """Fields that are missing in calibrations of schema 1."""
 _SINCE_3 = frozenset({"size", "chosen", "fingerprint", "mechanism.rule"})
 """Fields that are missing in calibrations of schema 2."""
+_SINCE_4 = frozenset({"candidates.recipe.nines", "chosen.largest_size"})
+"""Fields that are missing in calibrations of schema 3."""
 
 register(
     Calibration,
     Kind(
-        common_form("confide.calibration", "calibration", integer_bits=63, since_2=_SINCE_2, since_3=_SINCE_3),
+        common_form("confide.calibration", "calibration", integer_bits=63, later=(_SINCE_2, _SINCE_3, _SINCE_4)),
         calibration_fields,
         read_calibration,
     ),
@@ -508,7 +510,7 @@ register(
 register(
     NoisyLabelCalibration,
     Kind(
-        common_form("confide.noisy-labels", "calibration", integer_bits=63, since_2=frozenset({"fingerprint"})),
+        common_form("confide.noisy-labels", "calibration", integer_bits=63, later=(frozenset({"fingerprint"}),)),
         label_fields,
         read_label_calibration,
     ),

@@ -183,4 +183,4 @@ def _fields(statement: LabelStatement) -> dict[str, Any]:
     return shapes.write_shape(statement, _SHAPE)
 
 
-_KIND = Kind(common_form("confide.labelling", "labels", since_2=frozenset({"versions"})), _fields, _read)
+_KIND = Kind(common_form("confide.labelling", "labels", later=(frozenset({"versions"}),)), _fields, _read)

@@ -44,6 +44,11 @@ class _Several(Release):
         return Section(type(self).__name__, facts=(*facts, *chosen, *self._needed))
 
 
+def _records(part: Calibration) -> str:
+    """The noisy number of records of a group, if it was released."""
+    return "" if part.size is None else f", records: {part.size}"
+
+
 def _promised(part: Calibration) -> str:
     return f"threshold {threshold_text(part)}; {part.guarantee}"
 
@@ -152,8 +157,8 @@ class GroupCalibration(_Several):
 
     @property
     def infinite(self) -> tuple[Name, ...]:
-        """The groups whose threshold is +inf, probably because they have too few records for a finite one."""
-        return tuple(name for name, part in self.parts.items() if part.threshold == np.inf)
+        """The groups whose threshold excludes nothing: it is +inf, or the largest value of a bounded score."""
+        return tuple(name for name, part in self.parts.items() if part.excludes_nothing)
 
     def __getitem__(self, name: Name) -> Calibration:
         place = places(self.parts)[name]
@@ -163,12 +168,15 @@ class GroupCalibration(_Several):
 
     def _section(self) -> Section:
         section = self._facts(
-            ("thresholds of +inf", f"{len(self.infinite)} of {len(self.parts)}"),
+            ("thresholds that exclude nothing", f"{len(self.infinite)} of {len(self.parts)}"),
             (f"promise for each {self.by}", str(self.first.guarantee)),
             *((("shares", any_shares(self)),) if any_shares(self) else ()),
             ("privacy", str(self.privacy)),
         )
-        each = tuple((f"{self.by} {name!r}", f"threshold {threshold_text(part)}") for name, part in self.parts.items())
+        each = tuple(
+            (f"{self.by} {name!r}", f"threshold {threshold_text(part)}{_records(part)}")
+            for name, part in self.parts.items()
+        )
         return replace(section, parts=(Section("", facts=each),))
 
     def _brief(self) -> str:
@@ -332,11 +340,11 @@ def _thresholds(parts: Iterable[Calibration]) -> str:
     several = list(parts)
     low, high = (pick(part.threshold for part in several) for pick in (min, max))
     where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
-    infinite = sum(part.threshold == np.inf for part in several)
-    infinite_text = f" ({infinite} of them +inf)" if infinite and low != high else ""
+    useless = sum(part.excludes_nothing for part in several)
+    useless_text = f" ({useless} of them exclude nothing)" if useless and low != high else ""
     weakest = min(several, key=lambda part: part.coverage)
     score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
-    return f"{where}{infinite_text}, {score}, {weakest.guarantee.brief}"
+    return f"{where}{useless_text}, {score}, {weakest.guarantee.brief}"
 
 
 def _refuse_other_lines(parts: list[Calibration]) -> None:

@@ -15,7 +15,14 @@ from confide.candidates import Candidates, plausible_thresholds
 from confide.errors import CoverageWarning
 from confide.guarantee import LongRun
 from confide.planning import unusual
-from confide.releases.calibration import Calibration, Release, as_release, meaning_of_infinity, reminder_due
+from confide.releases.calibration import (
+    Calibration,
+    Release,
+    as_release,
+    kind_asked,
+    meaning_of_infinity,
+    reminder_due,
+)
 from confide.releases.needed import records_needed, records_needed_if_public
 from confide.scores import score_kind
 from confide.support import caller_stacklevel, decimal_text, demonstration_note
@@ -134,9 +141,15 @@ def _remark(
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
     if isinstance(c.guarantee, LongRun):
         paid = "earlier records were missed more often than alpha, and +inf pays this back"
-        return ("is +inf", f"{meaning_of_infinity(c.score)}; {paid}") if c.threshold == math.inf else None
+        what = "is +inf" if c.threshold == math.inf else "is the largest value of the score"
+        return (what, f"{meaning_of_infinity(c.score)}; {paid}") if c.excludes_nothing else None
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
+    if c.excludes_nothing:
+        return (
+            f"is {c.threshold:g} (the largest value of the score)",
+            f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, grouped)}",
+        )
     low, high = plausible_thresholds(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
@@ -182,6 +195,25 @@ def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, groupe
     if needed is not None and records >= _NEAR_ENOUGH * needed:
         return f"{too_few}, so that {_beyond(c)}: {_UNIT}"
     return f"{too_few}; or {_beyond(c)}: then {_UNIT}"
+
+
+def too_large(c: Calibration) -> str:
+    """The reason why a threshold is the largest value of its score, other than few records, and the remedy.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    >>> print(too_large(released))
+    perhaps more than a share alpha of the scores are that large, as those of an over-confident model are: state ...
+    """
+    kind = kind_asked(c.score)
+    reason = "perhaps more than a share alpha of the scores are that large"
+    if kind.task != "classification" or kind.spread_kind == "rank":
+        return reason
+    hotter = f"temperature={max(4.0, 2 * (kind.temperature or 1.0)):g}"
+    score = f"score {str(c.score).partition('(')[0]!r} with {hotter}"
+    return f"{reason}, as those of an over-confident model are: state a temperature, such as {score}"
 
 
 def _at(c: Calibration, epsilon: float | None = None) -> str:

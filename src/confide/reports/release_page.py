@@ -107,7 +107,7 @@ def release_page(
         ],
         "several": len(parts) > 1,
         "privacy": protection(release.privacy),
-        "infinite": all(math.isinf(part.threshold) for part in parts.values()),
+        "infinite": all(part.excludes_nothing for part in parts.values()),
         "everything": meaning_of_infinity(first.score).capitalize(),
         "remarks": warnings_of(
             release,

@@ -65,9 +65,9 @@ def rule(release: Release) -> str | None:
 def _rule(calibration: Calibration) -> str:
     kind, t = score_kind(calibration.score), calibration.threshold
     family, part = kind.family, ", of the last one a random part," if kind.randomised else ""
-    if math.isinf(t):
-        return f"The threshold is +∞: {meaning_of_infinity(calibration.score)}."
     at = number(t)
+    if calibration.excludes_nothing:
+        return f"The threshold is {at}: {meaning_of_infinity(calibration.score)}."
     sentences = {
         "lac": f"A label is in the set if the model gives it a probability of at least {number(1 - t)}.",
         "aps": f"Labels join the set from the most probable downwards, as long as their probabilities{part} add up "

@@ -60,6 +60,27 @@ class ScoreKind:
         """Whether it is one minus a probability, so that the other classes are not needed."""
         return self.family == "lac" and self.temperature is None
 
+    def largest(self, classes: int | None = None) -> float:
+        """The largest value, up to rounding: a threshold of at least this much excludes nothing; +inf if it is unknown.
+
+        Examples
+        --------
+        >>> score_kind("lac").largest(), score_kind("top_k").largest(8), score_kind("cqr").largest()
+        (1.0, 8.0, inf)
+        >>> score_kind("raps(penalty=0.01,k_reg=5)").largest(8), score_kind("top_k").largest()
+        (1.03, inf)
+        """
+        if self.spread_kind in ("probability", "margin"):
+            return self.high
+        if self.spread_kind == "mass":
+            return 1.0
+        if classes is None or self.spread_kind not in ("penalised", "rank"):
+            return math.inf
+        if self.spread_kind == "rank":
+            return float(classes)
+        penalised = classes - self.parameters.get("k_reg", 1)
+        return 1.0 + self.parameters["penalty"] * max(penalised, 0.0)
+
     def candidates(self) -> Candidates:
         """Candidates for any request, so that counts can be made before a request is known."""
         return _make_candidates(*self.builder)

@@ -6,9 +6,9 @@ prediction_intervals.py  PredictionIntervals: lower and upper ends, plots, and w
 promise.py          empirical coverage, and a test whether it violates the coverage guarantee
 """
 
-from confide.sets.predict import intervals_of, predict_interval, predict_labels, predict_masks, predict_set
+from confide.sets.predict import intervals_of, predict_interval, predict_labels, predict_masks, predict_set, sets_of
 from confide.sets.prediction_intervals import PredictionIntervals, draw_intervals, warn_of_widths
-from confide.sets.prediction_sets import PredictionSets
+from confide.sets.prediction_sets import PredictionSets, warn_of_empty_sets
 from confide.sets.promise import (
     CHANCE,
     CoverageEstimate,

@@ -39,7 +39,7 @@ from confide.releases import (
 )
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals, warn_of_intervals
-from confide.sets.prediction_sets import PredictionSets
+from confide.sets.prediction_sets import PredictionSets, warn_of_empty_sets
 from confide.support import column_order
 
 
@@ -86,7 +86,8 @@ def predict_set(
     -----
     CoverageWarning
         If a threshold is +inf or nearly so (`confide.releases.remarks`), here and in `predict_interval` and
-        `predict_labels`; in `predict_interval` also if intervals are far wider than the range of the predictions.
+        `predict_labels`; in `predict_interval` also if intervals are far wider than the range of the predictions. Here
+        also if more than 1 % of the sets are empty.
 
     Examples
     --------
@@ -98,6 +99,22 @@ def predict_set(
     >>> confide.predict_set([[0.99, 0.01], [0.5, 0.5]], calibration, classes=["well", "ill"]).labels()
     [['well'], ['well', 'ill']]
     """
+    sets = sets_of(probabilities, calibration, classes, u=u, groups=groups, score=score, out=out)
+    warn_of_empty_sets(int((sets.sizes == 0).sum()), len(sets))
+    return sets
+
+
+def sets_of(
+    probabilities: ArrayLike,
+    calibration: Calibration | GroupCalibration,
+    classes: Sequence[object] | None = None,
+    *,
+    u: Uniforms = None,
+    groups: Groups | None = None,
+    score: str | None = None,
+    out: NDArray[np.bool_] | None = None,
+) -> PredictionSets:
+    """Sets without a warning about empty ones, which would reveal something about private records."""
     name = _score_of(calibration, "classification", score)
     refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
     p, names = _match_columns(probabilities, calibration, classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_labels, frame_of, refuse_other_rows, warn_of_unknown_labels
-from confide.errors import InputError, InputTypeError
+from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.releases import Release
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
-from confide.support import Described, Level, Section, Table, needs_extra
+from confide.support import Described, Level, Section, Table, caller_stacklevel, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -195,6 +196,33 @@ class PredictionSets(Described):
         mean = f"{sizes.mean():.2f}" if n else "undefined"
         full = ", every class in every set" if n and k > 1 and sizes.min() == k else ""
         return f"n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full}"
+
+
+_FEWEST = 100
+"""Of fewer records one empty set is already more than 1 %."""
+
+
+def warn_of_empty_sets(empty: int, records: int) -> None:
+    """Warn if more than 1 % of the sets are empty.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_empty_sets(10, 1000)
+    ...     warn_of_empty_sets(404, 5180)
+    >>> print(*(one.message for one in caught))
+    404 of 5,180 sets are empty (7.8 %), and an empty set never contains the true label. ...
+    """
+    if records < _FEWEST or 100 * empty <= records:
+        return
+    warnings.warn(
+        f"{empty:,} of {records:,} sets are empty ({100 * empty / records:.2g} %), and an empty set never contains the "
+        "true label. If every record needs a label, compare the randomised score, such as 'aps', or take a smaller "
+        "alpha",
+        CoverageWarning,
+        stacklevel=caller_stacklevel(),
+    )
 
 
 def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray[Any]:

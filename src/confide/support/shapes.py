@@ -146,8 +146,8 @@ class Form:
         The remedy if a text is not such a document.
     most_characters, integer_bits
         Longer texts, and integers of more bits, raise an error.
-    since_2, since_3
-        Fields that were added in schema 2, and in schema 3 (`a.b` is field b of field a, or of an item of it). A
+    later
+        Fields that were added in schema 2, in schema 3, and so on (`a.b` is field b of field a, or of an item of it). A
         document has the newest schema of which it has a field, and schema 1 without any.
     indent
         Spaces of indentation.
@@ -168,8 +168,7 @@ class Form:
     hint: str = ""
     most_characters: int = 8_000_000
     integer_bits: int = 63
-    since_2: frozenset[str] = frozenset()
-    since_3: frozenset[str] = frozenset()
+    later: tuple[frozenset[str], ...] = ()
     indent: int = 2
 
     def write(self, fields: Mapping[str, Any]) -> str:
@@ -207,7 +206,7 @@ class Form:
         content = parse_document(text, self.name, self.most_characters, self.integer_bits, self.hint)
         if content.get("kind") != self.kind:
             raise FormatError(f"{self.name}.kind", f"must be {self.kind!r}", remedy=self.hint)
-        newest = 3 if self.since_3 else 2 if self.since_2 else 1
+        newest = 1 + len(self.later)
         schema = content.get("schema")
         if type(schema) is not int or not 1 <= schema <= newest:
             newer = isinstance(schema, int) and schema > newest
@@ -223,9 +222,8 @@ class Form:
         return Fields(self.name, {key: content[key] for key in content if key not in ("kind", "schema")})
 
     def _schema(self, fields: Mapping[str, Any]) -> int:
-        later = ((3, self.since_3), (2, self.since_2))
-        found = (schema for schema, paths in later if any(_has(fields, path.split(".")) for path in paths))
-        return next(found, 1)
+        found = [any(_has(fields, path.split(".")) for path in paths) for paths in self.later]
+        return max((2 + place for place, stated in enumerate(found) if stated), default=1)
 
 
 def _has(fields: Any, path: list[str]) -> bool:

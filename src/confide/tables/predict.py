@@ -9,6 +9,7 @@ from typing import Any
 
 from confide.errors import ConfideError, InputError
 from confide.releases import Release, warn_about
+from confide.sets import warn_of_empty_sets
 from confide.support import (
     FileKind,
     FileLocation,
@@ -98,7 +99,7 @@ def predict_table(
     Warns
     -----
     CoverageWarning
-        If a threshold is +inf or uninformative.
+        If a threshold is +inf or uninformative, or more than 1 % of the sets are empty.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def predict_table(
         reads = [read for one in predictors for read in one.reads]
         rows = table.drop_missing(reads) if skip_incomplete else table
         made = Predictions(rows, _kept(table, keep, predictors), predictors)
-        return write_predictions(
+        summary = write_predictions(
             made,
             str(out_table) if out is None else out,
             as_table=out is None,
@@ -133,6 +134,9 @@ def predict_table(
             overwrite=overwrite,
             progress=progress,
         )
+    if not release.bounded:
+        warn_of_empty_sets(int(summary.get("empty_sets", 0)), int(summary["rows"]))
+    return summary
 
 
 def _kept(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:

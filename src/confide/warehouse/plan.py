@@ -498,7 +498,7 @@ _FORM = Form(
     "counting_plan",
     hint="`confide sql --plan` writes one",
     most_characters=10_000_000,
-    since_2=frozenset({"longest"}),
+    later=(frozenset({"longest"}),),
 )
 
 

@@ -514,6 +514,6 @@ def _read(fields: Fields) -> Watch:
 
 
 _FORM = documents.common_form(
-    KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"}), since_3=frozenset({"correction"})
+    KIND, "watch", integer_bits=63, later=(frozenset({"looks.versions"}), frozenset({"correction"}))
 )
 documents.register(Watch, documents.Kind(_FORM, _fields, _read))
