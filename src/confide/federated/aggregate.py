@@ -1,5 +1,6 @@
 """The coordinator's step: a calibration from a plan and the silos' messages, certified for those that answered."""
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +10,7 @@ from confide.federated.calibration import FederatedRelease, make_release, sign_r
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import combine_parts
 from confide.federated.several_plans import read_plan
-from confide.releases import meaning_of_infinity, parts_of
+from confide.releases import Calibration, parts_of, threshold_text, too_large
 from confide.support import caller_stacklevel, demonstration_version, library_versions
 
 
@@ -73,19 +74,21 @@ def aggregate(
     versions = _drawn_with(messages.values())
     made = make_release(plan, read, envelope, who, total, sorted_refusals(refused), versions, opened)
     for name, part in parts_of(made).items():
-        if part.threshold == float("inf"):
+        if part.excludes_nothing:
             warnings.warn(
-                CoverageWarning(_infinite(name, part.score, len(who), len(read.silos))), stacklevel=caller_stacklevel()
+                CoverageWarning(_useless(name, part, len(who), len(read.silos))), stacklevel=caller_stacklevel()
             )
     return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
 
 
-def _infinite(name: str, score: str | None, answered: int, invited: int) -> str:
-    """The warning about a threshold of +inf; sizes are secret, so that it states no more than the possible reasons."""
+def _useless(name: str, part: Calibration, answered: int, invited: int) -> str:
+    """The warning about a threshold that excludes nothing; sizes are secret, so that it states reasons alone."""
     reason = "some silos may have too few records"
     if answered < invited:
         reason = f"more of the {invited} silos must answer, or {reason}"
-    return f"the threshold{f' of {name}' if name else ''} is +inf: {meaning_of_infinity(score)}; {reason}"
+    if part.threshold != math.inf:
+        reason = f"{too_large(part)}; or {reason}"
+    return f"the threshold{f' of {name}' if name else ''} is {threshold_text(part)}; {reason}"
 
 
 def _drawn_with(messages: Iterable[Answer]) -> Mapping[str, str]:
