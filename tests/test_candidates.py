@@ -86,10 +86,10 @@ def test_the_recipe_makes_them_again(make):
 
 KNOWN_DIGESTS = {
     "unit": "ff8561cfffcb00cd",
-    "logit": "c4860e14c423c7fa",
+    "logit": "e1c2377b3525193c",
     "mass": "e3773a799c6203d1",
     "mass with penalties": "870bdf71da490f11",
-    "signed unit": "dd1705e174997f66",
+    "signed unit": "8e36e541cc035848",
     "ranks": "30d8283634d239c6",
     "geometric": "ca140a2d3789c13b",
     "sinh": "f1ff2f85b554d3d5",
@@ -128,6 +128,46 @@ def test_mass():
     assert (beyond[101:] / beyond[100:-1]).max() < 1.021
 
 
+OLDER = {
+    "logit": ({"kind": "unit", "size": 1000, "spacing": "logit"}, "c4860e14c423c7fa"),
+    "signed unit": ({"kind": "signed_unit", "size": 1000}, "dd1705e174997f66"),
+}
+"""Recipes of files of version 0.3 and older, and their digests."""
+
+
+@pytest.mark.parametrize(("recipe", "digest"), OLDER.values(), ids=OLDER)
+def test_recipes_of_older_files_have_their_candidates(recipe, digest):
+    made = Candidates.from_recipe(recipe)
+    assert made.digest[:16] == digest
+    assert made.recipe == recipe
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Candidates.unit(128, "logit").edges,
+        Candidates.quantiles(Spread("probability"), 23).edges,
+        Candidates.quantiles(Spread("probability"), 680).edges,
+        Candidates.quantiles(Spread("probability", around=0.9, hedged=True), 300).edges,
+        confide.scores.score_kind("lac").candidates().edges,
+        (1 + Candidates.signed_unit(128).edges) / 2,
+        (1 + Candidates.quantiles(Spread("margin"), 680).edges) / 2,
+        (1 + confide.scores.score_kind("margin").candidates().edges) / 2,
+    ],
+)
+def test_scores_of_over_confident_models_are_told_apart(made):
+    """The last candidate below the largest score is 1 - 1e-12, as far as twelve digits state it."""
+    assert made[-1] == 1.0
+    assert 0.9e-12 < 1 - made[-2] < 1.1e-12
+
+
+@pytest.mark.parametrize("nines", [0, 7, 13, 12.0, True, None])
+def test_nines_are_those_of_the_versions(nines):
+    for make in (lambda: Spread("probability", nines=nines), lambda: Candidates.unit(50, "logit", nines=nines)):
+        with refused(confide.InputError, "nines"):
+            make()
+
+
 def test_unit_logit():
     for size in (1, 2, 3, 10, 1000, 2**16):
         candidates = Candidates.unit(size, "logit")
@@ -135,12 +175,14 @@ def test_unit_logit():
         assert size < 2 or candidates.edges[-1] == 1.0
     edges = Candidates.unit(1000, "logit").edges
     assert edges[0] == 1e-6
-    assert edges[-2] == 1 - 1e-6
-    steps = np.diff(np.log(edges[:-1] / (1 - edges[:-1])))
-    np.testing.assert_allclose(steps, 2 * math.log(1e6 - 1) / 997, rtol=1e-4)  # 1 - e has six digits near 1
-    # Relative resolution at both ends, of the threshold and of one minus it.
-    assert (edges[1:-1] / edges[:-2]).max() < 1.03
-    assert ((1 - edges[:-2]) / (1 - edges[1:-1])).max() < 1.03
+    assert edges[-2] == 1 - 1e-12
+    middle = edges[edges <= 1 - 1e-6]
+    steps = np.diff(np.log(middle / (1 - middle)))
+    np.testing.assert_allclose(steps, 2 * math.log(1e6 - 1) / (len(middle) - 1), rtol=1e-4)  # six digits near 1
+    # Relative resolution at both ends, of the threshold and of one minus it; coarser beyond 1 - 1e-6.
+    assert (middle[1:] / middle[:-1]).max() < 1.03
+    assert ((1 - middle[:-1]) / (1 - middle[1:])).max() < 1.03
+    assert ((1 - edges[:-2]) / (1 - edges[1:-1])).max() < 2.01
 
 
 @pytest.mark.parametrize("step", [0.001, 0.01, 0.5, 1.0, 9.0])
@@ -403,7 +445,7 @@ def test_spread_candidates(law, size):
     assert made.values[-1] == np.inf
     assert np.isfinite(made.edges).all()
     assert (np.diff(made.edges) > 0).all()
-    assert 2 <= made.size <= max(size, 3) + 5
+    assert 2 <= made.size <= max(1.1 * size, 3) + 5
     again = Candidates.from_recipe(json.loads(json.dumps(dict(made.recipe))))
     assert again == made
     assert dict(again.recipe) == dict(made.recipe)

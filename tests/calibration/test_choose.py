@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import pickle
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, Inpu
 from confide.ledger import Dataset, Group, Ledger
 from confide.mechanisms import Chosen, ScoreChoice
 from confide.scores import NamedScores, all_scores, class_score
+from confide.selection import selection_law
 from tests.files import signed
 from tests.planted_values import assert_no_private_value, planted_scores
 from tests.refused import Refused
@@ -31,9 +33,12 @@ def test_better_model_is_chosen_and_the_release_states_the_choice():
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
     assert choice.name == "good"  # otherwise with probability below 1e-20
     released = choice.calibrate()
-    assert released.chosen == Chosen("good", ("good", "poor"), Fraction(1, 5), 1.0)
+    assert released.chosen == Chosen("good", ("good", "poor"), Fraction(1, 5), 1.0, 6)
     assert (released.score, released.classes, released.epsilon, released.coverage) == ("lac", 6, 1.0, 0.9)
-    assert "'good', chosen among 2 (good, poor) on a share of 1/5 of the records, at epsilon 1" in str(released)
+    assert (
+        "'good', chosen among 2 (good, poor) by the mean size, each at most 6, on a share of "
+        "1/5 of the records, at epsilon 1" in str(released)
+    )
     assert released.privacy.replace_one == 2.0
 
 
@@ -105,6 +110,34 @@ def test_utilities_are_those_of_the_definition(monkeypatch):
         assert utility == max(at_each)
 
 
+@pytest.mark.parametrize(("classes", "signal"), [(8, 1.5), (100, 2.0)])
+def test_saturated_outputs_choose_the_smallest_mean_size(classes, signal, monkeypatch):
+    """Sets of `margin` are all or nothing: it wins if large sizes count the same, and has the larger mean size."""
+    rng, n = np.random.default_rng(1), 4000
+    labels, logits = rng.integers(0, classes, n), rng.normal(size=(n, classes))
+    logits[np.arange(n), labels] += signal
+    p = np.exp(10 * (logits - logits.max(axis=1, keepdims=True)))
+    p /= p.sum(axis=1, keepdims=True)
+    offers = {name: class_score(p, labels, name) for name in ("margin", "lac")}
+    sizes = {name: all_scores(p, name) for name in offers}
+    means = {name: (sizes[name] <= np.quantile(offers[name], 0.9, method="higher")).mean() for name in offers}
+    assert means["lac"] < 0.8 * means["margin"]
+    laws, choose = [], ScoreChoice.choose
+
+    def recorded(self, utilities):
+        laws.append(selection_law(np.exp((utilities - utilities.max()) / self.scale), "permute_and_flip"))
+        return choose(self, utilities)
+
+    monkeypatch.setattr(ScoreChoice, "choose", recorded)
+    fixed = {"sizes": sizes, "ids": np.arange(n), "key": KEY, "choice_share": "1/2"}
+    choice = confide.choose_score(offers, 0.1, 4.0, **fixed)
+    assert laws[0][0] < 1e-6  # the exact probability to choose margin
+    assert (choice.name, choice.chosen.largest_size) == ("lac", classes)
+    assert f"by the mean size, each at most {classes}," in str(choice.calibrate())
+    confide.choose_score(offers, 0.1, 4.0, **fixed, largest_size=math.isqrt(classes - 1) + 1)
+    assert laws[1][0] > 0.99  # the default of 0.3, the square root of the number of classes
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
 def test_no_records_choose_uniformly_and_calibrate_to_infinity():
@@ -126,9 +159,15 @@ def test_release_is_read_again_and_other_claims_raise():
     released = confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0)
     assert released.privacy.epsilon == 2.0  # the larger one
     text = released.to_json()
-    assert json.loads(text)["schema"] == 3
+    assert json.loads(text)["schema"] == 4
     assert confide.Calibration.from_json(text) == released
-    assert json.loads(text)["chosen"] == {"name": "good", "among": ["good", "poor"], "share": "1/5", "epsilon": 2.0}
+    assert json.loads(text)["chosen"] == {
+        "name": "good",
+        "among": ["good", "poor"],
+        "share": "1/5",
+        "epsilon": 2.0,
+        "largest_size": 6,
+    }
 
 
 @pytest.mark.parametrize(
@@ -142,6 +181,8 @@ def test_release_is_read_again_and_other_claims_raise():
         {"share": 0.2},
         {"among": ["good"]},
         {"name": "other"},
+        {"largest_size": 0},
+        {"largest_size": "6"},
         {"among": ["good", "good"]},
         {"among": "good"},
         {"other": 1},

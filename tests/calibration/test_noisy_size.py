@@ -111,7 +111,7 @@ def test_engine_counts_twice_over_few_candidates():
             return super().count(request, candidates)
 
     released = release(Engine({None: SCORES}), noisy_request())
-    assert seen == [481, released.candidates]
+    assert seen == [526, released.candidates]
 
 
 def test_counts_over_all_candidates_are_a_source():
@@ -196,7 +196,7 @@ def test_file_with_an_inconsistent_size_raises(changes):
 def test_file_with_a_noisy_number_has_schema_3_and_others_schema_2():
     noisy = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
     guess = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical=1000)
-    assert json.loads(noisy.to_json())["schema"] == 3
+    assert json.loads(noisy.to_json())["schema"] == 4
     assert json.loads(guess.to_json())["schema"] == 2
     assert "size" not in json.loads(guess.to_json())
 
@@ -231,7 +231,7 @@ def test_weighted_records_have_a_noisy_number(weighted):
     assert released.privacy.epsilon <= 1.0
     assert released.privacy.replace_one == 2 * released.mechanism.add_remove <= 1.9
     assert released.coverage == 0.9
-    assert json.loads(released.to_json())["schema"] == 3
+    assert json.loads(released.to_json())["schema"] == 4
     assert confide.Calibration.from_json(released.to_json()) == released
     with pytest.raises(FormatError):
         confide.Calibration.from_json(altered(released, design_for=4000))

@@ -37,7 +37,10 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     assert released.chosen.among == ("lac", "q_*:lac")
     assert released.chosen.name == "lac"  # otherwise with probability below 1e-10
     assert released.score == "lac"
-    assert "'lac', chosen among 2 (lac, q_*:lac) on a share of 1/5 of the records, at epsilon 2" in made.out
+    assert (
+        "'lac', chosen among 2 (lac, q_*:lac) by the mean size, each at most 3, on a share of "
+        "1/5 of the records, at epsilon 2" in made.out
+    )
     assert Ledger("l.db").account("people").spent().epsilon == 2.0
     assert confide_run("verify", "cal.json").code == 0
     shown = confide_run("show", "cal.json")
@@ -101,6 +104,7 @@ def test_regression_chooses_among_predictions(confide_run, records):
         "among": ["absolute_residual", "good:absolute_residual"],
         "share": "1/4",
         "epsilon": 2.0,
+        "largest_size": 60.0,
     }
 
 

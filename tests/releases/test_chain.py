@@ -48,11 +48,11 @@ def altered(release, **fields):
 # --- files
 
 
-def test_a_chain_is_stored_in_files_of_schema_2(chain):
+def test_a_chain_is_stored_in_files_of_schema_4(chain):
     content = json.loads(chain[2].to_json())
     said = [{"sha256": one.checksum, "threshold": one.threshold, "epsilon": 1.0} for one in chain[:2]]
     assert content["predecessors"] == [said[0] | {"date": "2026-01"}, said[1] | {"date": "2026-02"}]
-    assert content["schema"] == 2
+    assert content["schema"] == 4  # that of their candidates
     assert chain[0].checksum == hashlib.sha256(chain[0].to_json().encode()).hexdigest()
     assert "predecessors" not in json.loads(chain[0].to_json())
     for release in chain:

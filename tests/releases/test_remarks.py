@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import confide
+from confide.evaluation import evaluate_sets
 from confide.releases import meaning_of_infinity, remarks
 from tests.builders import slow
 from tests.calibrations import released
@@ -159,3 +160,53 @@ def test_warnings_about_regression_do_not_mention_labels():
         said = " ".join([str(made), *remarks(made), made._repr_html_()])
         assert "every interval is the whole line" in said
         assert "label" not in said
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "classes", "useless"),
+    [
+        ("lac", 1.0, None, True),
+        ("lac", 1 - 1e-12, None, False),
+        ("lac(temperature=4)", 1.0, 3, True),
+        ("margin", 1.0, None, True),
+        ("margin", 0.999, None, False),
+        ("aps", 1.0, None, True),
+        ("aps", 1 - 1e-9, None, False),
+        ("raps(penalty=0.01,k_reg=1)", 1.04, 5, True),
+        ("raps(penalty=0.01,k_reg=1)", 1.03, 5, False),
+        ("saps(penalty=0.01)", 1.04, 5, True),
+        ("top_k", 5.0, 5, True),
+        ("top_k", 4.0, 5, False),
+        ("top_k", 5.0, None, False),
+        ("critical threshold of false_negative_rate", 1.0, 5, True),
+        ("critical threshold of missed_area(background=0)", 1.0, 5, True),
+        ("my own", 1.0, 5, False),
+        ("absolute_residual", 1.0, None, False),
+    ],
+)
+def test_the_largest_value_of_a_score_excludes_nothing(score, threshold, classes, useless):
+    base = calibrated(RESIDUALS[1:], 0.1, 1.0, score="lac")[0]
+    made = replace(base, score=score, threshold=threshold, classes=classes)
+    assert made.excludes_nothing == useless
+    told = [note for note in remarks(made) if "the largest value of the score" in note]
+    assert len(told) == useless
+    names_temperature = useless and score.startswith(("lac", "margin", "aps", "raps", "saps"))
+    assert all(("temperature=" in note) == names_temperature for note in told)
+
+
+def test_a_saturated_class_is_counted_and_named_with_its_noisy_number():
+    """Class b has probability 0 for a fifth of its records: its quantile is the largest score."""
+    labels = np.repeat(["a", "b"], 2000)
+    scores = np.concatenate([RESIDUALS / 2, np.where(np.arange(2000) % 5 == 0, 1.0, RESIDUALS / 2)])
+    with pytest.warns(confide.CoverageWarning, match=r"for 1 of 2 classes: 'b'; every label is in every set"):
+        made = confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, by="class", score="lac")
+    assert (made["b"].threshold, made.infinite) == (1.0, ("b",))
+    assert "thresholds that exclude nothing: 1 of 2" in str(made)
+    assert f"class 'b'  threshold 1 (every label is in every set), records: {made['b'].size}" in str(made)
+    (note,) = remarks(made)
+    assert "state a temperature, such as score 'lac' with temperature=4" in note
+    assert "largest value of the score" in confide.report(made).html
+    with pytest.warns(confide.CoverageWarning, match="largest value of the score"):
+        confide.predict_set([[0.5, 0.5]], made, classes=["a", "b"])
+    with pytest.warns(confide.CoverageWarning, match="largest value of the score"):
+        evaluate_sets(made, np.full((4000, 2), 0.5), labels, ["a", "b"])

@@ -28,10 +28,14 @@ def released(**more):
 # --- files
 
 
-def test_metadata_are_stored_in_files_of_schema_2(tmp_path):
+def test_metadata_are_stored_in_files_of_schema_4(tmp_path):
     release = released(about=ABOUT)
     content = json.loads(release.to_json())
-    assert (content["schema"], content["classes"], content["about"]) == (2, list(NAMES), ABOUT)
+    assert (content["schema"], content["classes"], content["about"]) == (
+        4,
+        list(NAMES),
+        ABOUT,
+    )  # that of their candidates
     assert release == confide.Calibration.from_json(release.to_json())
     assert release == pickle.loads(pickle.dumps(release))  # noqa: S301
     release.save(tmp_path / "a.json")

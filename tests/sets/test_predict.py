@@ -1,6 +1,7 @@
 """Sets and intervals contain exactly the labels whose score, as calibrated, is at most the threshold."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -59,6 +60,7 @@ def test_layout_does_not_matter(layout):
     np.testing.assert_array_equal(confide.predict_set(other[layout], calibration_at(0.6)).mask, expected)
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize("shape", [(1, 1), (1, 10), (2, 50), (300, 1)])
 def test_few_rows_and_few_classes(shape):
     p = np.random.default_rng(0).random(shape)
@@ -67,6 +69,21 @@ def test_few_rows_and_few_classes(shape):
     np.testing.assert_array_equal(sets.mask, 1 - p <= 0.5)
     one_by_one = [confide.predict_set(p[i : i + 1], calibration_at(0.5)).mask[0] for i in range(len(p))]
     np.testing.assert_array_equal(sets.mask, one_by_one)
+
+
+@pytest.mark.parametrize(("empty", "warned"), [(10, False), (11, True), (1000, True)])
+def test_more_than_one_empty_set_of_a_hundred_is_told(empty, warned):
+    p = np.full((1000, 2), 0.5)
+    p[empty:] = [0.8, 0.2]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sets = confide.predict_set(p, calibration_at(0.4))
+    assert (sets.sizes == 0).sum() == empty
+    told = [str(one.message) for one in caught]
+    assert len(told) == warned
+    assert all(
+        f"{empty:,} of 1,000 sets are empty" in text and "randomised score, such as 'aps'" in text for text in told
+    )
 
 
 def test_a_negative_threshold_gives_empty_sets():

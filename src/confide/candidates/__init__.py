@@ -6,4 +6,12 @@ spread.py  `Spread`: quantiles of a public heavy-tailed law, in a scale for each
 """
 
 from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_of, spread_words
-from confide.candidates.spread import PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS, Spread, SpreadKind, plausible_thresholds
+from confide.candidates.spread import (
+    OLDER_NINES,
+    PLAUSIBLE,
+    SPREAD_PLAUSIBLE,
+    SPREADS,
+    Spread,
+    SpreadKind,
+    plausible_thresholds,
+)

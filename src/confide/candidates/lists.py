@@ -381,9 +381,9 @@ def _nines(nines: int) -> dict[str, int]:
 
 
 def _logits(size: int, nines: int) -> NDArray[np.float64]:
-    """Logits, equally spaced from 1e-6 to 1 - 1e-6; a twentieth of them lies beyond."""
+    """Logits, equally spaced from 1e-6 to 1 - 1e-6; a twentieth of them lies beyond, but so few that all differ."""
     size, end = max(size, 0), np.log(1e6 - 1)
-    beyond = size // 20 if check_nines(nines) > OLDER_NINES else 0
+    beyond = min(size // 20, _MOST_BEYOND) if check_nines(nines) > OLDER_NINES else 0
     last = np.linspace(end, np.log(10.0**nines - 1), beyond + 1)[1:]
     return np.append(np.linspace(-end, end, size - beyond), last)
 
@@ -428,6 +428,8 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 _DIGITS = 12
+_MOST_BEYOND = 24
+"""Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits."""
 _POWERS = np.array([float(10**places) for places in range(23)])
 
 

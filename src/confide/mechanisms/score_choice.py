@@ -63,7 +63,7 @@ class Chosen:
 
     def __post_init__(self) -> None:
         if self.largest_size is not None:
-            positive_number("largest_size", self.largest_size)
+            object.__setattr__(self, "largest_size", positive_number("largest_size", self.largest_size))
         names = self.among
         if not 2 <= len(names) <= MOST_AMONG or len(set(names)) != len(names):
             raise InputError("scores", f"must have 2 to {MOST_AMONG} different names", got=str(len(names)))

@@ -19,12 +19,11 @@ from confide.releases.calibration import (
     Calibration,
     Release,
     as_release,
-    kind_asked,
     meaning_of_infinity,
     reminder_due,
 )
 from confide.releases.needed import records_needed, records_needed_if_public
-from confide.scores import score_kind
+from confide.scores import HOTTEST, score_kind
 from confide.support import caller_stacklevel, decimal_text, demonstration_note
 
 _UNIT = "state a public typical size of the scores (unit=, --unit)"
@@ -207,11 +206,12 @@ def too_large(c: Calibration) -> str:
     >>> print(too_large(released))
     perhaps more than a share alpha of the scores are that large, as those of an over-confident model are: state ...
     """
-    kind = kind_asked(c.score)
+    kind = score_kind(c.score)
     reason = "perhaps more than a share alpha of the scores are that large"
-    if kind.task != "classification" or kind.spread_kind == "rank":
+    temperature = max(4.0, 2 * (kind.temperature or 1.0))
+    if kind.task != "classification" or kind.spread_kind == "rank" or temperature > HOTTEST:
         return reason
-    hotter = f"temperature={max(4.0, 2 * (kind.temperature or 1.0)):g}"
+    hotter = f"temperature={temperature:g}"
     score = f"score {str(c.score).partition('(')[0]!r} with {hotter}"
     return f"{reason}, as those of an over-confident model are: state a temperature, such as {score}"
 

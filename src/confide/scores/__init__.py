@@ -15,6 +15,7 @@ from confide.scores.classification import (
 )
 from confide.scores.kinds import (
     FAMILIES,
+    HOTTEST,
     SCORE,
     NamedScores,
     ScoreKind,

@@ -115,8 +115,10 @@ class ScoreKind:
 
         Examples
         --------
-        >>> score_kind("lac").choose_candidates(100), score_kind("lac").choose_candidates(None)
-        (Candidates.unit(size=100, spacing='uniform'), Spread(kind='probability', unit=None, around=None, hedged=False))
+        >>> score_kind("lac").choose_candidates(100)
+        Candidates.unit(size=100, spacing='uniform')
+        >>> score_kind("lac").choose_candidates(None)
+        Spread(kind='probability', unit=None, around=None, hedged=False, nines=12)
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """
