@@ -19,7 +19,7 @@ SCORES = np.linspace(0.01, 1.0, 500)
 CASES = {
     "a secret number": ({}, 134),
     "residuals": ({"score": "absolute_residual"}, 206),
-    "a guess": ({"n_typical": 1000}, 210),
+    "a guess": ({"n_typical": 1000}, 225),
     "residuals and a guess": ({"score": "absolute_residual", "n_typical": 1000}, 300),
     "a public number": ({"neighbors": "replace_one"}, None),
     "rho": ({"epsilon": None, "rho": 0.1}, None),
@@ -108,7 +108,7 @@ def test_groups_and_levels_say_the_number_of_their_plans(monkeypatch):
 
 
 def test_a_plan_for_too_few_records_says_so_first():
-    for needed, options in ((134, {}), (210, {"n_typical": 1000})):
+    for needed, options in ((134, {}), (225, {"n_typical": 1000})):
         plan = confide.plan(0.1, 1.0, 100, **options)
         assert not plan.enough_records
         assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")

@@ -11,7 +11,7 @@ def test_records_needed_is_the_same_in_every_command(confide_run, folder):
     (folder / "r.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0.01, 1.0, 500))), encoding="utf-8")
     asked = ("--alpha", "0.1", "--epsilon", "1")
     source = ("r.csv", "--score-column", "s", "--score", "lac", "--out", "r.json", "--force")
-    for needed, chance, more in ((134, r"1\.\d", ()), (210, r"53\.\d", ("--n-typical", "1000"))):
+    for needed, chance, more in ((134, r"1\.\d", ()), (225, r"53\.\d", ("--n-typical", "1000"))):
         read, planned = ("calibrate", *source, *asked, *more), ("plan", *asked, *more)
         assert f"records needed: about {needed}; with fewer" in confide_run(*read).out
         assert confide_run(*read, "--json").json["records_needed"] == needed

@@ -158,7 +158,7 @@ def test_candidates_of_a_sum_follow_its_records():
     small, large = (
         federated.plan(roster([n] * 6), 0.1, 1.0, method="secure-sum", score="lac").candidates.size for n in (50, 5000)
     )
-    assert small < 60 < 300 < large <= 401
+    assert small < 60 < 300 < large <= 441  # 400 and a tenth beyond 1 - 1e-6
 
 
 @pytest.fixture(scope="module")

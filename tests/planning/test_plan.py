@@ -438,7 +438,7 @@ def test_a_plan_in_words():
     assert "records needed           about 134; with fewer, more than 1 calibration in 100 gives a useless" in words
     words = str(confide.plan(0.1, 1.0, 1000, n_typical=1000))
     assert "promise: coverage at least 0.9" in words
-    assert "records needed           about 210; with fewer, more than 1 calibration in 100 gives a useless" in words
+    assert "records needed           about 225; with fewer, more than 1 calibration in 100 gives a useless" in words
     assert "NOT ENOUGH" not in words
     assert "chance of +inf        below 0.05%; of +inf or a threshold above every score, below 0.05%" in words
     assert "chosen for               1000 records, a public guess (n_typical)" in words

@@ -12,6 +12,8 @@ from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import grid, slow
 from tests.refused import numbers, refused
 
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
 SCORES = [
     "lac",
     "aps_deterministic",

@@ -13,6 +13,8 @@ from confide.scores import NamedScores, class_score, name_of_scores, score_kind,
 from tests.files import signed
 from tests.refused import refused
 
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
 P = np.random.default_rng(0).dirichlet(np.ones(3), 400)
 Y = np.random.default_rng(1).integers(0, 3, 400)
 MADE = {

@@ -16,6 +16,8 @@ from tests.builders import slow
 from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_threshold_below
 from tests.refused import numbers, refused
 
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
 DETERMINISTIC = [
     "lac",
     "aps_deterministic",

@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from confide.calibration.threshold_request import Key, ThresholdRequest, divide_budget, most_groups
-from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
+from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread, spread_of
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import published_candidates
 from confide.planning import Terms, check_combinations
@@ -242,7 +242,7 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
         return law
     kind = part.recipe["kind"]
     if kind == "spread":
-        default = Spread(part.recipe["of"], part.recipe.get("unit"))
+        default = spread_of(part.recipe).without_guess
         at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
         if cold or math.isinf(part.threshold) or at_an_end:
             return default
