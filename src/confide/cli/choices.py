@@ -124,7 +124,7 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
     Examples
     --------
     >>> parse_candidates("unit:500:logit")
-    Candidates.unit(size=500, spacing='logit')
+    Candidates.unit(size=500, spacing='logit', nines=12)
     >>> parse_candidates("geometric:0.5")
     Candidates.geometric(unit=0.5, step=0.01, decades=12)
     >>> parse_candidates("around:0.93:hedged")

@@ -325,7 +325,7 @@ def plan(
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     >>> p.target_rank, p.nonprivate_rank
-    (903.5, 901)
+    (903.8125, 901)
     """
     check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
     law, population = (
