@@ -38,7 +38,6 @@ class Functions:
         return np.zeros(n)
 
 
-@pytest.mark.filterwarnings("ignore:.* sets are empty:confide.CoverageWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_two_ordinary_calls_use_different_numbers(name):
     """For every seed in the process. Equal with probability below 1e-100; twelve mean sizes, below 1e-15."""

@@ -20,7 +20,7 @@ from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, Inpu
 from confide.ledger import Limit
 from confide.mechanisms import Slopes
 from confide.planning import COUNTED_SIZES, RecordWeights
-from confide.releases import Metadata
+from confide.releases import Metadata, parts_of
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
 from tests.calibrations import RELEASE, fix_noisy_number, number_itself
@@ -410,22 +410,32 @@ REQUESTS = {
 }
 
 
+SEVERAL = {
+    "delta": {"delta": 0.05, "n_min": 100},
+    "risk": {"loss": "false_negative_rate", "score": None},
+    "levels": {"by": "level", "alpha": (0.05, 0.1, 0.3)},
+    "groups": {"by": "group", "names": ("a", "b: c")},
+    "classes": {"by": "class", "names": ("a", "b"), "neighbors": "replace_one"},
+    "sides": {"by": "side", "alpha": (0.05, 0.1), "score": None},
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("counted", [-(2**62), 0, 3000, 10**6, 2**48, 2**62])
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", [*REQUESTS, *SEVERAL])
 def test_no_noisy_number_raises_after_the_charge(tmp_path, monkeypatch, name, counted):
-    """Whatever the number and the threshold are, the release is stored, and returned again at no cost."""
+    """Whatever the number and the thresholds are, the release is stored, and returned again at no cost."""
     fix_noisy_number(monkeypatch, counted)
     ledger = confide.Ledger(tmp_path / "b.db")
-    request = noisy_request(**REQUESTS[name])
+    request = noisy_request(**(REQUESTS | SEVERAL)[name])
     monkeypatch.setattr(Slopes, "choose", lambda _self, counts: len(counts) - 1 if counted < 3000 else 0)
     records = 1000 if request.population is not None else None
     seen = request.counted_over()
     counts = np.zeros(seen.size, dtype=np.int64)
     counts[0] = 1000
-    source = GivenCounts({None: ScoreHistogram(seen, counts, records)})
-    payer = RELEASE.Payer(ledger, "d")
+    source = GivenCounts(dict.fromkeys(request.rows, ScoreHistogram(seen, counts, records)))
+    payer = RELEASE.Payer(ledger, "d", "wards" if request.disjoint else None)
     drawn = release(source, request, payer)
-    assert drawn.size.counted == counted
+    assert {part.size.counted for part in parts_of(drawn).values()} == {counted}
     with pytest.warns(EarlierReleaseWarning):
         assert release(source, request, payer).to_json() == drawn.to_json()

@@ -49,6 +49,14 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     assert predicted.code == 0, predicted.err
 
 
+@pytest.mark.parametrize(("option", "value"), [("--n-min", 10**15), ("--n-typical", 0)])
+def test_threshold_that_cannot_be_released_is_found_before_the_choice_is_charged(confide_run, records, option, value):
+    paid = ("--ledger", "l.db", "--dataset", "people")
+    done = confide_run("calibrate", records, *COLUMNS, *TWO, *PLAIN, option, value, *paid, "--out", "cal.json")
+    assert (done.code, option in done.err) == (REFUSED, True)
+    assert not Ledger("l.db").accounts()
+
+
 @pytest.mark.slow
 def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_run, folder, monkeypatch):
     """Every model has the scores of the same records: those with values for all models."""

@@ -2,10 +2,15 @@
 
 import pytest
 
+from confide import federated
+
 CLASSES = ("--probabilities", "p_*", "--label", "y")
 VALUES = ("--prediction", "good", "--target", "outcome")
 LEVEL = ("--alpha", "0.1", "--epsilon", 1)
 NEW = ("--out", "new.json", "--force")
+LOOK = ("--state", "watch.json", "--look", "Monday")
+SILO = ("--plan", "plan.json", "--keys", "north.key", "--coordinator", "coordinator.json", "--ledger", "north.db",
+        "--budget", 9, "--out", "answer.json")  # fmt: skip
 OPTIONS = {
     "plain": ("calibrate", *CLASSES, *LEVEL, *NEW),
     "interval": ("calibrate", *VALUES, *LEVEL, *NEW),
@@ -41,6 +46,20 @@ OPTIONS = {
     "ledger": ("calibrate", *CLASSES, "--ledger", "l.db", "--dataset", "d", "--again", *LEVEL, *NEW),
     "recalibrate": ("recalibrate", *CLASSES, "--calibration", "cal.json", *NEW),
     "evaluate": ("evaluate", *CLASSES, "--calibration", "cal.json", "--epsilon", 1, *NEW),
+    "watch": ("watch", *CLASSES, "--calibration", "cal.json", "--epsilon", 1, "--batch", 300, *LOOK),
+    "sizes": (
+        "watch",
+        *CLASSES[:2],
+        "--calibration",
+        "cal.json",
+        "--epsilon",
+        1,
+        "--batch",
+        300,
+        "--unlabelled",
+        *LOOK,
+    ),
+    "answer": ("federated", "answer", *CLASSES, *SILO),
 }
 ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}
 
@@ -50,9 +69,17 @@ ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}
 def test_existence_of_records_is_secret(confide_run, folder, case, skip):
     (folder / "first.csv").write_text("p_a,p_b,y\n" + "0.3,0.7,b\n0.9,0.1,a\n" * 200)
     assert confide_run("calibrate", "first.csv", *CLASSES, *LEVEL, "--out", "cal.json").code == 0
+    coordinator, silo = (federated.SiloKeys.generate(name) for name in ("coordinator", "north"))
+    silo.save(folder / "north.key")
+    (folder / "coordinator.json").write_text(coordinator.public().to_json())
+    plan = federated.plan([silo.public()], 0.2, 2.0, score="lac", method="private-qq", n_typical=300)
+    (folder / "plan.json").write_text(plan.sign(coordinator))
     for rows in ("none", "incomplete", "one") if skip else ("none", "one"):
         (folder / "t.csv").write_text("\n".join(["p_a,p_b,y,good,poor,outcome", *ROWS[rows]]) + "\n")
+        for written in ("watch.json", "north.db", "north.key.checkpoint", "answer.json"):
+            (folder / written).unlink(missing_ok=True)
         command, *words = OPTIONS[case]
-        done = confide_run(command, "t.csv", *words, *skip)
+        within = () if command != "federated" else (words.pop(0),)
+        done = confide_run(command, *within, "t.csv", *words, *skip)
         # Warnings depend on the drawn threshold, which differs from run to run; errors do not.
         assert (done.code, "error" in done.err) == (0, False), (rows, done.err)

@@ -30,7 +30,6 @@ def runs() -> list[object]:
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.* sets are empty:confide.CoverageWarning")
 @pytest.mark.parametrize(("name", "needs"), runs())
 def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]

@@ -55,7 +55,6 @@ def test_scikit_learn_checks(front):
     assert len(results) > 40
 
 
-@pytest.mark.filterwarnings("ignore:.* sets are empty:confide.CoverageWarning")
 @pytest.mark.parametrize(
     "score", ["lac", *slow(["aps_deterministic", "aps", "raps_deterministic(penalty=0.01,k_reg=2)", "margin", "top_k"])]
 )

@@ -123,7 +123,6 @@ def test_models_without_weights_raise():
         calibrate(lambda x: x.to("meta"), [(torch.zeros(2, 4), torch.zeros(2, dtype=torch.long))])
 
 
-@pytest.mark.filterwarnings("ignore:.* sets are empty:confide.CoverageWarning")
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("score", ["lac", "aps_deterministic", "margin"])
 def test_numpy_functions_accept_tensors_of_every_kind(data, kind, score):

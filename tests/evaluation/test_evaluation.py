@@ -183,7 +183,7 @@ def test_risk_by_critical_thresholds():
 
 WARDS = confide.calibrate_groups(
     np.linspace(0, 1, 2000), np.tile(["north", "south"], 1000), ["north", "south"], 0.1, 1.0, score="lac",
-    candidates=confide.Candidates.unit(10),
+    candidates=confide.Candidates.unit(100),
 )  # fmt: skip
 SIDES = confide.SidesCalibration(*(calibration_at(0.5, f"cqr_{side}") for side in ("low", "high")))
 P, Y, WARD = records(100)

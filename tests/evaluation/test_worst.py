@@ -103,7 +103,6 @@ def records(n=2000):
     return p[:n], y[:n], ward
 
 
-@pytest.mark.filterwarnings("ignore:.* sets are empty:confide.CoverageWarning")
 @pytest.mark.parametrize("kind", ["one", "levels", "classes"])
 def test_sets_of_any_release_group_by_group(kind):
     p, y, ward = records()

@@ -29,7 +29,7 @@ from tests.calibrations import calibration_at
 from tests.refused import refused
 from tests.tables.class_records import P
 
-RELEASED = calibration_at(confide.Candidates.unit(10).edges[8])
+RELEASED = calibration_at(confide.Candidates.unit(10).edges[7])
 SET = (
     "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "STORAGE_EMULATOR_HOST",
     "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",

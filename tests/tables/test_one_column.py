@@ -40,6 +40,7 @@ def test_scores_are_those_of_two_columns(engine):
         assert (score_histogram(source, what, candidates).counts == expected).all()
 
 
+@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # of random labels
 def test_releases_and_evaluations_contain_both_classes(tmp_path):
     what = ClassColumns("p", "label", PAIR, "aps_deterministic")
     released = calibrate_table(table(), what, 0.2, 4.0)

@@ -94,6 +94,7 @@ def test_unusable_rows_are_counted_by_reason_in_the_error(listing, data):
     assert [count for count, _ in bad_rows(caught)] == [2, 2, 2, 2]
 
 
+@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # of random labels
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_a_release_equals_that_of_the_scores(table, data, sources):
     released = calibrate_table(table, sources[0], 0.1, 1000.0)

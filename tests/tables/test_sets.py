@@ -74,6 +74,7 @@ def test_one_column_of_two_classes(engine, rows, probabilities):
         assert sets == [[name for name, held in zip(("no", "yes"), row, strict=True) if held] for row in expected.mask]
 
 
+@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # one of the thresholds
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize(("listed", "dtype"), [(False, np.float32), *slow([(True, np.float64)])])
 def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, listed, dtype):

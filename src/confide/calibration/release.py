@@ -355,8 +355,7 @@ class PreparedRelease:
         if transaction is None:
             drawn = self._draw(self._inputs(look()), self.thresholds, recount)
         else:
-            rehearsed = {key: threshold.rehearse() for key, threshold in self.thresholds.items()}
-            assembled(self.request, rehearsed, {key: one.terms.candidates for key, one in self.thresholds.items()})
+            self.rehearse()
             drawn, earlier = transaction.run(
                 lambda: self._inputs(look()),
                 self._fingerprints,
@@ -379,6 +378,11 @@ class PreparedRelease:
             warn_about(result)
         warn_of_choices(result)
         return result
+
+    def rehearse(self) -> None:
+        """Raise all errors of a release for a ledger that no record and no draw can change; nothing is charged."""
+        rehearsed = {key: threshold.rehearse() for key, threshold in self.thresholds.items()}
+        assembled(self.request, rehearsed, {key: one.terms.candidates for key, one in self.thresholds.items()})
 
     def _transaction(self) -> "Transaction[Any] | None":
         payments = {

@@ -316,8 +316,8 @@ def calibrate_areas(
 
     Examples
     --------
-    >>> found = calibrate_areas([(1, [np.linspace(0, 1, 11)])] * 1000, lambda k, own, *_: (k, own), 0.1, 1.0)
-    >>> 0.8 < found.threshold <= 1
+    >>> found = calibrate_areas([(1, [np.linspace(0, 1, 101)])] * 1000, lambda k, own, *_: (k, own), 0.1, 1.0)
+    >>> 0.8 < found.threshold < 1
     True
     """
     stated = stated_risk(risk, options)

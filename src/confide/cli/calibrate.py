@@ -12,7 +12,14 @@ from typing import Any
 
 import click
 
-from confide.calibration import Payer, Request, calibrate_counts, choose_score, label_request
+from confide.calibration import (
+    Payer,
+    Request,
+    calibrate_counts,
+    choose_score,
+    label_request,
+    prepare_thresholds,
+)
 from confide.candidates import Candidates
 from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
 from confide.cli.choices import (
@@ -282,6 +289,9 @@ def _from_choice(
             "unit": request.unit,
         }
         how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
+        for score, classes in {(one.score, one.classes) for one in scores.values()}:  # before the choice is charged
+            asked = Request(score=score, unit=request.unit, **{**rest, "classes": classes})
+            prepare_thresholds(asked).rehearse()
         released = choose_score(scores, alpha, privacy.epsilon, **how).calibrate(**rest)
         part.write_text(released.to_json(), encoding="utf-8")
     asked = Request(score=released.score, unit=request.unit, chosen=released.chosen, **rest)

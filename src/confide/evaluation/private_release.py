@@ -9,6 +9,7 @@ request with stored answers, charge, draw, store.
 """
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -138,6 +139,7 @@ def _axis(
     return np.where(positions < 0, len(partition) - 1, positions)
 
 
+_LONGEST_NUMBER = len("-2.2250738585072014e-308")
 _MECHANISM = "evaluation by discrete-laplace"
 
 PARTS = ("class", "size")
@@ -281,19 +283,14 @@ def _compact(evaluation: PrivateEvaluation) -> str:
 def _refuse_unwritable(query: CountQuery, confidence: float, *, kept: bool) -> None:
     """Raise before a charge or a draw if the evaluation cannot be written, or is too long for its ledger.
 
-    Numbers need at most twice the length of zeros.
+    It is written with counts of 0. Each number may become as long as the longest one.
     """
     written = _compact(empty(query, confidence))
-    if not kept:
-        return
-    from confide.ledger import MOST_RELEASE
+    if kept:
+        from confide.ledger import check_stored
 
-    if 2 * len(written) > MOST_RELEASE:
-        raise InputError(
-            "parts",
-            f"must be fewer with a ledger, which stores at most {MOST_RELEASE:,} characters of a release",
-            remedy="Use parts=()",
-        )
+        numbers = len(re.findall(r"[\d.]+", written))
+        check_stored("parts", len(written) + _LONGEST_NUMBER * numbers, "Use parts=()")
 
 
 def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":

@@ -206,14 +206,19 @@ def too_large(c: Calibration) -> str:
     >>> print(too_large(released))
     perhaps more than a share alpha of the scores are that large, as those of an over-confident model are: state ...
     """
-    kind = score_kind(c.score)
+    kind, name = score_kind(c.score), str(c.score).partition("(")[0]
     reason = "perhaps more than a share alpha of the scores are that large"
     temperature = max(4.0, 2 * (kind.temperature or 1.0))
-    if kind.task != "classification" or kind.spread_kind == "rank" or temperature > HOTTEST:
-        return reason
-    hotter = f"temperature={temperature:g}"
-    score = f"score {str(c.score).partition('(')[0]!r} with {hotter}"
-    return f"{reason}, as those of an over-confident model are: state a temperature, such as {score}"
+    if kind.task == "classification" and kind.spread_kind == "mass" and not kind.randomised:
+        reason += f", as those of labels that are ranked last are: compare the score {name.partition('_')[0]!r}"
+    elif kind.task == "classification" and kind.spread_kind != "rank" and temperature <= HOTTEST:
+        reason += (
+            ", as those of an over-confident model are: state a temperature, such as score "
+            f"{name!r} with temperature={temperature:g}"
+        )
+    if c.recipe.get("kind") != "spread":
+        reason += "; or the candidates below are too far apart: leave out candidates, or take spacing='logit'"
+    return reason
 
 
 def _at(c: Calibration, epsilon: float | None = None) -> str:

@@ -7,6 +7,7 @@ This process computes and counts them as it does for files, so that the counts d
 import glob
 import hashlib
 import re
+import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from copy import copy
@@ -298,7 +299,8 @@ def _connect(url: str, scheme: str, path: str, write: bool) -> Any:
     if scheme == "sqlite":
         if not Path(path).is_file():
             raise InputError("path", f"{path!r} does not exist")
-        return ibis.sqlite.connect(path)
+        # Folders of sets are written by another thread, which then reads, too; only one thread reads at a time.
+        return ibis.sqlite.from_connection(sqlite3.connect(path, check_same_thread=False))
     connection = ibis.connect(url)
     if scheme in _POSTGRES and not write:
         connection.raw_sql("SET default_transaction_read_only = on").close()

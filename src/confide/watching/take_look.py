@@ -7,6 +7,7 @@ same look at the same batch returns them without another charge, and adds them t
 
 import json
 import warnings
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -313,15 +314,17 @@ def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> 
     """The watch with this look, drawn now or stored in the ledger."""
     if payment is None:
         return before.look(look, count())
-    from confide.ledger import pay
+    from confide.ledger import check_stored, pay
 
-    def draw(counts: NDArray[np.int64]) -> str:
+    def text(counts: Sequence[int]) -> str:
         made = datetime.now(UTC).isoformat(timespec="seconds")
         document = {"kind": LOOK_KIND, "schema": 1, "look": look, "release": before.settings.release, "made": made}
-        drawn = {"counts": list(before.draw(counts)), "versions": dict(library_versions())}
-        return json.dumps({**document, **drawn})
+        return json.dumps({**document, "counts": list(counts), "versions": dict(library_versions())})
 
-    return before.with_look(look, *_kept(pay(payment, count, _mark, draw), look))
+    longest = text([-(2**63)] * before.settings.cells)
+    check_stored("release", len(longest), "Monitor a release with fewer groups")
+    drawn = pay(payment, count, _mark, lambda counts: text(before.draw(counts)))
+    return before.with_look(look, *_kept(drawn, look))
 
 
 def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
