@@ -20,6 +20,7 @@ from confide.cli import main
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.ledger import Ledger
 from confide.mechanisms import published_histogram_for
+from confide.mechanisms.published_counts import PublishedHistogram
 from confide.releases import CountsCalibration, Metadata
 from confide.selection import noisy_counts
 from confide.warehouse import read_published_counts
@@ -57,6 +58,7 @@ def test_a_release(counts):
     assert sets.mask.tolist() == [[True, False], [True, True]]
 
 
+@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # of a few records in few bins
 @pytest.mark.slow
 @pytest.mark.parametrize("public", [True, False])
 def test_coverage_of_new_records(public):
@@ -334,6 +336,28 @@ def test_claims_are_recomputed(counts, changes):
     """Everything but the threshold follows from the public choices."""
     with pytest.raises(FormatError):
         confide.Calibration.from_json(edited(confide.calibrate_counts(counts, 0.1), **changes))
+
+
+@pytest.mark.parametrize(
+    "noise", [{"parameter": 1e4, "copies": 100}, {"kind": "table", "parameter": [1 / (2**20 - 1)] * 2**19}]
+)
+def test_noise_whose_certificate_takes_long_is_refused(counts, noise):
+    """A file must not keep its readers busy for minutes; the error names the limit."""
+    stated = confide.calibrate_counts(counts, 0.1)
+    changes = {f"mechanism__noise__{key}": value for key, value in noise.items()}
+    with pytest.raises(FormatError, match=r"must in the sum of all counts stay within \+-500,000"):
+        confide.Calibration.from_json(edited(stated, **changes))
+
+
+def test_rounding_of_a_certificate_grows_with_the_number_of_noises():
+    """The mass of a walk of 13 million steps is 1 + 6e-9: more than the least reserve."""
+    noise = Noise.discrete_gaussian(0.01, copies=100)
+    walk = noise.end(2**17)
+    mechanism = PublishedHistogram(noise, Fraction(0), Fraction(900))
+    assert walk.sum() == pytest.approx(1, abs=1e-7)
+    assert mechanism.lacks(Fraction(9, 10), 2**17, 1000, None, None) == pytest.approx(
+        0.9 - 900 / 1001 + 1.31072e-8, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("changes", [{"edges": [0.5]}, {"counts": [1.5]}, {"noise": {}}, {"recipe": {"kind": "of"}}])

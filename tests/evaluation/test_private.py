@@ -13,6 +13,7 @@ import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import Part, PrivateEvaluation, intervals, private_release
 from confide.evaluation.intervals import arrangement, size_parts, width_parts
+from confide.ledger import payment
 from confide.reports.measurements import private_sections
 from confide.support.shapes import checksum
 from tests.builders import slow
@@ -186,7 +187,7 @@ def test_a_thousand_classes(released):
 def test_too_long_evaluation_raises_before_charge(released, tmp_path, monkeypatch):
     ledger = confide.Ledger(tmp_path / "budget.db")
     paid = {"epsilon": 1.0, "ledger": ledger, "dataset": "patients"}
-    monkeypatch.setattr(confide.ledger, "MOST_RELEASE", 2000)
+    monkeypatch.setattr(payment, "MOST_RELEASE", 4000)
     with refused(InputError, "parts"):
         ask_sets(released, [(0, "a")], **paid)
     assert ledger.accounts() == {}
@@ -326,9 +327,13 @@ def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
             confide.evaluate(groups, scores=[0.0], epsilon=1.0, **options)
     classes = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, by="class", score="lac")
     found = confide.evaluate(classes, scores=[0.0, 0.99], groups=["a", "b"], epsilon=1.0)
-    assert [(one.name, one.covered) for one in found.classes] == [("a", 1), ("b", 0)]
+    assert [(one.name, one.covered) for one in found.classes] == [("a", 1), ("b", 0), ("(other)", 0)]
     sets = confide.evaluate(classes, probabilities=[[1, 0], [0, 1]], labels=["a", "a"], classes=["a", "b"], epsilon=1.0)
-    assert [(one.name, one.covered, one.missed) for one in sets.classes] == [("a", 1, 1), ("b", 0, 0)]
+    assert [(one.name, one.covered, one.missed) for one in sets.classes] == [
+        ("a", 1, 1),
+        ("b", 0, 0),
+        ("(other)", 0, 0),
+    ]
 
 
 def test_levels_reject_parts_that_cost_per_level(levels):

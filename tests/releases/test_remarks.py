@@ -22,6 +22,7 @@ def calibrated(scores, *arguments, **options):
     return made, [str(one.message) for one in caught if issubclass(one.category, confide.CoverageWarning)]
 
 
+SPREAD = confide.Candidates.spread
 RESIDUALS = np.linspace(0.0, 1.0, 2000)
 OLD = {"score": "absolute_residual", "candidates": confide.Candidates.geometric()}
 
@@ -80,6 +81,8 @@ def test_scores_that_candidates_reach_have_one_reason():
             ("cqr", confide.Candidates.sinh(), 0.01, "as small as"),
             ("cqr", confide.Candidates.sinh(), -0.5, None),
             (None, confide.Candidates.anything(), 5e5, "not a plausible size"),
+            ("absolute_residual", SPREAD("residual", 500, unit=100.0), 2300.0, "not a plausible size"),
+            ("absolute_residual", SPREAD("residual", 500, unit=1e7), 2.1e7, None),
             (None, confide.Candidates.anything(), 0.9, None),
             ("lac", confide.Candidates.unit(), 0.9999, None),
         ]),
@@ -110,7 +113,7 @@ def test_calibrate_warns_of_the_outer_decades():
         (None, 1e3, False),
         (None, -1, True),
         (25.0, 25.0, False),
-        (25.0, 900.0, False),
+        (25.0, 450.0, False),
         (25.0, -1, True),
     ],
 )

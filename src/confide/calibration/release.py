@@ -121,6 +121,12 @@ class Payer:
         accounts = self.ledger.accounts() if isinstance(self.ledger, Ledger) else None
         named = {key: (self.partition, str(key)) for key in request.parts}
         if request.overlap is not None:  # each column divides the records, and is a partition of its own
+            for argument, name in (
+                ("partition", self.partition),
+                *(("names", column) for column in request.overlap.columns),
+            ):
+                if ": " in name:
+                    raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
             named = {
                 key: (f"{self.partition}: {column}", value) for key, (column, value) in request.overlap.cells.items()
             }

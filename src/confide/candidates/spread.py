@@ -254,7 +254,7 @@ _EDGES: Mapping[SpreadKind, Callable[[int, Spread], _Edges]] = MappingProxyType(
 
 _Range: TypeAlias = tuple[float, float]
 
-_UNITS = 100.0
+_UNITS = 20.0
 """A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong."""
 _NO_UNIT = 1e6
 """Residuals without a unit, and scores without a name."""

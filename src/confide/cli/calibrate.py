@@ -289,8 +289,8 @@ def _from_choice(
             "unit": request.unit,
         }
         how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
-        for score, classes in {(one.score, one.classes) for one in scores.values()}:  # before the choice is charged
-            asked = Request(score=score, unit=request.unit, **{**rest, "classes": classes})
+        for one in scores.values():  # before the choice is charged
+            asked = Request(score=one.score, unit=request.unit, **{**rest, "classes": one.classes})
             prepare_thresholds(asked).rehearse()
         released = choose_score(scores, alpha, privacy.epsilon, **how).calibrate(**rest)
         part.write_text(released.to_json(), encoding="utf-8")

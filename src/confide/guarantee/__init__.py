@@ -29,6 +29,7 @@ from confide.guarantee.noise_walk import (
     total_above,
     walk_end,
     walk_maximum,
+    walk_reach,
 )
 from confide.guarantee.noisy_labels import mean_coverage, noise_tail, noisy_rank, noisy_rank_law
 from confide.guarantee.random_rank import (

@@ -155,7 +155,7 @@ def walk_end(noise: Law, steps: int) -> Law:
     rising = np.diff(noise[half:]).max(initial=0.0)
     if len(noise) % 2 == 0 or max(np.abs(noise - noise[::-1]).max(), rising) > _UNEVEN:
         raise ValueError("noise must be a symmetric law that does not increase away from 0")
-    reach = _reach(noise, steps)
+    reach = walk_reach(noise, steps)
     ring = np.zeros(2 * reach + 2)
     np.add.at(ring, np.arange(-half, half + 1) % len(ring), noise)
     transform = np.fft.rfft(ring) ** steps
@@ -203,7 +203,7 @@ def chosen_by_rule(noisy: NDArray[np.int64], n: int, target: int, *, last: bool)
     return last_rule(reached) if last else np.asarray(np.argmax(reached, axis=-1), dtype=np.int64)
 
 
-def _reach(noise: Law, steps: int) -> int:
+def walk_reach(noise: Law, steps: int) -> int:
     """A number that abs(S) exceeds with probability 1e-16 at most, by Chernoff's bound."""
     x = np.arange(len(noise)) - len(noise) // 2
     sd, most = math.sqrt(float(noise @ x**2)), steps * (len(noise) // 2)

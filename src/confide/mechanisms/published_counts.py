@@ -22,8 +22,8 @@ from confide.support import bisect, float_above, shapes
 
 _SLACK = 1e-9
 """Tolerance for another machine's rounding of the sums of a certificate."""
-_ROUNDING = 1e-9
-"""Coverage, or ranks, reserved for the rounding of the transforms."""
+_ROUNDING = 1e-9, 1e-15
+"""Coverage, or ranks, reserved for the rounding of the transforms: at least, and for each noise."""
 
 
 _end = lru_cache(maxsize=64)(Noise.end)
@@ -72,6 +72,8 @@ class PublishedHistogram(Mechanism):
 
     def lacks(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None) -> float:
         """How much coverage, or probability of it, or how many ranks this target lacks; at most 0 if it is enough."""
+        least, each = _ROUNDING
+        rounding = max(least, each * self.noise.copies * m)
         if n is None:
             law = _end(self.noise, m)
             values = np.arange(len(law))
@@ -82,11 +84,11 @@ class PublishedHistogram(Mechanism):
 
             x = float(self.offset - (1 - level) * ((n_min or 1) + 1))
             missed = missed_of_total(x, float(level), above, float(2 * law[0] - law.sum()))
-            return missed + x + _ROUNDING - float(self.offset)
+            return missed + x + rounding - float(self.offset)
         ranks, probabilities, bottom = self._ranks(m)
         if delta is not None:
-            return law_failure((ranks, probabilities, bottom), n, float(level)) + _ROUNDING - delta
-        return float(level) + _ROUNDING - float(probabilities @ np.minimum(ranks, n + 1)) / (n + 1)
+            return law_failure((ranks, probabilities, bottom), n, float(level)) + rounding - delta
+        return float(level) + rounding - float(probabilities @ np.minimum(ranks, n + 1)) / (n + 1)
 
     def guarantee(
         self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None

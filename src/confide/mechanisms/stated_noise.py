@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import walk_end
+from confide.guarantee import walk_end, walk_reach
 from confide.support import decimal_text, one_of, positive_integer, positive_number, shapes
 
 NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
@@ -17,6 +17,7 @@ _PARAMETERS: dict[str, str] = {"discrete_laplace": "scale", "discrete_gaussian":
 """The kinds of noise, and the name of their parameter."""
 
 _SCALES, _MOST_COPIES, _MOST_VALUES, _MISSING = (1e-3, 1e4), 100, 2**20, 1e-12
+_MOST_REACH = 500_000
 _WRITTEN = re.compile(r"([a-z_]+)\(([^()]*)\)")
 _WRITE = "must be discrete_laplace(scale=...,copies=...) or discrete_gaussian(sigma=...,copies=...)"
 _NO_EPSILON = "A scale is 1/epsilon where records come and go, and 2/epsilon where they change"
@@ -119,7 +120,15 @@ class Noise:
 
     def end(self, bins: int) -> NDArray[np.float64]:
         """P(S <= 0), P(S = 1), P(S = 2), ... for the sum S of the noise in several counts."""
-        return walk_end(self.law, self.copies * bins)
+        law, steps = self.law, self.copies * bins
+        if (reach := walk_reach(law, steps)) > _MOST_REACH:
+            must = (
+                f"must in the sum of all counts stay within +-{_MOST_REACH:,}, for a certificate within a second or two"
+            )
+            raise InputError(
+                "noise", must, got=f"+-{reach:,}", remedy="Publish fewer counts, or counts with less noise"
+            )
+        return walk_end(law, steps)
 
     def __str__(self) -> str:
         name = {"discrete_laplace": "discrete Laplace", "discrete_gaussian": "discrete Gaussian", "table": "tabled"}

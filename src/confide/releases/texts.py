@@ -154,8 +154,8 @@ def _remark(
     if size > high:
         return (
             f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
-            f"with few records such a threshold is drawn by chance, far beyond all scores: {_enough(c, grouped)}; "
-            f"scores of that size need other candidates: {_UNIT}",
+            f"either few records drew it by chance, far beyond all scores: {_enough(c, grouped)}; "
+            f"or scores have that size: then {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
         larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
