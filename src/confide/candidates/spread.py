@@ -266,7 +266,7 @@ def plausible_thresholds(recipe: Mapping[str, Any]) -> tuple[float, float]:
     Examples
     --------
     >>> plausible_thresholds({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
-    (0.0, 2500.0)
+    (0.0, 500.0)
     >>> plausible_thresholds({"kind": "spread", "of": "probability", "size": 480})
     (0.0, inf)
     """
