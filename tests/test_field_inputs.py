@@ -1,0 +1,213 @@
+"""Inputs on which comparable software failed: equal scores, too few records, wrapped sums, tiny and large scores."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import confide
+from confide import Candidates, Noise, PublishedCounts, federated
+from confide.errors import InputError
+from confide.federated.protocols.secure_sum import modulus_bits
+from confide.federated.sharing import P, add, combine, deal, open_sum
+from confide.releases import Release, candidates_of
+from tests.exact_tests import assert_threshold_below
+from tests.refused import refused
+
+RNG = np.random.default_rng(0)
+FEW = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
+ATOM = np.concatenate([np.full(800_000, 65_000.0), RNG.integers(0, 500_001, 200_000)])
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_the_median_of_a_million_records_is_the_score_that_most_have(neighbors):
+    """About 26,000 scores are below the atom and 174,000 above: another threshold is 300,000 ranks away.
+
+    Both slopes are at least 0.1 a rank at epsilon 0.5, so that its probability is below 501 exp(-30,000).
+    """
+    candidates = Candidates.of(np.arange(0, 501_000, 1000.0))
+    released = confide.calibrate(ATOM, 0.5, 0.5, candidates=candidates, neighbors=neighbors)
+    assert released.threshold == 65_000
+
+
+@pytest.mark.slow
+def test_the_default_candidates_hold_the_score_that_most_records_have():
+    """The first candidate from the atom on, with the same probability."""
+    released = confide.calibrate(ATOM, 0.5, 0.5)
+    values = candidates_of(released).values
+    assert released.threshold == values[values >= 65_000][0] < 66_000
+
+
+GRID = Candidates.unit(50)
+ONE_OF_MANY = {
+    "scores": lambda s: confide.calibrate(s, 0.1, 4.0, candidates=GRID),
+    "public number": lambda s: confide.calibrate(s, 0.1, 4.0, candidates=GRID, neighbors="replace_one"),
+    "residuals": lambda s: confide.calibrate(s, 0.1, 4.0, score="absolute_residual"),
+    "losses": lambda s: confide.calibrate_losses(np.tile(s[:, None], (1, 49)), GRID, 0.1, 4.0, loss="own"),
+}
+
+
+@pytest.mark.parametrize("kind", ONE_OF_MANY)
+def test_one_other_record_among_equal_ones_changes_no_path(kind):
+    """1,492 zeros, and 1,491 with a 1: no warning, the same candidates, and a threshold that is finite.
+
+    Of eight thresholds each exceeds the bound of the exact test with a probability of 1e-8 or less.
+    """
+    zeros = np.zeros(1492)
+    candidates = set()
+    for scores in (zeros, np.append(zeros[1:], 1.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            released = ONE_OF_MANY[kind](scores)
+        inner = released.calibration if kind == "losses" else released
+        assert 0 <= inner.threshold < math.inf
+        if kind != "losses":  # the threshold of a loss depends on a random number of each record
+            assert_threshold_below(inner, scores, 1e-8)
+        candidates.add(inner.candidates)
+    assert len(candidates) == 1
+
+
+WHOLE_RANKS = [(0.95, 19, 19), (0.68, 74, 51), (0.7, 9, 7), (0.9, 9, 9), (0.9, 29, 27), (0.55, 99, 55)]
+
+
+@pytest.mark.parametrize(("level", "n", "rank"), WHOLE_RANKS)
+def test_a_whole_rank_is_not_rounded_up(level, n, rank):
+    """Level times n + 1 is an integer in decimals; the threshold of the scores 1, ..., n is its own rank."""
+    scores, alpha = np.arange(1.0, n + 1), 1 - level
+    counts = confide.ScoreHistogram.from_scores(scores, Candidates.of(scores))
+    levels = confide.calibrate_levels(scores, [alpha], mechanism="none")
+    thresholds = [
+        confide.calibrate(scores, alpha, mechanism="none").threshold,
+        confide.calibrate_histogram(counts, alpha, mechanism="none").threshold,
+        levels[alpha].threshold,
+        federated.centralised_threshold([scores[::2], scores[1::2]], alpha),
+    ]
+    assert thresholds == [rank] * 4
+
+
+def test_ranks_without_a_mechanism_exist_for_records_of_equal_weight_in_one_group():
+    scores = np.arange(1.0, 75)
+    with refused(InputError, "mechanism"):
+        confide.calibrate(scores, 0.32, weights=np.ones(74), weight_bound=1, mechanism="none")
+    for neighbors in ("add_remove", "replace_one"):
+        with refused(InputError, "mechanism"):
+            confide.calibrate_groups(scores, ["a"] * 74, ["a"], 0.32, mechanism="none", neighbors=neighbors)
+
+
+@FEW
+@pytest.mark.parametrize("n", range(10, 39))
+def test_each_side_of_an_interval_has_its_own_rank(n):
+    """At 0.05 on each side 19 records are needed; below them both sides are +inf, and up to 38 the largest score."""
+    truths = np.linspace(-1, 2, n)
+    released = confide.calibrate_sides(np.zeros((n, 2)), truths, 0.1, mechanism="none")
+    found = [released.low.threshold, released.high.threshold]
+    assert found == ([math.inf, math.inf] if n < 19 else [1.0, 2.0])
+
+
+@pytest.mark.slow
+def test_a_federation_plans_no_side_with_too_few_records():
+    """The same 19 records, whatever the method and the budget; with more, a plan certifies 0.95 for each side."""
+    silos = [federated.SiloKeys.generate(f"s{i}") for i in range(3)]
+    for method in ("private-qq", "secure-sum"):
+        for size, enough in ((4, False), (6, False), (13, True)):
+            sized = [keys.public(size) for keys in silos]
+            if not enough:
+                with refused(InputError, "silos"):
+                    federated.plan_sides(sized, 0.1, 100.0, method=method, candidates=GRID)
+                continue
+            made = federated.plan_sides(sized, 0.1, 100.0, method=method, candidates=GRID)
+            for part in made.parts.values():
+                assert part.certify()[1].coverage >= 0.95
+
+
+def test_a_quarter_of_the_intervals_cross():
+    """Quantiles apart by 6 or -6 around 0; the threshold is negative, and an empty interval is a miss of width 0."""
+    truths = RNG.normal(size=400)
+    half = np.where(np.arange(400) % 4, 3.0, -3.0)
+    quantiles = np.column_stack([-half, half])
+    scores = confide.cqr_score(quantiles, truths)
+    np.testing.assert_allclose(scores, np.abs(truths) - half)
+    released = confide.calibrate(scores, 0.4, mechanism="none")
+    assert released.threshold == np.sort(scores)[240] < 0  # rank ceil(0.6 * 401)
+    intervals = confide.predict_interval(quantiles, released)
+    widths = np.where(half > 0, 2 * (3 + released.threshold), 0)
+    np.testing.assert_allclose(intervals.widths, widths, atol=1e-9)
+    assert not intervals.contains(truths)[half < 0].any()
+    found = confide.evaluate_intervals(released, quantiles, truths)
+    assert found.coverage.value == pytest.approx(241 / 400)
+    assert found.mean_width == pytest.approx(widths.mean())
+
+
+@FEW
+@pytest.mark.parametrize("k", [1, 3])
+def test_pixels_without_a_label_must_be_named(k):
+    """The number 255 in masks of unsigned bytes is no class and no default; once it is named, five images are few."""
+    truths = RNG.integers(0, max(k, 2), (5, 4, 4)).astype(np.uint8)
+    truths[:, 0, 0] = 255
+    probabilities = np.moveaxis(RNG.dirichlet(np.ones(k), (5, 4, 4)), -1, 1)
+    images = list(zip(probabilities, truths, strict=True))
+    argument = "masks" if k == 1 else "truth"
+    with refused(InputError, argument):
+        confide.calibrate_masks(images, 0.1, 1.0, candidates=GRID)
+    released = confide.calibrate_masks(images, 0.1, 1.0, candidates=GRID, n_typical=1000, ignore_index=255)
+    assert released.threshold == math.inf
+    with refused(InputError, argument):
+        confide.evaluate_masks(images, released)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint32, np.uint64, list])
+def test_published_counts_of_billions_are_added_exactly(kind):
+    """64 bins of about 3e9: the threshold is the first candidate from the target rank on, computed in integers."""
+    counts = [3 * 10**9 + 17 * i * i for i in range(64)]
+    given = counts if kind is list else np.array(counts, kind)
+    noise = Noise.discrete_laplace(2.0)
+    published = PublishedCounts(given, Candidates.unit(64), noise, score="lac", classes=["no", "yes"])
+    released = confide.calibrate_counts(published, alpha=0.1)
+    total, below = sum(counts), list(itertools.accumulate(counts))
+    place = next(i for i in range(64) if 10 * below[i] >= 9 * (total + 1))
+    assert 10 * below[place - 1] + 10**6 < 9 * total < 10 * below[place] - 10**6  # noise is much smaller
+    assert released.threshold == candidates_of(released).edges[place]
+
+
+def test_the_sum_of_a_thousand_silos_does_not_wrap():
+    """3e9 records of each silo: words have 64 bits, in both channels, and the sum of 3e12 is exact."""
+    assert modulus_bits(1000 * 3 * 10**9, 2.0, 1000, 500) == 64
+    values = 3 * 10**9 + np.arange(1000)[:, None] * np.array([1, -1])
+    expected = [3 * 10**12 + 499_500, 3 * 10**12 - 499_500]
+    pads = RNG.integers(0, 2**64, (1000, 2), dtype=np.uint64)
+    masked = values.astype(np.uint64) + pads
+    masked[0] -= pads.sum(axis=0)
+    assert open_sum(list(masked), 64).tolist() == expected
+    total = np.zeros((3, 2), np.uint64)
+    for row in values:
+        total = add(total, deal(row, openers=3, threshold=2))
+    assert combine({i + 1: share for i, share in enumerate(total)}, threshold=2).values.tolist() == expected
+    assert max(expected) < P // 2
+
+
+@pytest.mark.parametrize("mechanism", ["none", pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scale", [1e-6, 1e-300, 1e12])
+def test_scores_of_any_size_keep_their_bits(tmp_path, scale, mechanism):
+    """Through a release, its file, intervals, the text and the page; no such threshold is printed as zero.
+
+    A private threshold exceeds the bound of the exact test with a probability of 1e-7 or less.
+    """
+    residuals = scale * (np.arange(3000) + 0.5) / 3000
+    options = {"unit": scale, "epsilon": 4.0} if mechanism is None else {"mechanism": mechanism}
+    released = confide.calibrate(residuals, 0.1, score="absolute_residual", **options)
+    released.save(tmp_path / "released.json")
+    again = Release.load(tmp_path / "released.json")
+    assert again.threshold.hex() == released.threshold.hex()
+    ends = [confide.predict_interval(np.zeros(1), one).upper.tobytes() for one in (released, again)]
+    assert ends[0] == ends[1]
+    assert np.frombuffer(ends[0]) == pytest.approx([released.threshold], rel=1e-12, abs=0)
+    shown = str(released).splitlines()[0].split()[1]
+    assert float(shown) == pytest.approx(released.threshold, rel=1e-11, abs=0)
+    if mechanism == "none":
+        assert again.threshold == residuals[2700]
+    else:
+        assert_threshold_below(again, residuals, 1e-7)
+        assert shown.replace("-", "\N{MINUS SIGN}") in confide.report(released).html
