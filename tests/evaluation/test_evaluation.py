@@ -213,6 +213,21 @@ def test_refusals(row):
     row.check()
 
 
+def test_arrays_before_the_release_are_an_error_about_the_release():
+    release = SETS["release"]
+    for call in (
+        lambda: evaluate_sets(P, Y, release),
+        lambda: evaluate_sets(P, Y[:99], release),
+        lambda: evaluate_intervals([1.0], [1.0, 2.0], INTERVALS["release"]),
+        lambda: evaluate_scores(P[:, 0], release),
+    ):
+        with refused(InputTypeError, "release"):
+            call()
+    with refused(InputTypeError, "evaluate"):
+        confide.evaluate(release, P, Y)
+    assert evaluate_sets(release, P, Y) == confide.evaluate(release, probabilities=P, labels=Y)
+
+
 def changed(found, path, value):
     content = json.loads(found.to_json())
     place = content

@@ -240,6 +240,7 @@ def evaluate_sets(
     >>> 0.88 < found[0.1].coverage.value < 0.93, found[0.2].mean_size < found[0.1].mean_size
     (True, True)
     """
+    as_release(release)
     refuse_other_rows(probabilities=probabilities, labels=labels, groups=groups, u=u)
     p, y, names = labelled_sets(release, probabilities, labels, classes)
     if not len(y):
@@ -407,6 +408,7 @@ def evaluate_intervals(
     >>> [part.name for part in found.groups], 0.88 < found.coverage.value < 0.94
     (['lower end', 'upper end'], True)
     """
+    as_release(release)
     refuse_other_rows(predictions=predictions, targets=targets, groups=groups, difficulty=difficulty)
     tally = IntervalTally(release)
     tally.add(as_array("predictions", predictions), checked_targets(targets), groups, difficulty)
@@ -490,6 +492,7 @@ def evaluate_scores(
     >>> [0.88 < part.coverage.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
     [True, True]
     """
+    as_release(release)
     refuse_other_rows(scores=scores, groups=groups)
     array = checked_scores(scores)
     tally = ScoreTally(release)
