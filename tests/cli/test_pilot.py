@@ -87,6 +87,14 @@ def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
     assert confide_run(*LEVELS, *stored, *columns, "--json").json["pilot"] == pytest.approx(plain["pilot"])
 
 
+def test_crossing_quantiles_of_a_pilot_have_width_zero():
+    """Widths 4, 0 and 2, the second of quantiles that cross by 6."""
+    quantiles = pd.DataFrame({"low": [0.0, 3.0, 1.0], "high": [4.0, -3.0, 3.0], "y": [2.0, 0.0, 9.0]})
+    found = read_pilot(quantiles, TargetColumns(("low", "high"), "y"))
+    assert found.width == pytest.approx(2.0)
+    assert found.scores.tolist() == [-2.0, 3.0, 6.0]
+
+
 @pytest.mark.slow
 def test_unreadable_pilots_raise_errors(confide_run, records):
     assert confide_run(*LEVELS, "--pilot", "records.csv").refused == (USAGE, "--pilot")

@@ -263,7 +263,7 @@ class ScoresRead(NamedTuple):
     class_scores: NDArray[np.float64] | None
     """For classes: the scores of all of them, shape (n, K)."""
     width: float | None
-    """For CQR: the mean width of the predicted intervals."""
+    """For CQR: the mean width of the predicted intervals; crossing quantiles have width 0."""
 
 
 def read_scores(
@@ -323,7 +323,7 @@ def read_scores(
                         continue
                     scores[k].append(readers[read].score_of(arrays[read]))
                     if isinstance(what, TargetColumns) and what.kind.family == "cqr":
-                        widths[k] += float(np.diff(arrays[read][0], axis=1).sum())
+                        widths[k] += float(np.maximum(np.diff(arrays[read][0], axis=1), 0).sum())
     joined_classes = [np.concatenate(classes) if classes else None for classes in of_classes]
     of_intervals = [isinstance(what, TargetColumns) and what.kind.family == "cqr" for what in specs]
     mean_widths = [wide / max(rows, 1) if given else None for wide, given in zip(widths, of_intervals, strict=True)]
