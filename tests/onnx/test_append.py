@@ -452,3 +452,7 @@ def test_labels_of_a_classifier_in_another_order_raise():
     with refused(confide.InputError, "classes"):
         append(model, released)
     assert read(append(model, released, classes=["dog", "cat"])) == released
+    model.opset_import[1].version = 1
+    with refused(confide.InputError, "model") as caught:
+        append(model, released, classes=["dog", "cat"])
+    assert "model.opset_import to 2" in caught.value.remedy

@@ -159,7 +159,7 @@ def opset_of(model: onnx.ModelProto) -> int:
             "model",
             f"must use ai.onnx.ml {OLDEST_ML} or newer",
             got=str(ml_version),
-            remedy="Export it again, for a newer one",
+            remedy=f"Set its version in model.opset_import to {OLDEST_ML}, which changed only LabelEncoder",
         )
     return int(opset)
 
