@@ -126,11 +126,28 @@ class Trials:
         self._functions.forget()
         gc.freeze()
         with tempfile.TemporaryDirectory() as folder:
-            lines = [self._line(Copy(Path(folder) / str(i))) for i in range(self._options.processes)]
+            copies = [Copy(Path(folder) / str(i)) for i in range(self._options.processes)]
+            self._control(copies[0])
+            lines = [self._line(copy) for copy in copies]
             while lines:  # each continues with its next mutant by itself
                 lines = [line for line in lines if next(line, _NO_MORE) is not _NO_MORE]
                 time.sleep(0.005)
         return True
+
+    def _control(self, copy: Copy) -> None:
+        """Run tests of the first mutant in both ways without it: if one fails, no mutant has a result."""
+        mutant = self._left[0][1]
+        known = [name for name in self._reach.tests(mutant) if name in self._items]
+        tests = self._reach.quickest(known, FIRST)
+        collected = partial(run_collected, [self._items[name] for name in tests], self._failed, [], FIRST)
+        for body in (collected, partial(run_imported, copy, tests)) if tests else ():
+            copy.put(mutant.file, mutant.file.read_text(encoding="utf-8"))
+            fork = Fork(copy, body, TIMEOUT)
+            while not fork.ended():
+                time.sleep(0.005)
+            copy.restore(mutant.file)
+            if killer := killed_by(fork):
+                raise NotRunError(f"{killer}, without a mutant:\n{fork.said()}")
 
     def _line(self, copy: Copy) -> Iterator[None]:
         while self._left:
