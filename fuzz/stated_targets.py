@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from confide import federated
-from confide.checkup.folders import find_files
-from confide.checkup.installation import advisories
 from confide.errors import ConfideError
 from confide.federated.keys import served_sessions
 from confide.ledger import Server
 from confide.scores import score_kind, score_name
-from fuzz.source import Source, change, one_line, with_checksum
-from fuzz.valid import several, statements, watches
+from fuzz.source import Source, change, one_line
 
 
 def name_of_a_score(data: bytes) -> None:
@@ -82,20 +79,3 @@ def server_address(data: bytes) -> None:
     if f"//me:{secret}@" in address or f"password={secret}" in address:
         assert secret not in str(server), "a password is shown"
     assert str(server).isprintable()
-
-
-def examined_file(data: bytes) -> None:
-    """`confide doctor` on a file: arbitrary bytes, or a release or a watch with changed fields and a valid checksum."""
-    source, documents = Source(data), (*several(), *watches(), *statements())
-    path = key_file()[0].with_name("released.json")
-    if source.byte() % 8:
-        changed = json.loads(with_checksum(change(documents[source.below(len(documents))], source)) or "{}")
-        path.write_bytes(json.dumps(changed, indent=2).encode())
-    else:
-        path.write_bytes(data)
-    found, others = find_files([path], advisories())
-    assert len(found) + others == 1
-    for one in found:
-        assert all(text.isprintable() for text in (one.kind, one.making, one.doubt))
-        assert "\n" not in one.wrong
-        assert len(one.wrong) < 2000

@@ -30,7 +30,7 @@ from confide.tables.files import _as_regex, _base_and_pattern
 from confide.warehouse.counts_file import counts_of, of_csv, of_json
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
-from fuzz.stated_targets import examined_file, name_of_a_score, private_keys, server_address, sessions_served
+from fuzz.stated_targets import name_of_a_score, private_keys, server_address, sessions_served
 from fuzz.valid import EVENTS, plans
 
 
@@ -275,7 +275,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
             private_keys,
             sessions_served,
             server_address,
-            examined_file,
         )
     },
 }
@@ -322,7 +321,6 @@ _RUNS = {
     "store_address": 100_000,
     "ledger_head": 50_000,
     "private_keys": 50_000,
-    "examined_file": 30_000,
     "onnx_model": 30_000,
     "mlflow_model": 10_000,
     **{f"{name}_fields": _COSTLY.get(name, 30_000) for name in KINDS},

@@ -31,7 +31,6 @@ LAYERS: Mapping[str, Mapping[str, str]] = {
         "estimators": "scikit-learn",
     },
     "analysis": {
-        "checkup": "known defects of installed versions",
         "reports": "HTML pages of releases, plans, silos",
         "plots": "pictures in one call",
         "audit": "checks of any mechanism",

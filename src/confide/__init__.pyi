@@ -17,8 +17,6 @@ from confide.calibration import false_claims_losses as false_claims_losses
 from confide.calibration import randomise_labels as randomise_labels
 from confide.calibration import recalibrate as recalibrate
 from confide.candidates import Candidates as Candidates
-from confide.checkup import Checkup as Checkup
-from confide.checkup import doctor as doctor
 from confide.counting import ScoreHistogram as ScoreHistogram
 from confide.errors import BudgetError as BudgetError
 from confide.errors import ConfideDeprecationWarning as ConfideDeprecationWarning

@@ -183,7 +183,7 @@ show_completion = click.Option(
 _HELP = """Prediction sets with a coverage guarantee and a differential-privacy guarantee.
 
 A typical order: plan, calibrate on records with true labels, predict for new records. Use evaluate, watch, show, verify
-and report after a release, and doctor to check the installation."""
+and report after a release."""
 
 _EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
@@ -211,7 +211,7 @@ app = Group(
         "predict": "predict:predict", "evaluate": "evaluate:evaluate", "watch": "watch:watch",
         "show": "show:show", "verify": "show:verify", "sign": "show:sign_release", "report": "pages:report",
         "card": "pages:card", "dossier": "pages:dossier", "sql": "calibrate:sql",
-        "randomise-labels": "predict:randomise_labels", "audit": "machine:audit", "doctor": "machine:doctor",
+        "randomise-labels": "predict:randomise_labels", "audit": "machine:audit",
         "demo": "machine:demo", "budget": "plan:budget", "ledger": "ledger:ledger", "federated": "federated:federated",
     }),
     params=[

@@ -392,7 +392,7 @@ def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter
     """The option or argument of a field, by its row; a tuple type may be repeated."""
     row, required = row_of(path, name), default is MISSING
     several = get_origin(kind) is tuple
-    taken = LOCAL if row.kind is PLACE and (" " in path or path in ("doctor", "demo")) else row.kind
+    taken = LOCAL if row.kind is PLACE and (" " in path or path == "demo") else row.kind
     more: dict[str, Any] = {"metavar": row.metavar, "required": required}
     more |= {} if default in (MISSING, None, ()) else {"default": default}
     made: Argument | Option

@@ -6,7 +6,6 @@ REFUSED = 3
 EXISTS = 4
 CLAIM_FAILED = 5
 ALARM = 6
-FOUND = 7
 INTERNAL = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -19,7 +18,6 @@ IN_WORDS = {
     EXISTS: "the output already exists; --force replaces it if it is of the same kind",
     CLAIM_FAILED: "a checked claim or a requested condition does not hold",
     ALARM: "a monitor raised its alarm: a result, not an error; its state was written",
-    FOUND: "`doctor` has a finding: an advisory, changed or damaged files",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",
     PIPE_CLOSED: "the reader of the output closed it",

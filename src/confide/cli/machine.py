@@ -1,4 +1,4 @@
-"""Commands about this installation: `confide audit`, `doctor` and `demo`."""
+"""Commands about this installation: `confide audit` and `demo`."""
 
 import json
 import sys
@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from confide.cli.command import command
-from confide.cli.exit_codes import CLAIM_FAILED, DONE, FOUND
-from confide.cli.output import print_result, print_text, print_warning, progress_bar
+from confide.cli.exit_codes import CLAIM_FAILED, DONE
+from confide.cli.output import print_result, print_text, progress_bar
 from confide.cli.values import Findings
 from confide.mechanisms import Neighbors
 from confide.support import FileKind
@@ -61,30 +61,6 @@ def audit(
     output.write(report.to_json())
     print_result(lambda: json.loads(report.to_json()), report, as_json=output.as_json)
     return DONE if report.passed else CLAIM_FAILED
-
-
-@command("doctor")
-def doctor(*, paths: tuple[Path, ...] = (), as_json: bool = False) -> int:
-    """Check the installation and files for known defects.
-
-    Reports the versions of confide, OpenDP and other dependencies, whether
-    installed files were changed, whether the sampler draws, and which optional
-    parts are installed. For every release, evaluation, monitor, answer or
-    ledger below the PATHs it reports the versions that made it, damage, and
-    advisories that affect it. Nothing is sent, run or written. Exit code 7 if
-    there is a finding.
-
-    Example:
-
-      confide doctor /archive/releases
-    """
-    from confide.checkup import doctor as examine
-
-    found = examine(*paths)
-    print_result(found.fields, found, as_json=as_json)
-    for line in found.findings:
-        print_warning(line)
-    return FOUND if found.findings else DONE
 
 
 @command("demo")

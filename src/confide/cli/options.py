@@ -284,7 +284,6 @@ OPTIONS: Mapping[str, Row] = dict([
         head=Row("FILE", "Store the last record here; raise an error if an earlier stored record is missing.", PLACE),
     ),
     *_panel(AUDIT,
-        paths=_argument("PATH", "Files, or folders with all below, to check for advisories.", PLACE),
         least_records=Row("N", "The smallest number of records for which it claims coverage (default: 50).",
                           _AT_LEAST_1),
         seconds=Row("S", "Run the mechanism as often as fits into this time (default: 120).", _LOSS),
