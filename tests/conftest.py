@@ -60,12 +60,3 @@ def reader(postgres: postgres_server.Server) -> Iterator[Postgres]:
     engine = Postgres(postgres)
     yield engine
     engine.connection.disconnect()
-
-
-@pytest.fixture(scope="module")
-def few_plans() -> Iterator[None]:
-    """Pages have the plan of the chosen point alone, and no grid of others, which takes seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("confide.reports.cost.LEVELS", ())
-        patch.setattr("confide.reports.cost.LOSS_REACH", (1.0, 1.0))
-        yield

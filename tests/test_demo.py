@@ -15,7 +15,7 @@ from confide.support import OutputExistsError, short_number
 from tests.files import read
 from tests.refused import refused
 
-pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.usefixtures("few_plans")]
+pytestmark = pytest.mark.xdist_group("demo")
 
 
 @pytest.fixture(scope="module")

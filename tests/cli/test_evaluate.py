@@ -9,7 +9,6 @@ from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_set
 from tests.builders import slow
 from tests.files import NAMES, classified, write
 
-pytestmark = pytest.mark.usefixtures("few_plans")
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
 
 

@@ -13,7 +13,6 @@ from confide.federated.silo_report import SiloReport, coverage_in_silo
 from tests.files import write
 from tests.reports.pages import federation
 
-pytestmark = pytest.mark.usefixtures("few_plans")
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
 
 

@@ -69,10 +69,3 @@ class Opened:
 
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).first.text_content()).replace("\u00a0", " ").strip()
-
-    def slide(self, name: str, place: int) -> None:
-        """Move a slider as a hand would: the value, and the event that goes with it."""
-        self.page.locator(f"#{name}").evaluate(
-            "(slider, place) => { slider.value = place; slider.dispatchEvent(new Event('input', {bubbles: true})); }",
-            place,
-        )

@@ -141,7 +141,6 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
     )
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000)
     keep("plan", confide.report(chosen))
-    keep("explorer", confide.report(chosen, explorer=True))
     for_all = confide.report(released, title="Skin lesions, for the public", evaluation=private(released, classes))
     keep("private", for_all)
     joined, more = federation(folder)

@@ -18,7 +18,6 @@ VIEWS = {
     "report-evaluation": ("report", "#evaluation", "#by-class"),
     "report-private": ("private", "#evaluation", "#evaluation details"),
     "report-levels": ("levels", "#evaluation", "#evaluation details"),
-    "plan": ("explorer", "#cost", "#explore"),
     "federated": ("federated", "#silos", "#silo-coverage"),
 }
 """Name -> page, and the elements at which a picture begins and ends."""

@@ -9,12 +9,11 @@ import sys
 import pytest
 
 import confide
-from confide.reports.cost import cost_facts, grid, sentence
 from tests.reports.browser import Opened, chromium, needs_chromium
 from tests.reports.pages import CLASSES, HOSTILE, calibration, evaluation, write_all
 
 pytestmark = [needs_chromium, pytest.mark.slow, pytest.mark.xdist_group("browser")]
-KINDS = ("report", "plan", "explorer", "federated", "regression", "levels", "groups", "watch", "sizes", "private")
+KINDS = ("report", "plan", "federated", "regression", "levels", "groups", "watch", "sizes", "private")
 
 
 @pytest.fixture(scope="module")
@@ -107,58 +106,19 @@ def test_hostile_names_are_shown_as_text(browser, pages):
         assert opened.page.locator("script").count() == 1
 
 
-POSITIONS = [(0, 0, 0), (1, 3, 1), (3, 3, 2), (2, 0, 0)]
-
-
-def test_explorer_shows_numbers_of_library(browser, pages):
-    made = grid(confide.plan(alpha=0.1, epsilon=1.0, n=1000).request, 1000)
-    with Opened(browser, pages["explorer"]) as opened:
-        for place in (made.chosen, *POSITIONS):
-            for name, i in zip(("alpha", "epsilon", "records"), place, strict=True):
-                opened.slide(name, i)
-            asked = made[place]
-            assert opened.text("#sentence") == sentence(asked).replace("\u00a0", " ")
-            shown = [text.replace("\u00a0", " ") for text in
-                     opened.page.locator("#results dd:not(.means)").all_text_contents()]  # fmt: skip
-            assert shown == [text.replace("\u00a0", " ") for _, text in cost_facts(asked)]
-            outputs = [opened.text(f"output[for={name}]") for name in ("alpha", "epsilon", "records")]
-            alpha, epsilon, n = made.alphas[place[0]], made.epsilons[place[1]], made.records[place[2]]
-            assert outputs == [f"{float(alpha):g}", f"{epsilon:g}", f"{n:,}"]
-            lines = opened.page.locator("[data-line]:visible")
-            assert lines.count() == 2
-            labels = [f"Cost of privacy by {what}" for what in ("ε", "number of records")]
-            assert [one.locator("caption").text_content() for one in lines.all()] == labels
-        assert opened.complaints == []
-        opened.page.click("#reset")
-        assert opened.text("output[for=records]") == "1,000"
-        assert opened.page.locator("circle.now:visible").count() == 2
-
-
 def test_page_works_by_keyboard(browser, pages):
-    with Opened(browser, pages["explorer"]) as opened:
+    with Opened(browser, pages["report"]) as opened:
         page = opened.page
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
         page.keyboard.press("Enter")
         assert page.url.endswith("#main")
-        page.focus("#epsilon")
-        before = opened.text("#sentence")
-        page.keyboard.press("ArrowRight")
-        assert opened.text("output[for=epsilon]") == "2"
-        assert page.get_attribute("#epsilon", "aria-valuetext") == "2"
-        assert opened.text("#sentence") != before
-        assert "ε = 2" in opened.text("#sentence")
-        page.keyboard.press("Home")
-        assert opened.text("output[for=epsilon]") == "0.2"
-        page.focus("#reset")
-        page.keyboard.press("Enter")
-        assert opened.text("#sentence") == before
         visited = set()
         page.evaluate("document.activeElement.blur()")
         for _ in range(60):
             page.keyboard.press("Tab")
             visited.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-        assert {"epsilon", "records", "alpha", "reset", "SUMMARY", "A"} <= visited
+        assert {"save", "SUMMARY", "A"} <= visited
         first = page.locator("details:visible").first
         first.locator("summary").focus()
         page.keyboard.press("Enter")
@@ -216,7 +176,7 @@ def test_certificate_can_be_saved_and_checked_by_command(browser, pages, kind, t
     assert re.search("altered|checksum", refused.stderr)
 
 
-def test_without_scripts_only_sliders_are_missing(browser, pages):
+def test_without_scripts_only_the_button_is_missing(browser, pages):
     with Opened(browser, pages["report"]) as scripted, Opened(
         browser, pages["report"], java_script_enabled=False
     ) as opened:  # fmt: skip
@@ -225,7 +185,3 @@ def test_without_scripts_only_sliders_are_missing(browser, pages):
         assert opened.page.locator("#meaning .example").is_visible()
         assert opened.page.locator(".law table").count() == 1
         assert not opened.page.locator("#save").is_visible()
-    with Opened(browser, pages["explorer"], java_script_enabled=False) as opened:
-        assert not opened.page.locator("fieldset").is_visible()
-        assert "confide plan" in opened.page.locator("#cost").inner_text()
-        assert opened.page.locator("#sentence").is_visible()

@@ -12,7 +12,7 @@ from confide.releases import Release, about_facts, chain_section, load_release, 
 from tests.builders import slow
 from tests.reports.test_pages import page_of, words_of
 
-pytestmark = [pytest.mark.xdist_group("released"), pytest.mark.usefixtures("few_plans")]
+pytestmark = pytest.mark.xdist_group("released")
 
 TESTS = Path(__file__).parents[1]
 EVERYDAY = ["releases/samples/0.2/renewed-twice.json", "federated/samples/0.2/opened/released.json"]

@@ -11,7 +11,7 @@ from confide.releases import Predecessor, chain_section
 from confide.reports.thresholds import lineage
 from confide.support import Dot, Line
 
-pytestmark = [pytest.mark.filterwarnings("ignore::confide.CoverageWarning"), pytest.mark.usefixtures("few_plans")]
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 RNG = np.random.default_rng(0)
 PUBLIC = {"neighbors": "replace_one"}
 

@@ -303,7 +303,6 @@ OPTIONS: Mapping[str, Row] = dict([
         title=Row("TEXT", "Heading of the page."),
         task=Row("NAME", "The model's task by its name on the Hub, such as image-classification."),
         needed=Row(None, "Also state how many records common scores need."),
-        explorer=Row(None, "Add sliders for other values of epsilon, alpha and n."),
         without_names=Row(None, "Leave out who charged."),
     ),
     *_panel(CONDITIONS,

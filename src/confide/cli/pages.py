@@ -23,7 +23,6 @@ def report(
     answer: tuple[Path, ...] = (),
     silo_report: tuple[Path, ...] = (),
     ledger: str | None = None,
-    explorer: bool = False,
     output: Output,
 ) -> None:
     """Write an HTML page about a release: promise, privacy, cost, provenance.
@@ -32,8 +31,7 @@ def report(
     aggregate`. Every claim is recomputed first. The page is one HTML file that
     loads nothing; without --evaluation it contains nothing about the records
     except the release. With --ledger it states the budget spent before and
-    with this release. With --explorer it has sliders for other values of
-    epsilon, alpha and n.
+    with this release.
 
     Example:
 
@@ -53,7 +51,6 @@ def report(
         answers=[read_text(path) for path in answer],
         ledger=ledger,
         silo_reports=[SiloReport.load(path) for path in silo_report],
-        explorer=explorer,
     )
     output.save(page.html)
     if measured is not None:

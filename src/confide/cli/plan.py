@@ -52,7 +52,6 @@ def plan(
     pilot: PilotOptions,
     watched: WatchOptions,
     needed: bool = False,
-    explorer: bool = False,
     output: Findings,
 ) -> None:
     """Compute guarantee and cost of a calibration, without private data.
@@ -60,8 +59,7 @@ def plan(
     --score is the score of the thresholds (default: lac). With --pilot, a
     PUBLIC sample, the plan states how large sets and intervals will be. With
     --needed it states how many records common scores need. With --out it is
-    also written as a page, with --explorer one with sliders for
-    epsilon, n and alpha. With --watch-batch it states how many records a
+    also written as a page. With --watch-batch it states how many records a
     monitor needs to detect a drop of coverage.
 
     Example:
@@ -82,7 +80,7 @@ def plan(
     if output.out is not None:
         from confide.reports import report
 
-        output.write(report(made, explorer=explorer).html)
+        output.write(report(made).html)
     power = watched.power(made)
     numbers = needed_by_scores(level, **chosen) if needed else {}
     watch = None if power is None else {**asdict(power), "small": power.small}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from confide.reports.page import hundredths, number, percent
+from confide.reports.page import number, percent
 from confide.support import (
     Area,
     Axis,
@@ -16,7 +16,6 @@ from confide.support import (
     Mark,
     Rule,
     Tone,
-    decimal_text,
     number_axis,
     percent_axis,
     round_ticks,
@@ -126,36 +125,6 @@ def law(
         marks.append(ChartText(at, f"n = {n:,}", None, "end" if leftish else "start"))
     label = f"Distribution of coverage. With a probability of 95\u00a0% it is at least {100 * sure:.2f}\u00a0%."
     return Chart(label, percent_axis(low, high, "coverage", most=5, grid=False), Axis(0, 1.05 * top), tuple(marks))
-
-
-class Cost(NamedTuple):
-    """Expected coverage at a value of epsilon or n, and coverage without privacy."""
-
-    x: float
-    coverage: float
-    plain: float
-
-
-def cost(rows: Sequence[Cost], now: int | None, level: float, name: str) -> Chart:
-    """Expected coverage against epsilon or n; `now` is the highlighted point, None to highlight none."""
-    low = level - 0.08 * (1 - level)
-    at = rows[0 if now is None else now]
-    label = f"Expected coverage against {name}" + (
-        "" if now is None else f"; at {decimal_text(at.x)} it is {hundredths(at.coverage)}."
-    )
-    x = number_axis(min(row.x for row in rows), max(row.x for row in rows), name, logarithmic=len(rows) > 1)
-    shown = [(i, row) for i, row in enumerate(rows) if row.coverage >= low]
-    dots = [
-        Dot(
-            (row.x, row.coverage),
-            words=f"{row.x:.15g}: {hundredths(row.coverage)}",
-            radius=6.0 if i == now else 3.0,
-        )
-        for i, row in shown
-    ]
-    plain = Line(tuple((row.x, row.plain) for row in rows if row.plain >= low), "reference")
-    drawn = Line(tuple((row.x, row.coverage) for _, row in shown))
-    return Chart(label, x, percent_axis(low, 1.0), (Rule(y=level), plain, drawn, *dots))
 
 
 def course(values: Sequence[float], words: Sequence[str], label: str, last_name: str = "this release") -> Chart:

@@ -88,7 +88,7 @@ TERMS: Mapping[str, str] = MappingProxyType(
 )
 
 
-SCRIPT, EXPLORER, STYLE = "assets/page.js", "assets/explore.js", "assets/page.css"
+SCRIPT, STYLE = "assets/page.js", "assets/page.css"
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,19 +151,16 @@ def check_title(title: str | None) -> None:
         raise InputError("title", f"must have 1 to {MOST_TITLE} printable characters")
 
 
-def page_of(
-    template: str, title: str, context: dict[str, Any], data: dict[str, Any] | None = None, *, script: bool = True
-) -> Page:
-    """Fill in a template of `templates`, with escaping; `data` is looked up by the explorer."""
-    names = ([SCRIPT] if script else []) + ([] if data is None else [EXPLORER])
-    style, texts = _text(STYLE), [_text(name) for name in names]
+def page_of(template: str, title: str, context: dict[str, Any], *, script: bool = True) -> Page:
+    """Fill in a template of `templates`, with escaping."""
+    style, texts = _text(STYLE), [_text(SCRIPT)] if script else []
     allowed = " ".join(f"'sha256-{_hash(text)}'" for text in texts) or "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     page_template = _environment().get_template(template)
-    html = page_template.render(**context, title=title, data=data, scripts=texts, style=style, policy=policy)
+    html = page_template.render(**context, title=title, scripts=texts, style=style, policy=policy)
     return Page(title, html + "\n")
 
 

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from confide.candidates import SpreadKind
 from confide.mechanisms import mechanism_facts
 from confide.planning import ClassShift, Plan, RecordWeights, law_of, typical_of_groups
-from confide.reports.cost import explorer_data, grid, number_note, price
+from confide.reports.cost import number_note, price
 from confide.reports.guarantee_text import explanation, law_sections, plan_laws, promise, short_guarantee
 from confide.reports.page import Page, dots, page_of
 from confide.reports.protection import protection
 from confide.support import Facts, exact_level
 
 
-def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -> Page:
+def plan_page(plan: Plan, *, title: str | None = None) -> Page:
     """Page of a plan; it depends on public numbers only.
 
     Examples
@@ -30,7 +30,6 @@ def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -
     laws = law_sections({"": (float(r.level), plan_laws(plan))}, plan.n, exact=False, secret=secret)
     law = law_of(r.candidates)
     noun = "interval" if law and law.kind in ("residual", "signed") else "set"
-    own = r.slopes is None and r.rise is None and r.shift is None
     context = {
         "headline": promise(guarantee, f"in the {noun}"),
         "noun": noun,
@@ -41,8 +40,7 @@ def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -
         "privacy": protection(plan.privacy),
         "n": plan.n,
         "laws": laws,
-        "price": price(grid(r, plan.n, plan.pilot), noun, explorer=explorer),
-        "grid_note": "" if own else "Here the library chooses slopes, rise and shift itself.",
+        "price": price(plan, noun),
         "number_note": number_note(r),
         "candidates": r.candidates.description,
         "typical": plan.typical_scores,
@@ -50,7 +48,7 @@ def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -
         "rows_made": _rows(plan),
         "pilot": plan.on_pilot,
     }
-    return page_of("plan.html", title or "Plan of a private calibration", context, explorer_data(context))
+    return page_of("plan.html", title or "Plan of a private calibration", context)
 
 
 _CLASSES = ("--probabilities", "p_*", "--label", "diagnosis")

@@ -19,7 +19,7 @@ from confide.releases import (
     parts_of,
     records_of_design,
 )
-from confide.reports.cost import explorer_data, grid, number_note, price
+from confide.reports.cost import number_note, price
 from confide.reports.guarantee_text import (
     Law,
     about_groups,
@@ -69,8 +69,6 @@ def release_page(
     answers: Sequence[str],
     silo_reports: Sequence[SiloReport],
     ledger: Ledger | None = None,
-    *,
-    explorer: bool = False,
 ) -> Page:
     """Page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
@@ -124,7 +122,7 @@ def release_page(
         "example_labels": LABELS,
         "limits": limits(release),
         "laws": law_sections(_drawn(parts), chosen.n, exact=exact, secret=secret),
-        "price": price(grid(chosen.request, chosen.n), noun(release), explorer=explorer),
+        "price": price(chosen, noun(release)),
         "grid_note": _grid_note(release, first),
         "number_note": number_note(chosen.request),
         "candidates": chosen.request.candidates.description,
@@ -143,7 +141,7 @@ def release_page(
         "by_class": _by_class(bare, release, chosen),
         "silo_rows": [report_row(report) for report in silo_reports],
     }
-    return page_of("release.html", title or f"{kind} report", context, explorer_data(context))
+    return page_of("release.html", title or f"{kind} report", context)
 
 
 def _evaluation(found: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:

@@ -38,7 +38,6 @@ def report(
     silo_reports: Sequence[SiloReport] = (),
     ledger: Ledger | str | Path | None = None,
     file_name: str = "calibration.json",
-    explorer: bool = False,
 ) -> Page:
     """Write a release, a plan, a watch or a ledger as one self-contained HTML page.
 
@@ -62,9 +61,6 @@ def report(
         the release and with it, and the limit.
     file_name
         File name of the release, for the command that checks it.
-    explorer
-        Add sliders that show other values of epsilon, alpha and n. The page is then larger, and the sliders need
-        JavaScript.
 
     Raises
     ------
@@ -97,10 +93,8 @@ def report(
     for kind, why in _ALONE.items():
         if isinstance(release, kind) and given is not None:
             raise InputError(given, f"must be left out: {why}")
-    if explorer and (not isinstance(release, Plan | Release) or isinstance(release, CorrectedRelease)):
-        raise InputError("explorer", "must be left out: it belongs to releases and plans")
     if isinstance(release, Plan):
-        return plan_page(release, title=title, explorer=explorer)
+        return plan_page(release, title=title)
     if isinstance(release, Ledger):
         return ledger_page(release, title=title)
     if isinstance(release, CorrectedRelease):
@@ -117,4 +111,4 @@ def report(
         raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(evaluation).__name__)
     if isinstance(ledger, str | Path):
         ledger = Ledger(ledger, create=False)
-    return release_page(release, title, file_name, evaluation, answers, silo_reports, ledger, explorer=explorer)
+    return release_page(release, title, file_name, evaluation, answers, silo_reports, ledger)
