@@ -78,7 +78,6 @@ from confide.releases import RiskCalibration as RiskCalibration
 from confide.releases import SidesCalibration as SidesCalibration
 from confide.releases import load as load
 from confide.reports import card as card
-from confide.reports import dossier as dossier
 from confide.reports import report as report
 from confide.scores import absolute_residual_score as absolute_residual_score
 from confide.scores import all_scores as all_scores

@@ -1,4 +1,4 @@
-"""`confide report`, `plan --out`, `evaluate --out`, `card`, `dossier`: files, and one-line errors."""
+"""`confide report`, `plan --out`, `evaluate --out`, `card`: files, and one-line errors."""
 
 import csv
 import json
@@ -160,7 +160,7 @@ def _of_another_ledger(confide_run):
 
 
 @pytest.mark.slow
-def test_a_card_and_a_dossier(confide_run, calibrated, records, folder):
+def test_a_card(confide_run, calibrated, records, folder):
     confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json")
     confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--epsilon", 1, "--out", "private.json")
     done = confide_run("card", calibrated, "--evaluation", "ev.json", "--title", "Lesions", "--out", "README.md")
@@ -174,13 +174,5 @@ def test_a_card_and_a_dossier(confide_run, calibrated, records, folder):
     )
     assert done.out == "saved: README.md\n"
     assert "private: true" in (folder / "README.md").read_text(encoding="utf-8")
-    done = confide_run("dossier", calibrated, "private.json", "--out", "dossier.md")
-    assert done.out == "saved: dossier.md\n"
-    assert "private.json" in (folder / "dossier.md").read_text(encoding="utf-8")
-    assert confide_run("dossier", calibrated, "ev.json", "--out", "dossier.html").code == 0
-    assert confide_run("report", calibrated, "--out", "dossier.html", "--force").code == 0
-    for out in ("card.txt", "dossier"):
+    for out in ("card.txt", "card"):
         assert confide_run("card", calibrated, "--out", out).refused == (REFUSED, "--out")
-    assert confide_run("dossier", "private.json", "--out", "d.md").refused == (REFUSED, "files")
-    assert confide_run("dossier", "--out", "d.md").code == USAGE
-    assert confide_run("show", "dossier.md").code == REFUSED

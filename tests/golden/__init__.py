@@ -54,7 +54,7 @@ def texts() -> dict[str, Callable[[], str]]:
     made: dict[str, Callable[[], str]] = {"help": help_of}
     made |= {f"help-{name}": partial(help_of, name) for name in app.commands}
     made |= {f"value-{name}": partial(value, path) for name, path in VALUES.items()}
-    return made | {"plan": plan, "ledger": ledger, "page": page, "card": card, "dossier": dossier}
+    return made | {"plan": plan, "ledger": ledger, "page": page, "card": card}
 
 
 def said(*arguments: object) -> str:
@@ -117,15 +117,6 @@ def card() -> str:
     from confide.releases import load_release
 
     return confide.card(load_release(TESTS / VALUES["groups"])).text
-
-
-def dossier() -> str:
-    """The dossier of a kept release of a federation, with its plan, a silo's report and a schedule."""
-    import confide
-
-    return confide.dossier(
-        [TESTS / VALUES[name] for name in ("federated", "federated-plan", "silo-report", "schedule")]
-    ).text
 
 
 def words(html: str) -> Iterator[str]:

@@ -452,10 +452,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "calibration": _SAME,
         "out": "Output file: Markdown (.md), such as README.md, or a page (.html).",
     },
-    "dossier": {
-        "files": _argument("FILE...", "First the current release, then files about it and its chain.", PLACE),
-        "out": "Output file: Markdown (.md), or a page (.html).",
-    },
     "audit": {
         "mechanism": Row("MODULE:CALLABLE", "Audit this mechanism instead of the library's own: a function of an array "
                          "of scores in [0, 1] that returns a threshold (docs/audit.md). Its code is run.", panel=AUDIT),

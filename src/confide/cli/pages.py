@@ -1,4 +1,4 @@
-"""Commands that write documents about releases: `confide report`, `card` and `dossier`."""
+"""Commands that write documents about releases: `confide report` and `card`."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, l
 from confide.federated import SiloReport
 from confide.ledger import file_of
 from confide.releases import load, load_release
-from confide.support import FileKind, demonstration_note, markdown_or_html, read_text
+from confide.support import FileKind, card_or_page, demonstration_note, read_text
 
 
 @command("report")
@@ -94,33 +94,10 @@ def card(
     from confide.reports import card as make_card
 
     path = named_release(file, calibration)
-    output.check(markdown_or_html(output.out, FileKind.CARD), path, evaluation)
+    output.check(card_or_page(output.out), path, evaluation)
     measured = None if evaluation is None else load_evaluation(evaluation)
     released = load_release(path)
     made = make_card(released, evaluation=measured, title=title, task=task, file_name=path.name)
     made.save(output.out, overwrite=output.force)
     print_text(f"saved: {output.out}")
     print_text(_may_be_published("card", released, measured))
-
-
-@command("dossier")
-def dossier(*, files: tuple[Path, ...], title: str | None = None, output: Output) -> None:
-    r"""Map files to requirements of the EU AI Act and the FDA; no legal advice.
-
-    The first FILE is the current release. The others are earlier releases of
-    its chain, evaluations, monitors, schedules, and for a federation its plan
-    and reports of silos. The dossier lists requirements of Annex IV and
-    Article 72 of the EU AI Act and of a predetermined change control plan of
-    the FDA, each with its evidence, the file and its SHA-256. A requirement
-    without evidence is marked "not shown by these files".
-
-    Example:
-
-      confide dossier released.json evaluation.json monitor.json \
-        --out dossier.md
-    """
-    from confide.reports import dossier as make_dossier
-
-    output.check(markdown_or_html(output.out, FileKind.DOSSIER), *files)
-    make_dossier(files, title=title).save(output.out, overwrite=output.force)
-    print_text(f"saved: {output.out}")

@@ -1,6 +1,6 @@
 """Facts about a release, as names and values: how it was made, its metadata, and a summary for other programs.
 
-`confide show`, pages, cards and dossiers show the same facts.
+`confide show`, pages and cards show the same facts.
 """
 
 from collections.abc import Iterable

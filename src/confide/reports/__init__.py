@@ -1,8 +1,7 @@
-"""Write a release, plan, watch or ledger as one self-contained HTML page; write model cards and dossiers.
+"""Write a release, plan, watch or ledger as one self-contained HTML page; write model cards.
 
 report.py              report(release, plan, watch or ledger) -> Page
 card.py                card(release) -> MarkdownPage: metadata for the Hugging Face Hub, and the same facts as text
-dossier.py             dossier(files) -> MarkdownPage: requirements of the EU AI Act and of the FDA, with their evidence
 markdown_page.py       MarkdownPage: a described value as Markdown, and as an HTML page
 page.py                Page: a filled template, with saving and notebook display; formats of numbers
 release_page.py        page of a release; watch_page.py: page of a watch
@@ -17,6 +16,5 @@ ledger_entries.py      budget that the data had spent before a release, and with
 """
 
 from confide.reports.card import card
-from confide.reports.dossier import dossier
 from confide.reports.ledger_page import ledger_page
 from confide.reports.report import report

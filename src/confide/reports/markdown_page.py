@@ -1,4 +1,4 @@
-"""A description as a file: Markdown, or the same as an HTML page."""
+"""A model card as a file: Markdown, or the same as an HTML page."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from confide.support import (
     FileLocation,
     Section,
     as_place,
-    markdown_or_html,
+    card_or_page,
     to_markdown,
     write_text,
 )
@@ -17,22 +17,25 @@ from confide.support import (
 
 @dataclass(frozen=True, repr=False)
 class MarkdownPage:
-    """A model card or a dossier, as Markdown and as HTML.
+    r"""A model card, as Markdown and as HTML.
 
     Parameters
     ----------
     section
         The description; its title is the heading.
     metadata
-        For a model card: YAML for the head of the file, with a line break after each line.
+        YAML for the head of the file, with a line break after each line.
 
     Examples
     --------
-    >>> page = MarkdownPage(Section("Triage", "Coverage is guaranteed."))
+    >>> page = MarkdownPage(Section("Triage", "Coverage is guaranteed."), "tags: []\n")
     >>> page
     MarkdownPage('Triage')
     >>> print(page.text.rstrip())
-    <!-- Written by confide -->
+    ---
+    # Written by confide
+    tags: []
+    ---
     <BLANKLINE>
     # Triage
     <BLANKLINE>
@@ -40,13 +43,12 @@ class MarkdownPage:
     """
 
     section: Section
-    metadata: str = ""
+    metadata: str
 
     @property
     def text(self) -> str:
         """The Markdown."""
-        head = f"---\n# {WRITTEN_BY}\n{self.metadata}---" if self.metadata else f"<!-- {WRITTEN_BY} -->"
-        return f"{head}\n\n{to_markdown(self.section)}\n"
+        return f"---\n# {WRITTEN_BY}\n{self.metadata}---\n\n{to_markdown(self.section)}\n"
 
     def page(self) -> Page:
         """The description as an HTML page, without the metadata.
@@ -66,7 +68,7 @@ class MarkdownPage:
         InputError
             If the name has another ending, or the file exists and must not be overwritten, or cannot be written.
         """
-        html = markdown_or_html(path, FileKind.CARD if self.metadata else FileKind.DOSSIER) is FileKind.PAGE
+        html = card_or_page(path) is FileKind.PAGE
         write_text(path, self.page().html if html else self.text, overwrite=overwrite)
         return as_place(path)
 

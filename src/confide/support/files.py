@@ -38,7 +38,6 @@ class FileKind(StrEnum):
     PRIVATE_EVALUATION = "a private evaluation"
     PAGE = "a page"
     CARD = "a model card"
-    DOSSIER = "a dossier"
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
@@ -99,7 +98,6 @@ _DOCUMENTS = {
 SHOWN_ELSEWHERE = {
     FileKind.PAGE: "a browser shows it",
     FileKind.CARD: "it is Markdown, which an editor shows",
-    FileKind.DOSSIER: "it is Markdown, which an editor shows",
     FileKind.AUDIT: "`confide audit` printed them, and the file is JSON",
     FileKind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
     FileKind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
@@ -156,8 +154,6 @@ def kind_of_content(head: bytes) -> FileKind:
         return FileKind.PAGE if _TITLE in head else FileKind.OTHER
     if head.startswith(f"---\n# {WRITTEN_BY}".encode()):
         return FileKind.CARD
-    if head.startswith(f"<!-- {WRITTEN_BY}".encode()):
-        return FileKind.DOSSIER
     document = _DOCUMENT.match(head)
     return FileKind.OTHER if document is None else kind_named(document[1].decode())
 
@@ -185,8 +181,8 @@ def refuse_other_than_html(path: str | FileLocation) -> None:
         raise InputError("output", f"{str(path)!r} must end in .html or .htm: a page is written in HTML")
 
 
-def markdown_or_html(path: str | FileLocation, markdown: FileKind) -> FileKind:
-    """The kind of an output with this name: the given kind of Markdown, or a page for HTML.
+def card_or_page(path: str | FileLocation) -> FileKind:
+    """The kind of a model card's output with this name: Markdown, or a page for HTML.
 
     Raises
     ------
@@ -195,10 +191,10 @@ def markdown_or_html(path: str | FileLocation, markdown: FileKind) -> FileKind:
 
     Examples
     --------
-    >>> print(markdown_or_html("README.md", FileKind.CARD), markdown_or_html("card.html", FileKind.CARD), sep=", ")
+    >>> print(card_or_page("README.md"), card_or_page("card.html"), sep=", ")
     a model card, a page
     """
-    kinds = {".md": markdown, ".html": FileKind.PAGE, ".htm": FileKind.PAGE}
+    kinds = {".md": FileKind.CARD, ".html": FileKind.PAGE, ".htm": FileKind.PAGE}
     if (found := kinds.get(PurePath(str(path)).suffix.lower())) is None:
         raise InputError("output", f"{str(path)!r} must end in .md for Markdown, or in .html")
     return found
