@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nox
 
-nox.options.sessions = ["peers", "nvflare", "mlflow", "stores", "dbt"]
+nox.options.sessions = ["peers", "nvflare", "mlflow", "stores"]
 nox.options.default_venv_backend = "none"
 
 PYTHON = ".venv/bin/python"
@@ -87,12 +87,6 @@ def stores(session: nox.Session) -> None:
             shutil.copy2(f"requirements/npm/{name}", folder)
         if shutil.which("npm"):
             session.run("npm", "ci", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), external=True)
-
-
-@nox.session
-def dbt(session: nox.Session) -> None:
-    """Install dbt-core and dbt-duckdb for a test in .venv-dbt."""
-    environment(session, "dbt")
 
 
 @nox.session

@@ -72,7 +72,7 @@ def main() -> None:
     build = "--group=build"
     compiled("nvflare.txt", "pyproject.toml", "--extra=nvflare", build, upgrade=False, near="all.txt")
     compiled("mlflow.txt", "pyproject.toml", "--extra=mlflow", "--group=mlflow", build, upgrade=False, near="dev.txt")
-    for name in ("stores", "dbt", "fuzz"):
+    for name in ("stores", "fuzz"):
         compiled(f"{name}.txt", f"requirements/{name}.in", upgrade=new)
     compiled("measuring.txt", "requirements/measuring.in", upgrade=new, near="dev.txt")
     override = ("--override", str(HERE / "peers.override"))

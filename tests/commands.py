@@ -165,7 +165,6 @@ ROWS = {  # what takes longest comes first
     "make check": IN_CI,
     "make clean": Row(elsewhere="removes the environments that the others need"),
     "nox -s coverage": MUTANTS,
-    "nox -s dbt": IN_CI,
     "make demo": Row(elsewhere="tests/test_demo.py"),
     "nox -s dist": Row(elsewhere="nox -s packages, and make test-slow, which has its tests"),
     "make docs": IN_CI,

@@ -1,12 +1,10 @@
 """Help: every option by its whole name, in few lines of 80 columns; groups alone; completion of the shell."""
 
 import re
-import subprocess
 
-import click
 import pytest
 
-from confide.cli.app import _profile, app
+from confide.cli.app import app
 from confide.cli.exit_codes import USAGE
 
 
@@ -113,55 +111,3 @@ def test_help_shows_everyday_options_and_mentions_help_all(confide_run):
         assert all(one in command.everyday for one in command.params if one.required and not one.hidden)
     assert "--help-all" not in confide_run("show", "--help").out
     assert confide_run("show", "--help-all").code == 2
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_completion_is_installed_in_the_shells_folder(confide_run, monkeypatch, tmp_path, shell):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("SHELL", f"/bin/{shell}")
-    start = {"bash": ".bashrc", "zsh": ".zshrc", "powershell": "profile.ps1"}.get(shell)
-    monkeypatch.delenv("PSModulePath", raising=False)
-    if shell == "powershell":
-        monkeypatch.setenv("PSModulePath", "x")
-        monkeypatch.setattr("confide.cli.app._profile", lambda: tmp_path / "profile.ps1")
-    if start is not None:
-        (tmp_path / start).write_text("alias ll='ls -l'\n")
-    for _ in range(2):
-        assert confide_run("--install-completion").code == 0
-    script = confide_run("--show-completion").out
-    assert f"{shell}_complete" in script
-    held = [path.read_text() for path in tmp_path.rglob("*") if path.is_file() and path.name != start]
-    assert [text.strip() for text in held] == [script.strip()]
-    if start is not None:
-        assert (tmp_path / start).read_text().startswith("alias ll='ls -l'\n")
-        assert len((tmp_path / start).read_text().splitlines()) == 2
-
-
-def test_powershell_reports_its_profile(monkeypatch, tmp_path):
-    output = iter([FileNotFoundError, 1, 0])
-
-    def run(words, **options):
-        if (code := next(output)) is FileNotFoundError:
-            raise FileNotFoundError
-        return subprocess.CompletedProcess(words, code, f"{tmp_path}\n")
-
-    monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(click.UsageError):
-        _profile()
-    assert _profile() == tmp_path
-
-
-def test_another_shell_has_no_completion(confide_run, monkeypatch):
-    monkeypatch.setenv("SHELL", "/bin/tcsh")
-    monkeypatch.delenv("PSModulePath", raising=False)
-    assert confide_run("--show-completion").refused[0] == USAGE
-
-
-def test_powershell_completion_has_words_and_help(confide_run, monkeypatch):
-    monkeypatch.setenv("_CONFIDE_COMPLETE", "powershell_complete")
-    for typed, word, found in (("confide cal", "cal", ["calibrate"]), ("confide ledger ", "", ["list", "show"])):
-        monkeypatch.setenv("COMP_WORDS", typed)
-        monkeypatch.setenv("COMP_WORD", word)
-        output = [line.split("\t") for line in confide_run().out.splitlines()]
-        assert [one for one, _ in output][: len(found)] == found
-        assert all(text for _, text in output)

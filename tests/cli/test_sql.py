@@ -101,16 +101,9 @@ def test_several_files_add_up(confide_run, clinic):
     assert added.json["expected"]["records"] == 1250
 
 
-def test_a_macro_for_dbt(confide_run, folder):
-    macro = confide_run("sql", "--dbt", "--dialect", "duckdb,bigquery", *REQUEST)
-    assert (macro.code, macro.err) == (0, "")
-    assert "{% macro duckdb__confide_counts(records) -%}" in macro.out
-    assert "{% macro bigquery__confide_counts(records) -%}" in macro.out
-
-
 BAD = {
     "no table": (("sql", "--dialect", "duckdb", *REQUEST), USAGE, "--table"),
-    "two dialects": (("sql", "--dialect", "duckdb,spark", "--table", "t", *REQUEST), USAGE, "--dialect"),
+    "two dialects": (("sql", "--dialect", "duckdb,spark", "--table", "t", *REQUEST), REFUSED, "--dialect"),
     "unknown": (("sql", "--dialect", "oracle", "--table", "t", *REQUEST), REFUSED, "--dialect"),
     "no columns": (
         ("sql", "--dialect", "duckdb", "--table", "t", "--alpha", "0.1", "--epsilon", "1"), USAGE, "--probabilities"

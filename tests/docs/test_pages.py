@@ -112,7 +112,6 @@ def test_pages_cover_the_repository():
         ".venv-nvflare",
         ".venv-mlflow",
         ".venv-stores",
-        ".venv-dbt",
         ".git",
         ".github",
         "_build",

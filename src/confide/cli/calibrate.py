@@ -62,7 +62,7 @@ from confide.releases import (
 from confide.scores import NamedScores
 from confide.support import FileKind
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_scores
-from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts, read_published_counts
+from confide.warehouse import CountingPlan, counting_query, read_counts, read_published_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -532,8 +532,7 @@ def report_release(
 def sql(
     *,
     dialect: str,
-    table: str | None = None,
-    dbt: bool = False,
+    table: str,
     request: RequestOptions,
     plan: Path | None = None,
     force: bool = False,
@@ -554,15 +553,8 @@ def sql(
         --alpha 0.1 --epsilon 1 --plan plan.json > count.sql
     """
     check_output(plan, FileKind.COUNTING, request.schedule, force=force)
-    counting_plan, dialects = request.plan(), split(dialect)
-    if dbt:
-        text = dbt_macro(counting_plan, dialects)
-    elif table is None:
-        raise click.UsageError("Missing option '--table'.")
-    elif len(dialects) > 1:
-        raise click.UsageError("--dialect must be one, but with --dbt")
-    else:
-        text = counting_query(counting_plan, dialects[0], table)
+    counting_plan = request.plan()
+    text = counting_query(counting_plan, dialect, table)
     if plan is not None:
         counting_plan.save(plan, overwrite=force)
     print_text(text.rstrip("\n"))

@@ -93,7 +93,6 @@ APART = (
     Exclusive("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
     _EVALUATE), Exclusive("unlabelled", "score_column losses", "scores have no sets whose sizes count; it needs "
           "--probabilities"),
-    Exclusive("dbt", "table", "the model names it, such as ref('records')"),
     Exclusive("compare", "method", "all methods are compared"),
     Exclusive("policy", "coordinator budget peer allow least_colluding", "the policy contains it"),
     Exclusive("second", "calibration", "an argument names the release; name it once"),

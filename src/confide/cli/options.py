@@ -291,9 +291,8 @@ OPTIONS: Mapping[str, Row] = dict([
         level=Row("P", "Largest probability that correct mechanisms fail the audit by chance.", float),
     ),
     *_panel(CONTENT,
-        dialect=Row("NAME", "{}; with --dbt also several, such as duckdb,snowflake.", everyday=True,
+        dialect=Row("NAME", "{}.", everyday=True,
                     listed="confide.warehouse:DIALECTS"),
-        dbt=Row(None, "Print a macro for dbt instead of a query."),
         records=Row("K", "Also state the privacy loss if K records change at once.", int),
         previous=Row("FILE", "An earlier release, which must be in the chain; repeat it.", PLACE),
         evaluation=Row("FILE", "Output of `confide evaluate --out FILE` for this release; private if it had "
@@ -409,7 +408,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     },
     "sql": {
         "n": "The public number of records, required under replace_one.",
-        "table": Change(help="The table, its parts between points; with --dbt the model names it.",
+        "table": Change(help="The table, its parts between points.",
                         panel=CONTENT, everyday=True),
         "mechanism": "As in `confide calibrate`.",
         "plan": Change(help="Also write the request, for `confide calibrate --counts COUNTS --plan FILE`.",

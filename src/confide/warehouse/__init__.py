@@ -3,7 +3,7 @@
 This process never reads the table.
 
 plan.py         the request, what is counted for it, its candidates, and its file
-query.py        the query in the dialect of each engine: scores, requirements and bins; the same as a macro of dbt
+query.py        the query in the dialect of each engine: scores, requirements and bins
 counts_file.py  the returned counts, read strictly
 published.py    files of noisy counts that another engine made
 """
@@ -11,13 +11,12 @@ published.py    files of noisy counts that another engine made
 from confide.warehouse.counts_file import counts_of, of_csv, of_json, read_counts
 from confide.warehouse.plan import CountingPlan
 from confide.warehouse.published import read_published_counts
-from confide.warehouse.query import DIALECTS, counting_query, dbt_macro
+from confide.warehouse.query import DIALECTS, counting_query
 
 __all__ = [
     "DIALECTS",
     "CountingPlan",
     "counting_query",
-    "dbt_macro",
     "read_counts",
     "read_published_counts",
 ]  # fmt: skip

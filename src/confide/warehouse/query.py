@@ -11,7 +11,7 @@ that it breaks. Conditions fail for NULL and NaN in every engine, in spite of di
 requires that a number lies between two others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -36,7 +36,7 @@ class SqlDialect:
     Parameters
     ----------
     name
-        The engine's name, also in dbt.
+        The engine's name.
     double, string
         Its types for double precision and for texts of any length.
     quote
@@ -396,54 +396,3 @@ def _in_range(plan: CountingPlan, spoken: SqlDialect) -> str:
     kind = score_kind(plan.scores[0])
     inside = f"score >= {spoken.number(kind.low)} AND score <= {spoken.number(kind.high)}"
     return f"({inside} OR score = {spoken.number(np.inf)})" if kind.takes_infinity else inside
-
-
-_MARKS = ("{{", "{%", "{#")
-_RELATION = "{{ records }}"
-
-_MACRO = """\
-{{#- A model of one line counts: {{{{ confide_counts(ref('scored_records')) }}}}
-    Its answer is PRIVATE, as the records are. -#}}
-{{% macro confide_counts(records) -%}}
-{{{{ return(adapter.dispatch('confide_counts')(records)) }}}}
-{{%- endmacro %}}
-{engines}"""
-
-_ENGINE = """
-{{% macro {name}__confide_counts(records) -%}}
-{query}
-{{%- endmacro %}}
-"""
-
-
-def dbt_macro(plan: CountingPlan, dialects: Sequence[str]) -> str:
-    """Write the text of a macro file; dbt dispatches to the engine of the target, and rejects other engines.
-
-    Parameters
-    ----------
-    plan
-        The counting plan.
-    dialects
-        One or more of the dialects of `counting_query`.
-
-    Raises
-    ------
-    InputError
-        If a name contains marks of Jinja, no dialect is given, or one is given twice.
-
-    Examples
-    --------
-    >>> from confide.tables import ScoreColumn
-    >>> print(dbt_macro(CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0), ["duckdb"])[:82])
-    {#- A model of one line counts: {{ confide_counts(ref('scored_records')) }}
-        It
-    """
-    if not dialects or len(set(dialects)) < len(dialects):
-        raise InputError("dialects", "must name one engine or more, each once")
-    engines = []
-    for name in dialects:
-        spoken = dialect_of(name)
-        if any(mark in head(plan, spoken) + statement(plan, spoken, "records") for mark in _MARKS):
-            raise InputError("names", f"must not hold {' or '.join(map(repr, _MARKS))} in a macro of dbt")
-        engines.append(_ENGINE.format(name=name, query=head(plan, spoken) + statement(plan, spoken, _RELATION).strip()))
-    return _MACRO.format(engines="".join(engines))
