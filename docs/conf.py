@@ -1,7 +1,5 @@
 """Configuration of the documentation: Sphinx, Markdown by MyST, the PyData theme. Nothing is loaded from the network.
 
-One exception: the page "Try it" loads Python when the reader presses its button (docs/_ext/site_check.py).
-
 MkDocs Material is inactive according to its newest release and ends in May 2027; its successor is in alpha. Pages do
 not depend on the choice.
 """
@@ -26,7 +24,7 @@ copyright = f"2026, {author}"  # noqa: A001
 version = release = confide.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["inline_pictures", "mathematics", "package_pages", "search_pages", "source_pages", "try_page"]
+extensions += ["inline_pictures", "mathematics", "package_pages", "search_pages", "source_pages"]
 exclude_patterns = ["_build", "_ext"]
 templates_path = ["_templates"]
 suppress_warnings = ["toc.empty_glob"]

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 import confide
-from confide import federated
 from confide.cli.run import main
 from confide.errors import InputError
 from confide.federated import Conditions
 from confide.mechanisms import LabelPrivacy, PrivacyStatement
 from confide.releases import Document, Release
-from confide.support import FileKind, kind_of, library_versions
+from confide.support import FileKind, kind_of
 from confide.watching import Watch
-from tests.federated.helpers import Federation
 from tests.refused import refused
 
 TESTS = Path(__file__).parent.parent
@@ -86,44 +84,6 @@ def test_every_kept_file_meets_just_what_it_states(path):
     assert Conditions(private=True).check(document).holds is protected
     assert Conditions(signed=True).check(document).failures[-1] == "a signature is required; given: none"
     assert Conditions(signed=True).check(document, "ab" * 32).failures == wrong
-
-
-DEMONSTRATION = {"opendp": "none (demonstration sampler, not private)"}
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_what_a_demonstration_sampler_drew_is_marked_and_rejected(path):
-    document = read(path)
-    text = str(document)
-    assert "demonstration" not in text
-    drawn = [document, *getattr(document, "looks", ()), *getattr(document, "parts", {}).values()]
-    drawn = [one for one in drawn if hasattr(one, "versions")]
-    object.__setattr__(drawn[-1], "versions", DEMONSTRATION)  # the last draw suffices
-    marked = str(document).splitlines()
-    assert [line for line in marked if line not in text.splitlines()] == [f"demonstration: {DRAWN}"]
-    assert len(marked) == len(text.splitlines()) + 1
-    bare = math.isinf(document.privacy.epsilon) and document.privacy.rho is None
-    assert (DRAWN in Conditions().check(document).failures) is not bare
-    assert not Conditions().check(document).holds
-
-
-DRAWN = "not private: drawn by a demonstration sampler, not by OpenDP"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
-def test_one_silo_with_a_demonstration_sampler_marks_the_release_of_a_federation(method, tmp_path, monkeypatch):
-    federation = Federation.uniform(tmp_path, 100, 100, 100)
-    for versions, failures in ({"confide": "0.3.0", "opendp": "0.16.0"}, ()), (DEMONSTRATION, (DRAWN,)):
-        plan = federation.plan(method=method)
-        answers = federation.answers(plan, (0, 2))
-        monkeypatch.setitem(federated.answer.__globals__, "library_versions", lambda versions=versions: versions)
-        answers.insert(1, federation.answer(1, plan))
-        monkeypatch.undo()
-        released = Document.from_json(federated.aggregate(plan, answers, keys=federation.coordinator).to_json())
-        assert Conditions(signed=True).check(released, "ab" * 32).failures == failures
-        assert (DRAWN in str(released)) is bool(failures)
-        assert set(released.versions) == set(library_versions())
 
 
 class Stated(Release):

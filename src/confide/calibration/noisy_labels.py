@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -87,9 +87,6 @@ class RandomisedLabels(Described):
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.labels.tolist())
-
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        return [self.statement.versions]
 
     def _section(self) -> Section:
         return Section("RandomisedLabels", to_text(self.statement._section()))

@@ -10,7 +10,7 @@ from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, l
 from confide.federated import SiloReport
 from confide.ledger import file_of
 from confide.releases import load, load_release
-from confide.support import FileKind, card_or_page, demonstration_note, read_text
+from confide.support import FileKind, card_or_page, read_text
 
 
 @command("report")
@@ -63,8 +63,7 @@ def _may_be_published(
     """Whether a page or a card may be published, in a sentence."""
     if measured is not None and not isinstance(measured, PrivateEvaluation):
         return f"The {noun} shows numbers from labelled records: this part is not private."
-    shown = (released,) if measured is None else (released, measured)
-    public = released.privacy.is_private and not any(map(demonstration_note, shown))
+    public = released.privacy.is_private
     what = "only the release" if measured is None else "a private evaluation"
     return f"The {noun} shows {what}{f': the whole {noun} may be published' if public else ''}."
 

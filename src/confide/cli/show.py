@@ -58,7 +58,6 @@ from confide.support import (
     SHOWN_ELSEWHERE,
     FileKind,
     Section,
-    demonstration_note,
     describe,
     kind_of,
     positive_integer,
@@ -126,7 +125,7 @@ def _with(value: object, *parts: Section) -> Section:
 
 def _document(found: Document, k: int) -> FileDescription:
     """A release or a private evaluation, with its privacy loss for k records, or a monitor."""
-    notes = list(remarks(found)) if isinstance(found, Release) else [*filter(None, [demonstration_note(found)])]
+    notes = list(remarks(found)) if isinstance(found, Release) else []
     if isinstance(found, CorrectedRelease):
         return FileDescription(describe(found), {"corrected": json.loads(found.to_json())}, notes)
     if isinstance(found, Watch):

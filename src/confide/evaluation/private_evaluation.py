@@ -6,7 +6,7 @@ differently.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -173,9 +173,6 @@ class PrivateEvaluation(Document):
             noisy.append(np.array(counts, dtype=np.int64).reshape((1,) if q.one_count else q.shape(table)))
         held = {name: q.statement_cells(name) for name in q.statements}
         return Cells(q.partitions, q.tables, noisy, held, q.noise, q.n, q.one_count)
-
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        return [self.versions]
 
     def _section(self) -> Section:
         return Section(

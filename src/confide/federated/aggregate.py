@@ -2,16 +2,16 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from confide.errors import CoverageWarning, FormatError, InputError
-from confide.federated.answers import Answer, distant_replies, read_answers, replies_of, sorted_refusals
+from confide.federated.answers import distant_replies, read_answers, replies_of, sorted_refusals
 from confide.federated.calibration import FederatedRelease, make_release, sign_release
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import combine_parts
 from confide.federated.several_plans import read_plan
 from confide.releases import Calibration, parts_of, threshold_text, too_large
-from confide.support import caller_stacklevel, demonstration_version, library_versions
+from confide.support import caller_stacklevel, library_versions
 
 
 def aggregate(
@@ -71,7 +71,7 @@ def aggregate(
         refused |= others
     who = sorted(accepted) if opened is None else opened.who(read)
     total = read.add(accepted) if opened is None else opened.total(read)
-    versions = _drawn_with(messages.values())
+    versions = library_versions()
     made = make_release(plan, read, envelope, who, total, sorted_refusals(refused), versions, opened)
     for name, part in parts_of(made).items():
         if part.excludes_nothing:
@@ -89,12 +89,6 @@ def _useless(name: str, part: Calibration, answered: int, invited: int) -> str:
     if part.threshold != math.inf:
         reason = f"{too_large(part)}; or {reason}"
     return f"the threshold{f' of {name}' if name else ''} is {threshold_text(part)}; {reason}"
-
-
-def _drawn_with(messages: Iterable[Answer]) -> Mapping[str, str]:
-    """The coordinator's versions; with the sampler of a silo that drew its answer by one for demonstration."""
-    sampler = next(filter(None, (demonstration_version(one.versions) for one in messages)), None)
-    return library_versions() if sampler is None else {**library_versions(), "opendp": sampler}
 
 
 def _readable(release: FederatedRelease) -> FederatedRelease:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from confide.federated.verification import Verification
 from confide.mechanisms import NEIGHBORS, LabelPrivacy, Neighbors
 from confide.releases import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
-from confide.support import demonstration_note, exact_level, fraction_of, one_of, privacy_loss
+from confide.support import exact_level, fraction_of, one_of, privacy_loss
 
 _ROUNDING = 1e-12  # two sides that promise 0.95 each promise 0.8999999999999999 together
 
@@ -79,8 +79,6 @@ class Conditions:
         wrong: list[str] = []
         if not privacy.is_private:
             wrong.append(str(privacy))
-        elif note := demonstration_note(document):
-            wrong.append(note)
         elif self.private:
             protects = not isinstance(privacy, LabelPrivacy)
             (found if protects else wrong).append(f"privacy of records is required; stated: {privacy.brief}")

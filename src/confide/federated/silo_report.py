@@ -14,7 +14,7 @@ private calibration of the silo.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -301,9 +301,6 @@ class SiloReport(Described):
     def load(cls, path: str | Path) -> "SiloReport":
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
-
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        return [self.versions]
 
     def _section(self) -> Section:
         weak = weak_privacy_text(self.epsilon)

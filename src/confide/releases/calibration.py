@@ -9,7 +9,7 @@ a signature.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -264,9 +264,6 @@ class Release(Document):
             f"must be given, because the calibration has {len(self.parts)} named classes",
             got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
         )
-
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        return [part.versions for part in self.parts.values()]
 
     @property
     def _needed(self) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ labels. Its privacy loss is that of each label, spent where the label was random
 and model outputs are not protected.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -122,9 +122,6 @@ class LabelStatement(Described):
         object.__setattr__(self, "classes", public_classes("classes", self.classes))
         positive_integer("n", self.n, most=MOST_RECORDS)
         positive_integer("the number of classes less one", self.width - 1, most=MOST_CLASSES)
-
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        return [self.versions]
 
     @property
     def width(self) -> int:

@@ -24,7 +24,7 @@ from confide.releases.calibration import (
 )
 from confide.releases.needed import records_needed, records_needed_if_public
 from confide.scores import HOTTEST, score_kind
-from confide.support import caller_stacklevel, decimal_text, demonstration_note
+from confide.support import caller_stacklevel, decimal_text
 
 _UNIT = "state a public typical size of the scores (unit=, --unit)"
 _MORE = "take more, or a larger epsilon or alpha"
@@ -38,8 +38,6 @@ _KEPT = "_remarks"
 
 def remarks(release: Release) -> tuple[str, ...]:
     """The thresholds of a release that are +inf or nearly so, and the reasons; empty if there are none.
-
-    The first remark is that a demonstration sampler drew the release, if one did.
 
     Examples
     --------
@@ -59,8 +57,7 @@ def remarks(release: Release) -> tuple[str, ...]:
     for name, part in zip(names, release.parts.values(), strict=True):
         if remark := _remark(part, grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
-    drawn = demonstration_note(release)
-    return (*([drawn] if drawn else []), *(_remark_text(release, *remark, which) for remark, which in groups.items()))
+    return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
 
 def warn_about(release: Release) -> None:

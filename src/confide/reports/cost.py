@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from confide.planning import Plan, Terms
+from confide.planning import Plan, Terms, excess_text
 from confide.reports.page import hundredths, percent
 from confide.support import Facts, decimal_text, describe
 
@@ -39,7 +39,7 @@ def sentence(plan: Plan) -> str:
         rare = f"the threshold is +∞ or lies beyond all scores: {needed} to make that rare"
         short = f"In {_chance(beyond)} of all draws {rare}."
     else:
-        short = f"Privacy costs as much as covering {plan.expected_excess:.1f} more records than requested."
+        short = f"The cost is about {excess_text(plan)}."
     return (
         f"With {plan.n:,} records and ε = {decimal_text(plan.request.epsilon)}, expect a coverage of "
         f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}. {short}"

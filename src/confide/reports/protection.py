@@ -34,7 +34,7 @@ from confide.releases import (
 )
 from confide.reports import charts
 from confide.reports.page import number, percent
-from confide.support import Chart, Described, decimal_text, demonstration_note
+from confide.support import Chart, decimal_text
 
 PRIORS = (0.01, 0.1, 0.5)
 
@@ -78,17 +78,16 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
     }
 
 
-def warnings_of(release: Release, shown_with: Mapping[str, Described]) -> tuple[str, ...]:
-    """Sentences about unusual thresholds, and about everything on the page that a demonstration sampler drew.
+def warnings_of(release: Release) -> tuple[str, ...]:
+    """Sentences about unusual thresholds.
 
     Examples
     --------
     >>> import confide
-    >>> warnings_of(confide.calibrate([0.5] * 2000, 0.1, 1.0, score="lac"), {})
+    >>> warnings_of(confide.calibrate([0.5] * 2000, 0.1, 1.0, score="lac"))
     ()
     """
-    others = (f"the {name} is {note}" for name, one in shown_with.items() if (note := demonstration_note(one)))
-    return tuple(f"{note[0].upper()}{note[1:]}." for note in (*remarks(release), *others))
+    return tuple(f"{note[0].upper()}{note[1:]}." for note in remarks(release))
 
 
 def limits(release: Release) -> tuple[tuple[str, str], ...]:

@@ -56,7 +56,6 @@ from confide.reports.protection import (
 )
 from confide.reports.thresholds import LABELS, lineage, rule, worked_example
 from confide.sets import sentence_of
-from confide.support import demonstration_note
 
 MOST_LAWS = 6
 
@@ -107,11 +106,7 @@ def release_page(
         "privacy": protection(release.privacy),
         "infinite": all(part.excludes_nothing for part in parts.values()),
         "everything": meaning_of_infinity(first.score).capitalize(),
-        "remarks": warnings_of(
-            release,
-            {f"report of {one.silo}": one for one in silo_reports}
-            | ({} if private is None else {"private evaluation": private}),
-        ),
+        "remarks": warnings_of(release),
         "rule": rule(release),
         "noun": noun(release),
         "one_width": all(part.score == "absolute_residual" for part in parts.values()),
@@ -157,7 +152,6 @@ def _evaluation(found: Evaluation | LevelEvaluation, release: Release) -> dict[s
 def _private(found: PrivateEvaluation) -> dict[str, Any]:
     return {
         "privacy": protection(found.privacy),
-        "demonstration": demonstration_note(found),
         "confidence": f"{100 * found.confidence:g}",
         "n": found.query.n,
         "sections": private_sections(found),

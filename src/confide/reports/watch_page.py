@@ -10,7 +10,7 @@ from confide.noisy_counts import coverage_interval, coverage_share
 from confide.reports.charts import BELOW, Look, Share, course, coverage_of_looks, evidence_of_looks, sizes_of_looks
 from confide.reports.page import Page, number, page_of, percent
 from confide.reports.protection import protection
-from confide.support import Chart, decimal_text, demonstration_note, describe
+from confide.support import Chart, decimal_text, describe
 from confide.watching import Point, Watch, evidence_text
 
 MOST_SHOWN = 400
@@ -47,7 +47,6 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "looks": len(watch.looks),
         "shown": min(len(watch.looks), MOST_SHOWN),
         "privacy": protection(watch.privacy),
-        "demonstration": demonstration_note(watch),
         "epsilon": decimal_text(settings.epsilon),
         "rows_made": (("watched", described.lead), *described.facts),
         "heads": _heads(watch),

@@ -120,8 +120,6 @@ from confide.support.section import (
     Facts,
     Section,
     Table,
-    demonstration_note,
-    demonstration_version,
     describe,
     to_html,
     to_markdown,

@@ -5,8 +5,8 @@ that they suit dark and light notebooks. Every text is escaped, and none is inte
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
 from typing import Any
@@ -109,10 +109,6 @@ class Described:
         """The text between the parentheses of its `repr`: short and public."""
         raise NotImplementedError
 
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        """The versions of the libraries that drew it, for each draw that states them."""
-        return ()
-
     def __str__(self) -> str:
         return to_text(describe(self))
 
@@ -143,48 +139,7 @@ def describe(value: Any) -> Section:
 
 @describe.register
 def _(value: Described) -> Section:
-    section, note = value._section(), demonstration_note(value)
-    return replace(section, facts=(("demonstration", note), *section.facts)) if note else section
-
-
-_DEMONSTRATION = "demonstration sampler"
-
-
-def demonstration_note(value: Described) -> str:
-    """The warning for a value that a demonstration sampler drew, as in the documentation's browser page; else "".
-
-    Every description of such a value contains it, and `confide verify` rejects the value.
-
-    Examples
-    --------
-    >>> class Noisy(Described):
-    ...     def __init__(self, opendp):
-    ...         self.opendp = opendp
-    ...
-    ...     def _section(self):
-    ...         return Section("Noisy", facts=(("count", "12"),))
-    ...
-    ...     def _drawn_with(self):
-    ...         return [{"opendp": self.opendp}]
-    >>> print(Noisy("none (demonstration sampler, not private)"))
-    demonstration: not private: drawn by a demonstration sampler, not by OpenDP
-    count: 12
-    >>> demonstration_note(Noisy("0.16.0"))
-    ''
-    """
-    drawn = any(map(demonstration_version, value._drawn_with()))
-    return f"not private: drawn by a {_DEMONSTRATION}, not by OpenDP" if drawn else ""
-
-
-def demonstration_version(versions: Mapping[str, str]) -> str:
-    """The version of a demonstration sampler among the versions of a draw, else "".
-
-    Examples
-    --------
-    >>> demonstration_version({"confide": "0.3.0", "opendp": "none (demonstration sampler, not private)"})
-    'none (demonstration sampler, not private)'
-    """
-    return next((version for version in versions.values() if _DEMONSTRATION in version), "")
+    return value._section()
 
 
 def to_text(section: Section) -> str:

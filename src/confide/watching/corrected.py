@@ -6,7 +6,7 @@ They have a long-run statement about the looks so far, and no coverage guarantee
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -127,9 +127,6 @@ class CorrectedRelease(Release):
 
     def __getitem__(self, key: Any) -> Calibration:
         return self.parts[key]
-
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        return [*self.release._drawn_with(), *self.watch._drawn_with()]
 
     def _section(self) -> Section:
         parts = self.by_name.items()

@@ -6,7 +6,7 @@ Test results are computed from these and are not stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -346,9 +346,6 @@ class Watch(Document):
         """Names of the parts that are below by their own evidence, each at an equal share of the error."""
         alone = math.log(self.alarm_at * max(len(point.parts), 1))
         return [name for name, log in point.parts.items() if name and log >= alone]
-
-    def _drawn_with(self) -> Iterable[Mapping[str, str]]:
-        return [look.versions for look in self.looks]
 
     def _section(self) -> Section:
         look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
