@@ -39,14 +39,10 @@ check: $(READY)  ## run linters and type checks, and check imports, workflows, a
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/zizmor --offline --pedantic --quiet .github/workflows
 	$(BIN)/codespell .
-	$(BIN)/python docs/_ext/readability.py --check
 
-docs: $(READY)  ## build the documentation in docs/_build/html; fails on a broken link or one that needs the network
+docs: $(READY)  ## build the documentation in docs/_build/html; fails on a broken link
 	rm -rf docs/_build
-	$(BIN)/python docs/_ext/packages.py --check
-	$(BIN)/python docs/_ext/price_picture.py --check
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
-	$(BIN)/python docs/_ext/site_check.py docs/_build/html
 
 clean:  ## remove the environments, caches, built documentation and packages
 	rm -rf .venv .venv-* .nox demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -23,8 +23,8 @@ author = "The confide developers"
 copyright = f"2026, {author}"  # noqa: A001
 version = release = confide.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["inline_pictures", "mathematics", "package_pages", "search_pages", "source_pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions += ["sphinx.ext.mathjax", "sphinx-mathjax-offline", "inline_pictures", "package_pages"]
 exclude_patterns = ["_build", "_ext"]
 templates_path = ["_templates"]
 suppress_warnings = ["toc.empty_glob"]
@@ -32,8 +32,6 @@ suppress_warnings = ["toc.empty_glob"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_dmath_allow_digits = False  # a price in dollars is no formula
-myst_update_mathjax = False
-html_math_renderer = "mathml"
 
 smartquotes = False  # formulas of docstrings are plain text
 default_role = "literal"
@@ -57,7 +55,7 @@ html_css_files = ["confide.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "tutorial": [], "migrating": [], "try": []}
+html_sidebars = {"index": [], "tutorial": [], "migrating": []}
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
@@ -85,4 +83,5 @@ def name_array_types(app: Sphinx, what: str, name: str, item: Any, options: Any,
 
 def setup(app: Sphinx) -> None:
     """Connect to the build."""
+    app.config.mathjax_path = "mathjax/tex-svg.js"  # of sphinx-mathjax-offline: its fonts are part of the file
     app.connect("autodoc-process-signature", name_array_types)

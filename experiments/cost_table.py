@@ -77,4 +77,4 @@ def run() -> None:
     results = {
         (n, e): cached(f"cost_{n}_{e}", lambda n=n, e=e: cell(n, e)) for n, e in tqdm(cells, desc="cost of privacy")
     }
-    write_docs("cost.md", page(results, DATA_SETS, SPLITS))  # docs/_ext/price_picture.py reads its first table
+    write_docs("cost.md", page(results, DATA_SETS, SPLITS))  # price_picture.py reads its first table

@@ -5,14 +5,15 @@
 and classes that it defines. The option `first` lists names to put first.
 """
 
+import ast
 import importlib
 import inspect
 import re
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-import packages
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 from docutils.statemachine import StringList
@@ -23,6 +24,16 @@ from sphinx.pycode import ModuleAnalyzer
 import confide
 
 METADATA_ROUTING = re.compile(r"set_\w+_request")  # methods that scikit-learn adds to every estimator
+
+
+def imported(module: ModuleType) -> list[str]:
+    """The names that a package's `__init__.py` imports from within the package, or defines."""
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{module.__name__}."):
+            names += [alias.name for alias in node.names]
+    return sorted({name for name in names if not name.startswith("_")})
 
 
 def exported(module: ModuleType) -> dict[str, str]:
@@ -36,7 +47,7 @@ def exported(module: ModuleType) -> dict[str, str]:
     """
     own = getattr(module, "__all__", None)
     if hasattr(module, "__path__"):
-        own = packages.exported(module.__name__.removeprefix("confide.").replace(".", "/"))
+        own = imported(module)
     elif own is None:
         own = [n for n, v in vars(module).items() if n[0] != "_" and is_defined_in(v, module.__name__)]
     users = [name for name in confide.__all__ if is_defined_in(getattr(confide, name), module.__name__)]
