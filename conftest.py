@@ -16,11 +16,8 @@ settings.load_profile("everyday")
 NEEDS = {
     "src/confide/torch": ("torch", "array_api_compat"),
     "src/confide/array_api.py": ("array_api_compat",),
-    "src/confide/monai.py": ("monai", "torch"),
     "src/confide/onnx": ("onnx",),
-    "src/confide/mlflow": ("mlflow",),
     "tests/mutation/contexts.py": ("coverage",),
-    "tests/mlflow/logged.py": ("mlflow",),
     "tests/mutation/forks.py": ("cosmic_ray",),
     "tests/mutation/mutants.py": ("cosmic_ray",),
     "tests/mutation/reach.py": ("cosmic_ray", "coverage"),

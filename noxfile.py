@@ -68,13 +68,13 @@ def peers(session: nox.Session) -> None:
 
 @nox.session
 def nvflare(session: nox.Session) -> None:
-    """Install NVIDIA FLARE for its tests in .venv-nvflare."""
+    """Install NVIDIA FLARE for its recipe in .venv-nvflare."""
     environment(session, "nvflare", editable=True)
 
 
 @nox.session
 def mlflow(session: nox.Session) -> None:
-    """Install MLflow for its tests in .venv-mlflow."""
+    """Install MLflow for its recipe in .venv-mlflow."""
     environment(session, "mlflow", editable=True)
 
 

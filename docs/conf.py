@@ -40,7 +40,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 # The reference of an integration needs no other package: its signatures and texts are the same without it.
-INTEGRATIONS = ("torch", "array_api_compat", "google", "monai", "onnx", "mlflow")  # google: protobuf, of onnx
+INTEGRATIONS = ("torch", "array_api_compat", "google", "onnx")  # google: protobuf, of onnx
 autodoc_mock_imports = [name for name in INTEGRATIONS if find_spec(name) is None]
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100

@@ -282,10 +282,6 @@ if find_spec("onnx"):  # in `nox -s fuzz` after `nox -s extras`
     from fuzz.onnx_targets import onnx_model
 
     TARGETS[onnx_model.__name__] = onnx_model
-if find_spec("mlflow"):  # in an environment with mlflow, see `nox -s mlflow`
-    from fuzz.mlflow_targets import mlflow_model
-
-    TARGETS[mlflow_model.__name__] = mlflow_model
 
 
 def seeds(name: str) -> list[bytes]:
@@ -322,7 +318,6 @@ _RUNS = {
     "ledger_head": 50_000,
     "private_keys": 50_000,
     "onnx_model": 30_000,
-    "mlflow_model": 10_000,
     **{f"{name}_fields": _COSTLY.get(name, 30_000) for name in KINDS},
     **dict.fromkeys((f"{name}_text" for name in KINDS), 50_000),
 }

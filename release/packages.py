@@ -1,6 +1,6 @@
 """Write licences and requirements of every package that confide may install to `packages.json`.
 
-    nox -s extras nvflare mlflow && .venv/bin/python -m release.packages .venv .venv-nvflare .venv-mlflow
+    nox -s extras && .venv/bin/python -m release.packages .venv
 
 They are stored because the bill of materials must be the same on every machine, whatever is installed there.
 """

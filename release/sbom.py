@@ -28,8 +28,7 @@ from packaging.utils import canonicalize_name
 
 from release.packages import FILE, ROOT
 
-APART = {"nvflare": ("nvflare.txt",), "mlflow": ("mlflow.txt",)}
-TOGETHER = ("dev.txt", "extras.txt", "cuda.txt")
+PINNED = ("dev.txt", "extras.txt", "cuda.txt")
 SPACE = uuid.UUID("3d0e4c4e-8d0c-5c0b-9a57-6f6a2f5b2a10")  # of serial numbers of these bills
 
 Pin = tuple[str, str]  # name and version
@@ -133,8 +132,8 @@ def bill(files: list[Path]) -> Bom:
     hashes: dict[Pin, list[str]] = {}
     edges: dict[Pin, set[Pin]] = defaultdict(set)
     direct: set[Pin] = set()
+    there = pins(PINNED)
     for extra in known.requirements:
-        there = pins(APART.get(extra, TOGETHER))
         for name in reached(known.required(extra), needs):
             for pin, found in there.get(name, {}).items():
                 extras[pin].add(extra)

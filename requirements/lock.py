@@ -13,7 +13,6 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
-APART = {"standard", "nvflare", "mlflow"}  # every environment has the first; the others have separate environments
 CUDA = re.compile(r"(nvidia|cuda|triton)")
 COMPILE = "uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet"
 
@@ -57,21 +56,21 @@ def main() -> None:
     """Write all files."""
     new = "--keep" not in sys.argv
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [f"--extra={name}" for name in project["optional-dependencies"] if name not in APART]
+    one = "--extra=standard"  # every environment has it
+    extras = [f"--extra={name}" for name in project["optional-dependencies"] if name != "standard"]
     everything = {line: block for name in ("dev.txt", "extras.txt", "cuda.txt") for line, block in pins(name).items()}
     written("all.txt", everything)
-    compiled("all.txt", "pyproject.toml", "--group=dev", "--group=docker", "--extra=standard", *extras, upgrade=new)
-    compiled("dev.txt", "pyproject.toml", "--group=dev", "--extra=standard", upgrade=False, near="all.txt")
+    compiled("all.txt", "pyproject.toml", "--group=dev", "--group=docker", "--group=recipes", one, *extras, upgrade=new)
+    compiled("dev.txt", "pyproject.toml", "--group=dev", one, upgrade=False, near="all.txt")
     more = {line: block for line, block in pins("all.txt").items() if line not in pins("dev.txt")}
     written("cuda.txt", {line: block for line, block in more.items() if CUDA.match(line)})
     written("extras.txt", {line: block for line, block in more.items() if not CUDA.match(line)})
     (torch,) = (line.split()[0] for line in more if line.startswith("torch=="))
     (HERE / "cpu.txt").write_text(cpu_wheel(torch), encoding="utf-8")
-    one = "--extra=standard"
     compiled("docker.txt", "pyproject.toml", "requirements/docker.in", one, upgrade=False, near="all.txt")
     build = "--group=build"
-    compiled("nvflare.txt", "pyproject.toml", "--extra=nvflare", build, upgrade=False, near="all.txt")
-    compiled("mlflow.txt", "pyproject.toml", "--extra=mlflow", "--group=mlflow", build, upgrade=False, near="dev.txt")
+    compiled("nvflare.txt", "pyproject.toml", one, "--group=nvflare", build, upgrade=False, near="all.txt")
+    compiled("mlflow.txt", "pyproject.toml", "--group=mlflow", build, upgrade=False, near="dev.txt")
     for name in ("stores", "fuzz"):
         compiled(f"{name}.txt", f"requirements/{name}.in", upgrade=new)
     compiled("measuring.txt", "requirements/measuring.in", upgrade=new, near="dev.txt")

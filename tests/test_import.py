@@ -16,7 +16,6 @@ HEAVY = [
     "narwhals",
     "matplotlib",
     "torch",
-    "monai",
     "click",
     "rich",
     "jinja2",

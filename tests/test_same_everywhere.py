@@ -5,11 +5,8 @@ Noise is drawn anew on every release. Here every draw takes the best candidate, 
 
 import io
 import json
-import os
-import subprocess
 from contextlib import redirect_stdout
 from functools import lru_cache
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -21,7 +18,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import confide
 from confide.cli import main
 from tests.calibrations import fix_noisy_number
-from tests.environments import python_of
 from tests.tables.connect_server import connect_server
 
 NAMES = ["cat", "dog", "emu", "fox"]
@@ -163,15 +159,6 @@ def sets_of_arrays(released, tables, out):
     return predict_mask(torch.from_numpy(P[NEW]), released).numpy()
 
 
-def sets_of_monai(released, tables, out):
-    pytest.importorskip("monai", reason="needs MONAI: pip install 'confide[monai]'")
-    from confide.monai import ConformalSet
-
-    released.save(out / "released.json")
-    transform = ConformalSet(out / "released.json")
-    return np.array([transform(row) for row in P[NEW]]) == 1
-
-
 def sets_of_onnx(released, tables, out):
     onnx = pytest.importorskip("onnx", reason="needs ONNX: pip install 'confide[onnx]'")
     runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install 'confide[onnx]'")
@@ -203,7 +190,7 @@ def in_order(path):
     return np.array([[name in one for name in NAMES] for one in found])
 
 
-FRONTS = [sets_of_torch, sets_of_arrays, sets_of_monai, sets_of_onnx, sets_of_estimator, sets_of_files]
+FRONTS = [sets_of_torch, sets_of_arrays, sets_of_onnx, sets_of_estimator, sets_of_files]
 
 
 @pytest.mark.parametrize("front", FRONTS)
@@ -214,7 +201,7 @@ def test_every_front_gives_the_same_sets(front, released, tables, tmp_path):
 
 
 def test_every_front_states_the_same_coverage(released, tables, tmp_path):
-    """Coverage and its interval, of sets, of an array of records, of a file, and of MONAI's metric."""
+    """Coverage and its interval, of sets, of an array of records and of a file."""
     sets = confide.predict_set(P[NEW], released)
     names = np.array(NAMES)[Y[NEW]]
     expected = confide.coverage(sets, names)
@@ -224,14 +211,6 @@ def test_every_front_states_the_same_coverage(released, tables, tmp_path):
     source = (tables / "new.parquet", *CLASSIFIED, "--label", "y")
     found = json.loads(command("evaluate", *source, "--calibration", tmp_path / "released.json", "--json"))["coverage"]
     assert (found["value"], found["low"], found["high"]) == (expected.value, expected.low, expected.high)
-    pytest.importorskip("monai", reason="needs MONAI: pip install 'confide[monai]'")
-    import torch
-
-    from confide.monai import Coverage
-
-    metric = Coverage()
-    metric(y_pred=torch.from_numpy(sets.mask), y=torch.from_numpy(Y[NEW]))
-    assert float(metric.aggregate()) == np.float32(expected.value)
 
 
 @pytest.fixture(scope="module")
@@ -256,27 +235,3 @@ def test_spark_connect_is_such_a_front(connect, released, tables, tmp_path):
     found = json.loads(command("evaluate", *new, "--label", "y", "--json"))["coverage"]
     expected = sets.coverage(np.array(NAMES)[Y[NEW]])
     assert (found["value"], found["low"], found["high"]) == (expected.value, expected.low, expected.high)
-
-
-@pytest.mark.slow
-def test_mlflow_is_such_a_front(released, tmp_path):
-    """The release is saved here, with its sets; MLflow's own environment loads it and answers."""
-    released.save(tmp_path / "released.json")
-    np.save(tmp_path / "p.npy", P[NEW].astype(float))
-    program = """
-import json, sys, confide, confide.mlflow, mlflow, numpy as np, pandas as pd
-from pathlib import Path
-folder = Path(sys.argv[1])
-released = confide.Calibration.load(folder / "released.json")
-confide.mlflow.save_model(released, folder / "model")
-table = pd.DataFrame(np.load(folder / "p.npy"), columns=released.classes)
-found = mlflow.pyfunc.load_model(str(folder / "model")).predict(table)
-(folder / "found.json").write_text(json.dumps([found["labels"].tolist(), found["promise"].unique().tolist()]))
-"""
-    environment = os.environ | {"PYTHONPATH": str(Path(confide.__file__).parents[1])}
-    command = [python_of("mlflow"), "-c", program, tmp_path]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    labels, promises = json.loads((tmp_path / "found.json").read_text())
-    assert [list(one) for one in labels] == confide.predict_set(P[NEW], released).labels()
-    assert promises == [str(released.guarantee)]

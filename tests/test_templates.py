@@ -1,7 +1,6 @@
 """Recipes, apps, jobs and bundles for other hubs: they run here, or are checked as far as possible offline."""
 
 import ast
-import json
 import os
 import re
 import shutil
@@ -10,14 +9,10 @@ import sys
 import tomllib
 import zipfile
 
-import numpy as np
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from confide import federated
-from confide.federated import nvflare
-from confide.releases import load_release
 from tests.docs.blocks import ROOT
 
 CONDA_NAMES = {"duckdb": "python-duckdb", "ibis-framework": "ibis-framework-core", "pyarrow": "pyarrow-core"}
@@ -95,43 +90,6 @@ def test_the_flower_app_builds(tmp_path):
     assert (app / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-@pytest.fixture
-def plan(tmp_path):
-    """The file of a signed plan for three sites."""
-    keys = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
-    made = federated.plan([one.public(300) for one in keys], alpha=0.1, epsilon=2.0, score="lac")
-    path = tmp_path / "plan.json"
-    path.write_text(made.sign(federated.SiloKeys.generate("coordinator")), encoding="utf-8")
-    return path
-
-
-def read(path):
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-@pytest.mark.slow
-def test_the_flare_template_is_the_job(plan, tmp_path):
-    """A template and the job of `write_job` have the same components."""
-    template = EXAMPLES / "nvflare" / "confide_calibrate"
-    job = nvflare.write_job(tmp_path / "confide_calibrate", plan.read_text(encoding="utf-8"), clients=3)
-    assert read(template / "meta.conf") == read(job / "meta.json")
-    for side in ("server", "client"):
-        mine, made = (one / f"config_fed_{side}" for one in (template, job / "app" / "config"))
-        assert read(mine.with_suffix(".conf")) == read(made.with_suffix(".json"))
-    assert set(read(template / "info.conf")) == {"description", "execution_api_type", "controller_type"}
-
-
-@pytest.mark.slow
-def test_the_flare_script_exports_the_job(plan, tmp_path):
-    script = EXAMPLES / "nvflare" / "job.py"
-    out = run(script, "--plan", plan, "--clients", 3, "--export", "--export-dir", "calibrate", cwd=tmp_path)
-    assert out == "job: calibrate\n"
-    made = nvflare.write_job(tmp_path / "other" / "calibrate", plan.read_text(encoding="utf-8"), clients=3)
-    files = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
-    assert len(files) == 4
-    assert all((made / one).read_bytes() == (tmp_path / "calibrate" / one).read_bytes() for one in files)
-
-
 @pytest.mark.slow
 def test_the_mapie_example_runs(tmp_path):
     """The private sets are printed with and without MAPIE; three statements make them."""
@@ -143,41 +101,6 @@ def test_the_mapie_example_runs(tmp_path):
     assert "1-differential privacy" in out
     calls = [node for node in ast.parse(script.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)]
     assert sum("confide." in ast.unparse(one) for one in calls) == 3
-
-
-@pytest.mark.slow
-def test_the_monai_bundle_runs(tmp_path):
-    """Calibration and inference run from their configurations; 100 new images miss about 0.1 of the area."""
-    pytest.importorskip("monai", reason="needs the extra 'monai'")
-    bundle = shutil.copytree(
-        EXAMPLES / "monai" / "conformal_masks", tmp_path / "bundle", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    said = "from monai.bundle import run; run(config_file='configs/{}.json')"
-    path = f"{ROOT / 'src'}{os.pathsep}{bundle}"
-    run("-c", said.format("calibrate"), cwd=bundle, PYTHONPATH=path)
-    assert load_release(bundle / "models" / "conformal.json").risk <= 0.1
-    out = run("-c", said.format("inference"), cwd=bundle, PYTHONPATH=path)
-    missed = float(out.split("missed area ")[1].split()[0])
-    assert 0 <= missed < 0.1 + 6 * 0.5 / np.sqrt(100)  # shares in [0, 1] have standard deviations of at most 0.5
-
-
-def test_the_monai_bundle_is_described():
-    """The metadata have all fields that the schema of MONAI requires, and the versions of the extra."""
-    bundle = EXAMPLES / "monai" / "conformal_masks"
-    stated = read(bundle / "configs" / "metadata.json")
-    required = {
-        "schema", "version", "changelog", "monai_version", "pytorch_version", "numpy_version", "task", "description",
-        "authors", "copyright", "network_data_format",
-    }  # fmt: skip
-    assert required <= set(stated)
-    assert stated["version"] in stated["changelog"]
-    assert stated["required_packages_version"]["confide"] == project()["version"]
-    assert (bundle / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
-    for name in ("calibrate", "inference"):
-        config = read(bundle / "configs" / f"{name}.json")
-        text = json.dumps(config)
-        assert set(re.findall(r"@(\w+)", text)) <= set(config)
-        assert "run" in config
 
 
 def test_the_paper_cites_its_bibliography():

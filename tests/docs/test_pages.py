@@ -46,8 +46,6 @@ def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
 
 def elsewhere(missing: list[str]) -> Path | None:
     """The interpreter of the environment that has the missing modules."""
-    if missing == ["mlflow"]:
-        return python_of("mlflow")
     if missing and set(missing) <= PEERS and all(map(has_peer, missing)):
         return python_of("peers")
     return None
@@ -147,5 +145,4 @@ def test_commands_named_in_sentences_exist():
                 below = getattr(known[words[1]], "commands", None)
                 assert below is None or len(words) < 3 or words[2] in below, f"{name}: {line}"
             elif words[:2] == ["python", "-m"]:
-                without_monai = words[2] == "monai.bundle" and find_spec("monai") is None
-                assert words[2] == "pip" or without_monai or find_spec(words[2]) is not None, f"{name}: {line}"
+                assert words[2] == "pip" or find_spec(words[2]) is not None, f"{name}: {line}"

@@ -1,4 +1,4 @@
-"""Rounds over couriers: accepted replies, repeated requests, folders, and FLARE's controller."""
+"""Rounds over couriers: accepted replies, repeated requests, and folders."""
 
 import json
 import logging
@@ -13,7 +13,6 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated import nvflare
 from confide.federated.remote import (
     Failure,
     FolderCourier,
@@ -26,9 +25,7 @@ from confide.federated.remote import (
     serve,
     serve_folder,
 )
-from confide.releases import load_release
 from tests.federated.helpers import Federation, asked_twice_at_once
-from tests.federated.in_process_flare import InProcessController, stand_in
 from tests.federated.test_products import SILENT, functions_of, grid_of, setup_of
 from tests.refused import refused
 
@@ -254,81 +251,6 @@ def test_a_request_names_only_its_folder(three, tmp_path):
     assert serve_folder(folder_of(tmp_path, 1), lambda: setup_of(three, 1), SILENT) == 0
     assert serve_folder(folder_of(tmp_path, 0), lambda: setup_of(three, 0), SILENT) == 1
     assert [ledger.spent for ledger in three.ledgers] == [2.0, 0, 0]
-
-
-# FLARE's controller
-
-
-@pytest.fixture
-def flare(monkeypatch, tmp_path):
-    """Return a controller over sites in this process, with a folder of its own and the coordinator's keys."""
-    stand_in(monkeypatch)
-
-    def made(federation, sites, *, keys=True, **options):
-        local, key = tmp_path / "local", tmp_path / "coordinator.key"
-        if not local.exists():
-            local.mkdir()
-            federation.coordinator.save(key)
-        (local / nvflare.SITE).write_text(json.dumps({"keys": str(key)} if keys else {}))
-        return InProcessController(sites, local, **options)
-
-    return made
-
-
-def test_what_flare_reports_is_an_error_and_who_says_nothing_is_silent(three, flare):
-    sites = functions_of(three, silent=[2])
-    sites[11] = lambda request: "EXECUTION_EXCEPTION"
-    controller = flare(three, sites)
-    controller.run(three.plan(method="secure-sum"))
-    (said,) = controller.said
-    assert "from 'silo 1', 'silo 2' (1 answered; errors: 11 (EXECUTION_EXCEPTION); silent: 12)" in said
-    assert not (controller.local / "released.json").exists()
-
-
-def test_a_job_stores_the_list_next_to_the_keys(five, flare, tmp_path):
-    """A job that is submitted again uses the stored survivor set, without the answer that came later."""
-    plan = five.opened_plan()
-    controller = flare(five, functions_of(five, silent=[3]))
-    controller.run(plan)
-    found = load_release(controller.local / "released.json")
-    assert len(found.answered) == 4
-    assert "4 answered; silent: 13; second request: 4 answered; silent: 13" in controller.said[0]
-    (kept,) = tmp_path.glob("*-list.json")
-    assert kept.name == f"{federated.read_plan(plan)[0].session}-list.json"
-    again = flare(five, functions_of(five))
-    again.run(plan)
-    assert "5 answered; second request: 5 answered" in again.said[0]
-    assert load_release(again.local / "released.json").answered == found.answered
-
-
-def test_a_job_that_needs_keys_and_has_none_asks_no_site(five, flare):
-    controller = flare(five, functions_of(five), keys=False)
-    controller.run(five.opened_plan())
-    assert controller.said[0].startswith("keys: ")
-    assert [ledger.spent for ledger in five.ledgers] == [0] * 5
-
-
-@pytest.mark.parametrize("question", [nvflare.TASK, nvflare.OPEN])
-def test_an_aborted_job_says_nothing_and_keeps_no_list_of_some(five, flare, tmp_path, question):
-    """A job aborted in the first request makes no survivor set, because answers are still missing."""
-    controller = flare(five, functions_of(five), abort_at=question)
-    controller.run(five.opened_plan())
-    assert controller.said == []
-    assert not (controller.local / "released.json").exists()
-    assert bool(list(tmp_path.glob("*-list.json"))) is (question == nvflare.OPEN)
-
-
-def test_a_reply_that_is_none_of_flare_is_an_error(three, monkeypatch, tmp_path):
-    stand_in(monkeypatch)
-    controller = InProcessController(dict.fromkeys(("a", "b")), tmp_path)
-
-    def broadcast(task, context, targets, min_responses):
-        task.result_received_cb(SimpleNamespace(client=SimpleNamespace(name=targets[0]), result=None), context)
-        task.completion_status = "done"
-
-    controller.broadcast = broadcast
-    courier = nvflare.ControllerCourier(controller, controller.context, controller.abort_signal)
-    assert one_round(courier, {"a": {"plan": ""}}).errors == {"a": "no reply"}
 
 
 def test_unreadable_files_of_a_silo_are_reported_as_a_code(three, caplog):

@@ -207,7 +207,7 @@ def test_the_example_says_who_is_missing(example, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra 'ray': pip install 'confide[flower,ray]'")
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'confide[flower]' 'ray>=2.40'")
 def test_the_example_is_simulated_by_one_command(tmp_path):
     """Run Flower's simulation engine from an empty folder to a calibration."""
     command = [sys.executable, APP / "simulate.py", tmp_path / "simulation"]

@@ -11,15 +11,9 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated import Refusal, nvflare
 from confide.federated.remote import FolderCourier, FunctionsCourier, SiloSetup, run, serve, serve_folder
-from confide.releases import load_release
 from tests.builders import slow
 from tests.federated.helpers import Federation
-from tests.federated.in_process_flare import InProcessController, stand_in
-from tests.federated.test_nvflare import python as python  # a fixture
-from tests.federated.test_nvflare import simulate, sites
-from tests.refused import refused
 
 NAMES = ("young", "old")
 ASKED = ("one", "levels", "groups", "classes", "sides")
@@ -129,20 +123,7 @@ def over_flower(made, plan, keys, silent, folder):
     return flower.calibrate(grid, plan, keys=keys, timeout=0.2 if silent else 60, poll=0.01)
 
 
-def over_flare(made, plan, keys, silent, folder):
-    """Run over FLARE's controller and read the release from the job's file."""
-    folder.mkdir(exist_ok=True)
-    own = {}
-    if keys is not None:
-        keys.save(folder / "coordinator.json")
-        own = {"keys": str(folder / "coordinator.json")}
-    (folder / nvflare.SITE).write_text(json.dumps(own))
-    controller = InProcessController(functions_of(made, silent), folder)
-    controller.run(plan)
-    return load_release(folder / "released.json"), controller.ask(plan, controller.context, controller.abort_signal)
-
-
-COURIERS = {"functions": over_functions, "flower": over_flower, "folder": over_a_folder, "flare": over_flare}
+COURIERS = {"functions": over_functions, "flower": over_flower, "folder": over_a_folder}
 
 
 def messages_of(made, plan, silent):
@@ -166,9 +147,8 @@ OTHERS = [case for case in itertools.product(ASKED, METHODS) if case not in EVER
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("asked", "method"), [*EVERYDAY, *slow(OTHERS)])
-def test_every_courier_brings_the_release_of_the_messages(tmp_path, monkeypatch, asked, method):
+def test_every_courier_brings_the_release_of_the_messages(tmp_path, asked, method):
     """Test with and without signature, and with a dropout where a plan allows one; `aggregate` gives the same."""
-    stand_in(monkeypatch)
     made = Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(5)], budget=100.0)
     try:
         plan = plan_of(made, asked, method)
@@ -196,35 +176,3 @@ def test_every_courier_brings_the_release_of_the_messages(tmp_path, monkeypatch,
             assert federated.verify(found, made.coordinator.public()).holds is signed
     assert [ledger.spent for ledger in made.ledgers] == spent
     assert [one == 0 for one in spent] == [i in silent for i in range(5)]
-
-
-@pytest.fixture
-def three(tmp_path):
-    return Federation.uniform(tmp_path, 200, 160, 180)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", ASKED)
-def test_a_job_holds_every_kind_of_plan(three, tmp_path, asked):
-    plan = plan_of(three, asked)
-    folder = nvflare.write_job(tmp_path / "job", plan)
-    assert (folder / "app" / "config" / nvflare.PLAN).read_text() == plan
-
-
-def test_a_job_of_another_file_says_what_it_is(three, tmp_path):
-    with refused(Refusal, "malformed"):
-        nvflare.write_job(tmp_path / "job", three.silos[0].to_json())
-    assert not (tmp_path / "job").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", ["levels", "groups"])
-def test_a_job_of_several_thresholds_is_run_and_its_release_signed(python, tmp_path, asked):
-    made = sites(tmp_path, (200, 160, 180))
-    for i, scores in enumerate(made.scores):
-        np.save(tmp_path / "sites" / f"site-{i}" / "groups.npy", groups_of(scores))
-    printed, run = simulate(python, tmp_path, plan_of(made, asked))
-    assert (run / "released.json").exists(), printed
-    found = load_release(run / "released.json")
-    assert federated.verify(found, made.coordinator.public()).holds
-    assert len(found.sent) == 3

@@ -13,7 +13,6 @@ CALLS = [
     ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
     *slow(
         [
-            ("monai", "import confide.monai", "confide[monai]"),
             ("matplotlib", SETS + "confide.plot_sizes(sets)", "confide[plots]"),
             ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
         ]

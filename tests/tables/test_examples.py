@@ -46,7 +46,7 @@ def test_spark(spark, records):
 @pytest.mark.slow
 def test_ray(records, tmp_path):
     if find_spec("ray") is None:
-        pytest.skip("needs Ray: pip install 'ray>=2.40'")
+        pytest.skip("needs Ray: pip install 'ray>=2.40' pandas")
     folder, expected = records
     program = f"""if True:
         import numpy, ray

@@ -170,12 +170,6 @@ def test_where_a_record_must_have_one_group_it_is_refused(released):
         onnx.Limits.of(released)
 
 
-def test_mlflow_is_refused(released):
-    model = pytest.importorskip("confide.mlflow.model", exc_type=ImportError)
-    with refused(InputError, "release"):
-        model.needs(released)
-
-
 @pytest.mark.slow
 def test_renewal(released):
     renewed = recalibrate_table(released, TABLE, WHAT, by=list(NAMES))

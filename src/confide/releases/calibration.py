@@ -205,7 +205,7 @@ class Release(Document):
     def limits(
         self, n: int | None = None, *, groups: Groups | None = None, classes: Sequence[object] | int | None = None
     ) -> float | NDArray[np.float64]:
-        """Limits for scores, for sets, intervals, SQL, ONNX, PyTorch and MLflow.
+        """Limits for scores, for sets, intervals, SQL, ONNX and PyTorch.
 
         Parameters
         ----------

@@ -22,10 +22,10 @@ from confide.torch.calibrate import (
     predict_set,
     to_prediction_sets,
 )
-from confide.torch.outputs import evaluating, probabilities
+from confide.torch.outputs import probabilities
 
 __all__ = [
-    "LoaderOptions", "calibrate", "calibrate_masks", "evaluate_masks", "evaluating", "predict_interval",
+    "LoaderOptions", "calibrate", "calibrate_masks", "evaluate_masks", "predict_interval",
     "predict_masks", "predict_set", "probabilities", "to_prediction_sets",
 ]  # fmt: skip
 
