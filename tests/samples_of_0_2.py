@@ -18,7 +18,6 @@ import numpy as np
 
 import confide
 from confide import federated
-from confide.audit import Finding, Report
 from confide.candidates import Candidates
 from confide.ledger import Cost, Ledger
 from confide.releases import LabelStatement
@@ -51,7 +50,6 @@ def documents() -> dict[str, str]:
     classes = CountingPlan.of(
         ClassColumns(("a", "b"), "y", ("a", "b")), Fraction(1, 5), 2.0, by="ward", groups=("n", "s")
     )
-    found = Finding("mine", "exact loss", 1.0, float("inf"), False, "n=6")
     spread = confide.calibrate(confide.lac_score(p, y), 0.1, 2.0, score="lac")
     look = {"kind": "confide.look", "schema": 1, "look": "a", "release": "0" * 64, "made": "2026-11-22T00:00:00+00:00"}
     return {
@@ -61,7 +59,6 @@ def documents() -> dict[str, str]:
         "warehouse/samples/other/scores.json": scored.to_json(),
         "warehouse/samples/other/classes-by-ward.json": classes.to_json(),
         "watching/samples/other/look.json": json.dumps({**look, "counts": [91, -2]}),
-        "audit/samples/other/findings.json": Report((found,), 1e-4, {"confide": "0.2.0"}).to_json(),
     }
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide.audit.subject import foreign_subject, load
 from confide.cli import main
 from confide.errors import ConfideError
 from confide.ledger import Cost, Dataset, Group, Ledger, PlannedReleases, compose, fingerprint
@@ -99,9 +98,6 @@ HERE = {
     "published counts: a scale as an epsilon": lambda s, d: confide.Noise.parse("discrete_laplace(epsilon=1)"),
     "published counts: half a copy": lambda s, d: confide.Noise.discrete_laplace(2.0, copies=0.5),
     "published counts: a law with two peaks": lambda s, d: confide.Noise.table([0.2, 0.4]),
-    "audit: nothing claimed": lambda s, d: foreign_subject(lambda scores: 1.0, "mine"),
-    "audit: missing module": lambda s, d: load("no_such_module:f"),
-    "audit: not a callable": lambda s, d: load("math:pi"),
 }
 
 COMMANDS = (
@@ -115,7 +111,6 @@ COMMANDS = (
     ["ledger", "list", "FILE"],
     ["ledger", "show", "none.db", "patients"],
     ["ledger", "limit", "new.db", "patients", "many"],
-    ["audit", "--mechanism", "no_such_module:f", "--epsilon", "1"],
     ["nonsense"],
 )
 

@@ -1,13 +1,13 @@
-"""Mechanisms of others, honest and broken, as they would be handed to `confide audit --mechanism`."""
+"""Mechanisms of others, honest and broken, as they are handed to the audit."""
 
 from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
 
-from confide.audit.exact import exact_law
-from confide.audit.library import threshold, utility_law
 from confide.mechanisms import Slopes
+from tests.audit.harness.exact import exact_law
+from tests.audit.harness.library import threshold, utility_law
 
 _RNG = np.random.default_rng()
 EDGES = np.array([0.2, 0.5, 0.8])

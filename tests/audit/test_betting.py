@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.audit.coverage import FRACTIONS, bet_against
-from confide.audit.sampler import repeats
+from tests.audit.harness.coverage import FRACTIONS, bet_against
+from tests.audit.harness.sampler import repeats
 
 
 @pytest.mark.parametrize(("claim", "low", "high"), [(0.9, 0.0, 1.0), (0.9, 0.85, 0.92), (0.5, 0.2, 0.6)])

@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from confide.audit import Effort, Finding, Report, audit, audit_library, effort_within, foreign_subject, run
-from confide.audit.run import LEAST, MOST, effort_at
-from confide.audit.sampler import magnitude_runs
-from confide.mechanisms import NEIGHBORS
-from tests.audit import broken, others, power, unseen
+from tests.audit import broken, others, unseen
+from tests.audit.harness.run import Effort, audit
+from tests.audit.harness.subject import foreign_subject
 from tests.builders import slow
 
 ATTACK = Effort(sampler=0, attack=2000, coverage=0)
@@ -55,7 +53,7 @@ def test_noise_that_is_used_again_is_found(make, calls):
 
 
 def test_a_loss_of_135_is_found_where_one_record_decides():
-    """Missed once in a thousand audits at most: see `power.loss_power`."""
+    """Missed by one audit in a thousand at most, computed from the binomial laws; three do not all miss it."""
     effort = Effort(0, 3000, 0)
     assert any(failed(broken.Response(1.35), effort, epsilon=1.0) == {"search"} for _ in range(3))
 
@@ -125,67 +123,3 @@ def test_defect_in_one_of_thousand_calls_is_missed():
 
 def test_correct_noise_passes_every_search():
     assert not failed(others.honest, Effort(0, 5000, 0, fresh=1000), level=1e-7, neighbors="replace_one")
-
-
-def test_table_fits_80_columns_and_names_failures():
-    findings = [
-        Finding("slopes permute_and_flip add_remove", check, 6.41e-7, 0.0123456789, False, "because " * 20)
-        for check in ("exact loss", "attack", "search", "sampler", "fresh noise", "exact coverage", "coverage")
-    ]
-    covering = [Finding("mine", "coverage", 0.9, 0.9 + i / 100, True, f"law {i}") for i in range(3)]
-    never = Finding("mine", "search", 1.0, -math.inf, True, "")
-    lines = str(Report((*findings, *covering, never), 1e-4, {"confide": "0", "opendp": "0.16.0"})).splitlines()
-    assert max(map(len, lines)) <= 80
-    assert sum("FAILED" in line for line in lines) == len(findings)
-    assert sum("because" in line for line in lines) >= 2 * len(findings)
-    assert [line.split() for line in lines if "3 laws" in line] == [
-        ["coverage,", "simulated", "on", "3", "laws", "at", "least", "0.9", "0.9", "ok"]
-    ]
-    assert any("nothing" in line for line in lines)
-
-
-@pytest.mark.slow
-def test_progress_reports_all_announced_runs():
-    """And evenly: what is announced is about what is made."""
-    announced, output = [], []
-
-    def watch(runs):
-        announced.append(runs)
-        return output.append
-
-    subject = foreign_subject(others.published_paper, "paper", alpha=0.5, records=4)
-    constants = [foreign_subject(others.constant, "constant", epsilon=1.0, neighbors=one) for one in NEIGHBORS]
-    audit([subject, *constants], Effort(400, 2000, 20, fresh=400), on_start=watch, level=1e-7)
-    assert announced == [sum(output)]
-    assert max(output) < 0.2 * announced[0]
-    assert 64 * len(output) < 1.2 * announced[0]
-
-
-def test_progress_of_library_audit_is_complete(monkeypatch):
-    """Behind its mechanisms, here one, OpenDP's sampler is run by itself."""
-    monkeypatch.setattr(run, "library_subjects", lambda: [foreign_subject(others.constant, "constant", alpha=0.1)])
-    announced, output = [], []
-
-    def watch(runs):
-        announced.append(runs)
-        return output.append
-
-    audit_library(Effort(sampler=1, attack=0, coverage=5), on_start=watch)
-    assert announced == [sum(output)]
-    assert output[-1] == magnitude_runs(1)
-
-
-def test_effort_follows_the_speed():
-    slow, fast = (effort_at(few, few / 2, 120.0, 3) for few in (50.0, 10_000.0))
-    assert (slow.attack, slow.coverage) == (LEAST.attack, LEAST.coverage)
-    assert fast.attack > 50 * slow.attack
-    measured = effort_within(foreign_subject(others.constant, "constant", epsilon=1.0), 1.0)
-    assert LEAST.attack <= measured.attack <= MOST.attack
-    assert measured.coverage == LEAST.coverage
-
-
-def test_power_equals_documentation():
-    """A loss of 1.35 for 1 is found in nearly every audit by the smallest effort, if one record decides."""
-    assert power.loss_power(1.35, LEAST.attack) > 0.97
-    assert power.loss_power(1.0, LEAST.attack) < power.SHARE
-    assert power.coverage_power(0.885, LEAST.coverage, np.random.default_rng(0), trials=20) == 1.0

@@ -1,36 +1,29 @@
 """Membership inference: certain without privacy, bounded with it; on thresholds and on prediction sets."""
 
+import math
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
-from confide.audit.membership import demonstrate, split_conformal
-
-pytestmark = pytest.mark.xdist_group("membership")
-
-
-@pytest.fixture(scope="module")
-def games():
-    return demonstrate(1.0, 800, np.random.default_rng(5))
+import confide
+from examples.membership import QUERIES, play, private, split_conformal
 
 
-@pytest.mark.slow
-def test_split_conformal_identifies_person(games):
-    plain = [game for who, game in games if who == "split conformal"]
-    assert [game.release for game in plain] == ["threshold", "prediction sets"]
-    assert all(game.accuracy == 1.0 for game in plain)
+@pytest.mark.parametrize("queries", [None, QUERIES], ids=["threshold", "prediction sets"])
+def test_split_conformal_identifies_person(queries):
+    assert play(split_conformal, 200, np.random.default_rng(5), queries) == 1.0
+    assert split_conformal(np.arange(1.0, 6)) == math.inf
 
 
 @pytest.mark.slow
-def test_privacy_bounds_every_attacker(games):
-    private = [game for who, game in games if who == "confide"]
-    assert [game.release for game in private] == ["threshold", "prediction sets"]
-    for game in private:
-        assert game.bound == pytest.approx(0.7310586)
-        assert game.interval[0] <= game.bound
-        assert game.accuracy < 0.75
-
-
-def test_split_conformal_rank():
-    assert split_conformal(0.1)(np.arange(1.0, 10.0)) == 9.0
-    assert split_conformal(0.1)(np.arange(1.0, 9.0)) == np.inf
-    assert split_conformal(0.5)(np.array([3.0, 1.0, 2.0])) == 2.0
+@pytest.mark.parametrize("queries", [None, QUERIES], ids=["threshold", "prediction sets"])
+def test_privacy_bounds_every_attacker(queries):
+    """The share of right guesses is significantly above the bound with a probability of at most one in a million."""
+    rounds, bound = 400, 1 / (1 + math.exp(-1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        right = round(rounds * play(partial(private, epsilon=1.0), rounds, np.random.default_rng(5), queries))
+    assert binomtest(right, rounds, bound, alternative="greater").pvalue > 1e-6

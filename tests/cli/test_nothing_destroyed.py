@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.audit.subject import Report
 from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.cli.output import check_output
 from confide.federated import Policy, SiloKeys, SiloReport
@@ -53,7 +52,6 @@ MADE = {
     "page": (FileKind.PAGE, "p.html", lambda path: page_of("base.html", "Triage", {}).save(path)),
     "card": (FileKind.CARD, "README.md", "---\n# Written by confide\ntags: []\n---\n"),
     "notes in Markdown": (FileKind.OTHER, "o.md", "---\ntags: []\n---\n"),
-    "audit": (FileKind.AUDIT, "a.json", Report((), 1e-4, {}).to_json()),
     "export": (FileKind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
     "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/0.2/fedcp-qq/plan.json"),
     "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
@@ -83,7 +81,6 @@ WRITTEN = [
     FileKind.EVALUATION,
     FileKind.PAGE,
     FileKind.CARD,
-    FileKind.AUDIT,
     FileKind.EXPORT,
     FileKind.PLAN,
     FileKind.ANSWER,
@@ -172,7 +169,6 @@ DESTROYING = {
     "report over its evaluation": ("report", "cal.json", "--evaluation", "e.json", "--out", "e.json"),
     "export over its ledger": ("ledger", "export", "budget.db", "--out", "budget.db"),
     "a plan over a release": ("plan", "--alpha", 0.1, "--epsilon", 1, "--out", "cal.json"),
-    "an audit over a release": ("audit", "--mechanism", "math:pi", "--out", "cal.json"),
 }  # fmt: skip
 
 

@@ -35,7 +35,9 @@ def names_a_test(name):
     file, _, function = name.partition("::")
     if not file.endswith(".py"):
         file, function = "", file
-    within = [functions for path, functions in functions_of_tests().items() if not file or f"/{path}".endswith(f"/{file}")]
+    within = [
+        functions for path, functions in functions_of_tests().items() if not file or f"/{path}".endswith(f"/{file}")
+    ]
     return any(not function or function in functions for functions in within)
 
 

@@ -101,7 +101,7 @@ def test_costs(rows, dp_delta):
 
 
 WORDS = st.sampled_from(
-    ["calibrate", "predict", "show", "plan", "ledger", "list", "limit", "export", "evaluate", "audit", "--alpha", "0.1",
+    ["calibrate", "predict", "show", "plan", "ledger", "list", "limit", "export", "evaluate", "--alpha", "0.1",
      "--epsilon", "1", "-1", "nan", "--out", "--ledger", "--dataset", "x", "budget.db", "--json", "--n", "100",
      "--dp-delta", "--mechanism", "no:thing", "/", ".", "", "*", "../..", "\x00", "ü" * 30, "--candidates", "unit:5"]
 )  # fmt: skip
@@ -109,7 +109,7 @@ WORDS = st.sampled_from(
 
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(st.lists(WORDS, min_size=1, max_size=7).filter(lambda words: words[0] != "audit" or "--mechanism" in words))
+@given(st.lists(WORDS, min_size=1, max_size=7))
 def test_command_lines(folder_for_words, words):
     code = main(words)
     assert code in (0, 2, 3, 4), words

@@ -21,11 +21,11 @@ from confide.support import ObjectPath, as_place
 COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"
 PEOPLE, GROUPS, SHIFT = "People with several records", "Groups", "Known shift"
 WATCH, PLANNED, LEDGER = "Monitor", "Planned releases", "Budget ledger"
-FEDERATION, AUDIT, CONTENT, OUTPUT = "Federation", "Audit", "Content", "Output"
+FEDERATION, CONTENT, OUTPUT = "Federation", "Content", "Output"
 CONDITIONS = "Conditions"
 
 PANELS = (
-    COLUMNS, PROMISE, PRIVACY, THRESHOLD, PEOPLE, GROUPS, SHIFT, WATCH, PLANNED, FEDERATION, LEDGER, AUDIT, CONTENT,
+    COLUMNS, PROMISE, PRIVACY, THRESHOLD, PEOPLE, GROUPS, SHIFT, WATCH, PLANNED, FEDERATION, LEDGER, CONTENT,
     CONDITIONS, OUTPUT,
 )  # fmt: skip
 """The panels in the order of the help."""
@@ -283,13 +283,6 @@ OPTIONS: Mapping[str, Row] = dict([
         read_role=Row("NAME", "A role that may read everything except the ledger's key; repeat it."),
         head=Row("FILE", "Store the last record here; raise an error if an earlier stored record is missing.", PLACE),
     ),
-    *_panel(AUDIT,
-        least_records=Row("N", "The smallest number of records for which it claims coverage (default: 50).",
-                          _AT_LEAST_1),
-        seconds=Row("S", "Run the mechanism as often as fits into this time (default: 120).", _LOSS),
-        long=Row(None, "Run everything ten times as often."),
-        level=Row("P", "Largest probability that correct mechanisms fail the audit by chance.", float),
-    ),
     *_panel(CONTENT,
         dialect=Row("NAME", "{}.", everyday=True,
                     listed="confide.warehouse:DIALECTS"),
@@ -450,17 +443,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "file": _argument("RELEASE", RELEASE, PLACE),
         "calibration": _SAME,
         "out": "Output file: Markdown (.md), such as README.md, or a page (.html).",
-    },
-    "audit": {
-        "mechanism": Row("MODULE:CALLABLE", "Audit this mechanism instead of the library's own: a function of an array "
-                         "of scores in [0, 1] that returns a threshold (docs/audit.md). Its code is run.", panel=AUDIT),
-        "epsilon": Change(help="The privacy loss per record that it claims.", panel=AUDIT),
-        "alpha": Change(help="The miscoverage level that it claims.", metavar="LEVEL", panel=AUDIT),
-        "neighbors": Change(help="Adjacency of its privacy claim: add_remove or replace_one (default: replace_one).",
-                            panel=AUDIT),
-        "records": Row("N", "Size of the small data sets of the attacks.", click.IntRange(2, 1000),
-                       panel=AUDIT),
-        "out": "Also write the findings as JSON.",
     },
     "demo": {
         "out": Change(help="Folder for the files.", metavar="FOLDER"),

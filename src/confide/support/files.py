@@ -38,7 +38,6 @@ class FileKind(StrEnum):
     PRIVATE_EVALUATION = "a private evaluation"
     PAGE = "a page"
     CARD = "a model card"
-    AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
     COUNTING = "a counting plan"
@@ -78,7 +77,6 @@ _DOCUMENTS = {
     "watch": FileKind.WATCH,
     "corrected": FileKind.CORRECTED,
     "private-evaluation": FileKind.PRIVATE_EVALUATION,
-    "audit": FileKind.AUDIT,
     "ledger": FileKind.EXPORT,
     "schedule": FileKind.SCHEDULE,
     "counting-plan": FileKind.COUNTING,
@@ -98,7 +96,6 @@ _DOCUMENTS = {
 SHOWN_ELSEWHERE = {
     FileKind.PAGE: "a browser shows it",
     FileKind.CARD: "it is Markdown, which an editor shows",
-    FileKind.AUDIT: "`confide audit` printed them, and the file is JSON",
     FileKind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
     FileKind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
     FileKind.LEDGER: "`confide ledger list FILE` shows it",

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.exact import Worst
-from confide.audit.subject import Draw, Finding, Scores, Subject, two_ends
 from confide.mechanisms import Neighbors
+from tests.audit.harness.exact import Worst
+from tests.audit.harness.subject import Draw, Finding, Scores, Subject, two_ends
 
 SIZES = (20, 100, 500)
 """Numbers of records that are tried after the small data sets, if the subject allows them."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.subject import Data, Finding, Law, Subject
 from confide.selection import Selector
+from tests.audit.harness.subject import Data, Finding, Law, Subject
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.exact import exact_law
-from confide.audit.search import outcome
-from confide.audit.subject import Finding, Scores, Subject, two_ends
 from confide.selection import SELECTORS, noisy_counts, select
+from tests.audit.harness.exact import exact_law
+from tests.audit.harness.search import outcome
+from tests.audit.harness.subject import Finding, Scores, Subject, two_ends
 
 LEAST_EXPECTED = 10.0
 
@@ -91,11 +91,6 @@ def check_magnitudes(runs: int, level: float) -> list[Finding]:
     found = [chi_square(*_in_cells(noisy_counts(zeros, scale), scale)) for scale in NOISE_SCALES]
     how = f", {len(NOISE_SCALES)} scales x {runs} draws of OpenDP's discrete Laplace"
     return [*findings, _finding("opendp discrete laplace", found, level, how)]
-
-
-def magnitude_runs(runs: int) -> int:
-    """Number of runs of OpenDP's selectors in `check_magnitudes`."""
-    return len(SELECTORS) * len(MAGNITUDES) * runs
 
 
 def _finding(name: str, found: Sequence[float], level: float, how: str) -> Finding:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.subject import Finding, Scores, Subject
+from tests.audit.harness.subject import Finding, Scores, Subject
 
 FRACTIONS = 0.95 * 0.5 ** np.arange(12)
 """Betting fractions, relative to the largest possible one; the wealth is divided evenly among them."""

@@ -1,28 +1,22 @@
 """The subject of an audit: a mechanism that runs on scores, with its claims, and the findings of the checks.
 
-On the command line, mechanisms from outside are named `module:callable`. The callable takes scores, a float64 array of
-shape (n,) with values in [0, 1] where larger means less conforming. It runs the mechanism once and returns a threshold
-(a float, possibly +inf). Its claims are arguments of the audit, or attributes of the callable with the same names. It
-may have an attribute `law`: a function of the same scores that returns the exact law of the threshold as a dictionary
-from thresholds to probabilities. With a law, the loss is computed by enumeration.
+A mechanism from outside is a callable that takes scores, a float64 array of shape (n,) with values in [0, 1] where
+larger means less conforming. It runs the mechanism once and returns a threshold (a float, possibly +inf). Its claims
+are arguments of `foreign_subject`, or attributes of the callable with the same names. It may have an attribute `law`: a
+function of the same scores that returns the exact law of the threshold as a dictionary from thresholds to
+probabilities. With a law, the loss is computed by enumeration.
 """
 
-import importlib
 import itertools
-import json
 import math
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from itertools import groupby
-from pathlib import Path
-from textwrap import fill, wrap
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import Level, exact_level, one_of, privacy_loss
 
@@ -143,33 +137,6 @@ def two_ends(atoms: tuple[float, ...], n: int, high: int) -> Scores:
 ATOMS = (0.05, 0.35, 0.65, 0.95)
 
 
-def load(spec: str) -> Any:
-    """Import the callable of `module:callable`; the working folder is on the module path.
-
-    Raises
-    ------
-    InputError
-        If the form is wrong, or the module or callable cannot be imported.
-    """
-    module, colon, name = spec.partition(":")
-    if not (colon and module and name):
-        raise InputError("mechanism", "must have the form module:callable")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        mechanism = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            "mechanism",
-            f"must be importable; {spec!r} is not",
-            got=type(error).__name__,
-            remedy="Install the module, or run the audit in its folder",
-        ) from None
-    if not callable(mechanism):
-        raise InputTypeError("mechanism", f"must name a callable; {spec!r} does not", got=type(mechanism).__name__)
-    return mechanism
-
-
 def foreign_subject(
     mechanism: Any,
     name: str,
@@ -272,96 +239,22 @@ class Finding:
 class Report:
     """All findings of an audit.
 
-    Parameters
-    ----------
-    findings
-        Findings, one per check.
-    level
-        Bound on the probability that an audit of honest mechanisms fails by chance, over all its checks together.
-    versions
-        Installed versions that were audited.
-
     Examples
     --------
-    >>> print(Report((Finding("mine", "exact loss", 1.0, 1.5, False, "n=6"),), 1e-4, {"confide": "0"}))
-    mine                                    claimed           found      verdict
-      privacy loss, all small cases         at most 1         1.5        FAILED
-          n=6
-    1 of 1 checks failed. Honest mechanisms fail one with probability at most 0.0001
-    (confide 0).
+    >>> report = Report((Finding("mine", "exact loss", 1.0, 1.5, False, "n=6"),))
+    >>> report.passed
+    False
+    >>> print(report)
+    Finding(subject='mine', check='exact loss', claim=1.0, found=1.5, passed=False, detail='n=6')
     """
 
     findings: tuple[Finding, ...]
-    level: float
-    versions: dict[str, str]
 
     @property
     def passed(self) -> bool:
         """Whether all checks passed."""
         return all(finding.passed for finding in self.findings)
 
-    def to_json(self) -> str:
-        """Return the report as a JSON document."""
-        content = {
-            "kind": "confide.audit",
-            "schema": 1,
-            "passed": self.passed,
-            "level": self.level,
-            "versions": self.versions,
-            "findings": [_finite(asdict(finding)) for finding in self.findings],
-        }
-        return json.dumps(content, indent=2, allow_nan=False) + "\n"
-
     def __str__(self) -> str:
-        lines = []
-        for subject, found in groupby(self.findings, key=lambda finding: finding.subject):
-            lines += _lines(subject, list(found))
-        failed = sum(not finding.passed for finding in self.findings)
-        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        verdict = (
-            f"{failed} of {len(self.findings)} checks failed" if failed else f"all {len(self.findings)} checks passed"
-        )
-        chance = f"Honest mechanisms fail one with probability at most {self.level:g}"
-        return "\n".join([*lines, fill(f"{verdict}. {chance} ({versions}).", _WIDTH)])
-
-
-_WIDTH = 80
-_P_VALUE = "p at least"
-
-_WORDS = {
-    "exact loss": ("privacy loss, all small cases", "at most"),
-    "attack": ("privacy loss, attack on the worst", "at most"),
-    "search": ("privacy loss, attack after a search", "at most"),
-    "sampler": ("noise follows the stated law", _P_VALUE),
-    "fresh noise": ("noise is fresh in every call", _P_VALUE),
-    "exact coverage": ("coverage, all small cases", "at least"),
-    "coverage": ("coverage, simulated", "at least"),
-}
-"""Subject of each check, and the relation of the found number to the claim."""
-
-
-def _lines(subject: str, findings: list[Finding]) -> list[str]:
-    """Table of one subject: passed simulations share one line, and failed checks are explained."""
-    lines = [f"{subject:<38}  {'claimed':<16}  {'found':<9}  verdict"]
-    covering = [finding for finding in findings if finding.check == "coverage" and finding.passed]
-    if covering:
-        lowest = min(covering, key=lambda finding: finding.found)
-        findings = [one for one in findings if one is lowest or one not in covering]
-    for finding in findings:
-        what, how = _WORDS[finding.check]
-        if finding.check == "coverage" and finding.passed:
-            what += f" on {len(covering)} laws"
-        claim = f"{how} {finding.claim:.{1 if how == _P_VALUE else 3}g}"
-        verdict = "ok" if finding.passed else "FAILED"
-        lines.append(f"  {what:<36}  {claim:<16}  {_shown(finding.found):<9}  {verdict}")
-        if not finding.passed:
-            lines += wrap(finding.detail, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    return lines
-
-
-def _shown(found: float) -> str:
-    return "nothing" if found == -math.inf else f"{found:.4g}"
-
-
-def _finite(content: dict[str, Any]) -> dict[str, Any]:
-    return {k: f"{v:+}" if isinstance(v, float) and not math.isfinite(v) else v for k, v in content.items()}
+        """The checks that failed, one a line."""
+        return "\n".join(str(finding) for finding in self.findings if not finding.passed)

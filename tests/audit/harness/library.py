@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.exact import exact_law
-from confide.audit.subject import Claims, Law, Scores, Subject
 from confide.candidates import Candidates
 from confide.mechanisms import (
     NEIGHBORS,
@@ -29,6 +27,8 @@ from confide.mechanisms import (
 )
 from confide.planning import plan
 from confide.selection import SELECTORS, Selector
+from tests.audit.harness.exact import exact_law
+from tests.audit.harness.subject import Claims, Law, Scores, Subject
 
 EDGES = (0.25, 0.5, 0.75)
 ATOMS = (0.2, 0.4, 0.6, 0.8)
