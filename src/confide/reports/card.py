@@ -99,8 +99,7 @@ def _section(release: Release, evaluation: AnyEvaluation | None, title: str, fil
         Section("Check", "The command recomputes every claim from the file of the release.", checked),
     )
     lead = f"{headline(release)}\n{explanation(release.first.guarantee)}{about_groups(release)}"
-    measured = {} if evaluation is None else {"evaluation": evaluation}
-    return Section(title, lead, warnings=warnings_of(release, measured), parts=parts)
+    return Section(title, lead, warnings=warnings_of(release), parts=parts)
 
 
 # Metadata for the Hub
