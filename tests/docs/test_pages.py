@@ -140,7 +140,7 @@ def test_commands_named_in_sentences_exist():
             elif words[:2] == ["nox", "-s"]:
                 named = " ".join(words[2:]).partition(" -- ")[0].replace("-", "_").split()
                 assert set(named) <= sessions, f"{name}: {line}"
-            elif words[:1] == ["confide"] and len(words) > 1 and words[1].islower() and name != "CHANGELOG.md":
+            elif words[:1] == ["confide"] and words[1:2] > ["a"] and words[1].islower() and name != "CHANGELOG.md":
                 assert words[1] in known, f"{name}: {line}"
                 below = getattr(known[words[1]], "commands", None)
                 assert below is None or len(words) < 3 or words[2] in below, f"{name}: {line}"
