@@ -135,7 +135,6 @@ BELONGS = (
              _FEDERATED_PLAN),
     Requires("also pilot", "compare", commands=_FEDERATED_PLAN),
     Requires("neighbors", "epsilon_at_most", commands=("verify",)),
-    Requires("seconds", "mechanism", "the library's own mechanisms are run a fixed number of times", error=InputError),
 )  # fmt: skip
 """Options that need others."""
 
