@@ -20,7 +20,7 @@ from confide.federated.openings import read_opening, read_part
 from confide.federated.silo_report import SiloReport
 from confide.ledger import Schedule
 from confide.ledger.events import read_event, write_event
-from confide.releases import Calibration, Document, LabelStatement, parts_of
+from confide.releases import Calibration, Document, parts_of
 from confide.reports.guarantee_text import headline
 from confide.reports.measurements import evaluation_sections, private_sections
 from confide.reports.protection import report_row
@@ -41,7 +41,6 @@ from fuzz.valid import (
     replied,
     report,
     several,
-    statements,
     steep,
     team,
     watches,
@@ -170,11 +169,6 @@ def _counting_plan_holds(read: Any) -> None:
             one_line(error)
 
 
-def _labels_hold(read: Any) -> None:
-    assert 0 < read.epsilon <= 30
-    assert 1 / read.width < read.probability_unchanged < 1 or read.epsilon < 1e-5
-
-
 def _report_holds(read: Any) -> None:
     assert 0 <= read.estimate.low <= read.estimate.high <= 1
     assert report_row(read)
@@ -248,7 +242,6 @@ KINDS: dict[str, Kind] = {
     "counting_plan": Kind(
         CountingPlan.from_json, lambda: tuple(json.loads(one.to_json()) for one in plans()), holds=_counting_plan_holds
     ),
-    "labels": Kind(LabelStatement.from_json, statements, holds=_labels_hold),
     "record": Kind(
         read_event, lambda: tuple(json.loads(write_event(event)) for event in EVENTS), json.dumps, _event_holds
     ),

@@ -111,11 +111,9 @@ def several() -> tuple[Any, ...]:
     p = rng.random((400, 4))
     risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0)
     levels = confide.calibrate_levels(p[:, 0], [0.3, 0.1], 4.0, score="lac", neighbors="replace_one")
-    sure = p / p.sum(axis=1, keepdims=True)
-    noisy = confide.calibrate_noisy_labels(sure, rng.integers(0, 4, 400), 0.3, 4.0)
     law = confide.Noise.discrete_laplace(2.0, copies=2)
     counted = confide.PublishedCounts(rng.integers(0, 90, 20), confide.Candidates.unit(20), law, score="lac")
-    releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1]), noisy]
+    releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1])]
     releases.append(confide.calibrate_counts(counted, 0.1))
     return tuple(json.loads(release.to_json()) for release in releases)
 
@@ -184,13 +182,6 @@ def weighted() -> tuple[Any, ...]:
             confide.calibrate(scores, 0.1, 2.0, weights=rng.choice([0.5, 1.0], 400), weight_bound=1.0, **ways),
         )
     return tuple(json.loads(each.to_json()) for each in made)
-
-
-@cache
-def statements() -> tuple[Any, ...]:
-    """Valid statements about randomised labels, as JSON values: of names, and of a number of classes."""
-    made = (confide.randomise_labels(["no", "yes"], ["no", "yes"], 1.0), confide.randomise_labels([0, 3, 2], 4, 2.0))
-    return tuple(json.loads(one.statement.to_json()) for one in made)
 
 
 @cache

@@ -24,7 +24,6 @@ import confide
 import confide.mechanisms
 from benchmarks.small import small
 from confide import Candidates, ScoreHistogram
-from confide.releases import LabelStatement
 from confide.scores import interval_score
 from confide.selection import noisy_counts, noisy_integer, select
 from confide.tables import ClassColumns, ContributionBound, LossColumns, ScoreColumn, TargetColumns, calibrate_table
@@ -101,7 +100,7 @@ def without(asked: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def arrays() -> Iterator[Asked]:
-    """Scores, counts, losses, masks and noisy labels in memory."""
+    """Scores, counts, losses and masks in memory."""
     unit, plain = Candidates.unit(300), np.asarray(SCORES)
     counts = ScoreHistogram.from_scores(SCORES, unit, "lac")
     by_ward = {name: ScoreHistogram.from_scores(plain[name == WARD], unit, "lac") for name in "abc"}
@@ -110,7 +109,6 @@ def arrays() -> Iterator[Asked]:
         s: ScoreHistogram.from_scores(interval_score(QUANTILES, TARGETS, s), edges, s) for s in ("cqr_low", "cqr_high")
     }
     images = list(zip(np.random.default_rng(5).random((300, 1, 6, 5)), RNG.random((300, 1, 6, 5)) > 0.7, strict=True))
-    labels = np.where(RNG.random(N) < 0.6, Y, RNG.integers(0, 3, N))
     for name, grid in GRID.items():
         o, c = budget(grid), without(budget(grid), "candidates")
         k = without(o, "classes")
@@ -135,10 +133,6 @@ def arrays() -> Iterator[Asked]:
         yield f"counts of sides {name}", lambda c=c: confide.calibrate_histogram(sides, 0.1, score="cqr_sides", **c)
         drawn = confide.ExperimentalUniforms(0)
         yield f"masks {name}", lambda o=o, drawn=drawn: confide.calibrate_masks(images, 0.1, u=drawn, **o)
-        yield (
-            f"labels {name}",
-            lambda g=grid: confide.calibrate_noisy_labels(P, labels, 0.1, LabelStatement(1.0, (0, 1, 2), N), **g),
-        )
 
 
 def renewals() -> Iterator[Asked]:

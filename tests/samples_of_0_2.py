@@ -20,7 +20,6 @@ import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.ledger import Cost, Ledger
-from confide.releases import LabelStatement
 from confide.tables import ClassColumns, ScoreColumn
 from confide.warehouse import CountingPlan
 
@@ -54,7 +53,6 @@ def documents() -> dict[str, str]:
     look = {"kind": "confide.look", "schema": 1, "look": "a", "release": "0" * 64, "made": "2026-11-22T00:00:00+00:00"}
     return {
         "releases/samples/other/spread.json": spread.to_json(),
-        "releases/samples/other/labelling.json": LabelStatement(1.0, ("no", "yes"), 500).to_json(),
         "evaluation/samples/other/subgroups.json": old.to_json(),
         "warehouse/samples/other/scores.json": scored.to_json(),
         "warehouse/samples/other/classes-by-ward.json": classes.to_json(),

@@ -17,7 +17,7 @@ from confide.errors import ConfideError
 from confide.evaluation import read_evaluation
 from confide.ledger import Ledger, Schedule
 from confide.ledger.events import SCHEMA as LEDGER_SCHEMA
-from confide.releases import Document, LabelStatement
+from confide.releases import Document
 from confide.releases import documents as kinds
 from confide.support import files
 from confide.warehouse import CountingPlan
@@ -41,8 +41,7 @@ SCHEMAS = {
     "confide.federated.calibration": {1, 2},
     "confide.federated.several": {1, 2},
     "confide.evaluation": {1, 2},
-    "confide.ledger": {1, 2, 3},
-    "confide.labelling": {1, 2},
+    "confide.ledger": {2, 3},
     "confide.federated.answer": {1, 2},
     "confide.federated.silo-report": {1, 2},
     "confide.federated.silo": {1, 2},
@@ -106,17 +105,14 @@ READERS = {
     "releases/samples/other/noisy-size.json": Document.from_json,
     "releases/samples/other/chosen.json": Document.from_json,
     "releases/samples/other/fingerprint.json": Document.from_json,
-    "releases/samples/other/fingerprint-of-file.json": Document.from_json,
     "releases/samples/other/last-rule.json": Document.from_json,
     "releases/samples/other/published-counts.json": Document.from_json,
     "releases/samples/other/counts-calibration.json": Document.from_json,
-    "releases/samples/other/labelling.json": LabelStatement.from_json,
     "evaluation/samples/other/subgroups.json": read_evaluation,
     "evaluation/samples/other/private-versions.json": Document.from_json,
     "watching/samples/other/watch-versions.json": Document.from_json,
     "watching/samples/other/watch-correction.json": Document.from_json,
     "watching/samples/other/corrected.json": Document.from_json,
-    "releases/samples/other/labelling-versions.json": LabelStatement.from_json,
     "federated/samples/other/report-versions.json": federated.SiloReport.from_json,
     "warehouse/samples/other/scores.json": CountingPlan.from_json,
     "warehouse/samples/other/classes-by-ward.json": CountingPlan.from_json,
@@ -135,11 +131,9 @@ CHANGES = {
     "noisy-size": ('"counted": ', '"counted": 1'),
     "chosen": ('"share": "1/5"', '"share": "1/4"'),
     "fingerprint": ('"tolerance": ', '"tolerance": 1'),
-    "fingerprint-of-file": ('"kind": "file"', '"kind": "outputs"'),
     "last-rule": ('"rule": "last"', '"rule": "first"'),
     "published-counts": ('"n": 3000', '"n": 3001'),
     "counts-calibration": ('"offset": "', '"offset": "1'),
-    "labelling": ('"n": 500', '"n": 501'),
     "subgroups": ('"covered": ', '"covered": 9'),
     "scores": ('"s"', '"t"'),
     "classes-by-ward": ('"ward"', '"word"'),
@@ -147,7 +141,7 @@ CHANGES = {
     "few-lists": ('"longest": 3842', '"longest": 1922'),
     "schedule": ('"epsilon": ', '"epsilon": 1'),
     **dict.fromkeys(
-        ("private-versions", "watch-versions", "labelling-versions", "report-versions"),
+        ("private-versions", "watch-versions", "report-versions"),
         ('"opendp": "0.16.0"', '"opendp": "0.16.1"'),
     ),
     "watch-correction": ('"gamma": "1/10"', '"gamma": "1/20"'),

@@ -77,12 +77,6 @@ NOISE = [
         "noisy_counts/test_noise.py::test_draws_have_the_law",
     ),
     Fault(
-        "labels stay too often",
-        "confide.selection.noise:stay_probability",
-        result(lambda p: (1 + p) / 2),
-        "selection/test_randomised_response.py::test_the_loss_is_epsilon",
-    ),
-    Fault(
         "zCDP of a range is understated",
         "confide.selection.selector:zcdp_of_range",
         result(lambda rho: 0.999 * rho),

@@ -51,9 +51,6 @@ FRONTS = {
     "predict_labels": lambda p, classes: list(map(sorted, confide.predict_labels(p, MISSED, classes).labels())),
     "evaluate_sets": lambda p, classes: confide.evaluate_sets(RELEASED, p, LABELS, classes).coverage,
     "evaluate": lambda p, classes: confide.evaluate(RELEASED, probabilities=p, labels=LABELS, classes=classes).coverage,
-    "calibrate_noisy_labels": lambda p, classes: sorted(
-        confide.calibrate_noisy_labels(p, LABELS, 0.3, 20.0, classes=classes).classes
-    ),
     "calibrate_false_negatives": lambda p, classes: sorted(
         confide.calibrate_false_negatives(p, TRUTH, 0.3, 8.0, u=U, classes=classes).calibration.classes
     ),
@@ -61,8 +58,8 @@ FRONTS = {
 
 WITHOUT_COLUMNS = {
     "ClassShift", "Evaluation", "calibrate", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
-    "calibrate_losses", "calibrate_masks", "randomise_labels", "Calibration", "CountsCalibration",
-    "NoisyLabelCalibration", "PredictionSets", "PrivateConformalClassifier", "PublishedCounts", "calibrate_sides",
+    "calibrate_losses", "calibrate_masks", "Calibration", "CountsCalibration",
+    "PredictionSets", "PrivateConformalClassifier", "PublishedCounts", "calibrate_sides",
 }  # fmt: skip
 """Those that take class names and no columns of a data frame next to them."""
 
@@ -230,7 +227,6 @@ COMMANDS = {
     "federated answer": ("plan.json", "t.parquet", "--keys", "keys.json"),
 }
 ELSEWHERE = {
-    "randomise-labels": "names labels alone",
     "sql": "fills the pattern with the names: test_columns_named_one_by_one_stand_in_the_order_of_the_classes",
     "federated plan": "names classes alone",
     "federated report": "reads as `evaluate` does, after a federation",
@@ -295,7 +291,6 @@ ROWS = {
     "calibrate_losses": lambda y: confide.calibrate_losses(
         pd.DataFrame(np.zeros((400, 2))), confide.Candidates.unit(3), 0.3, 8.0, loss="none", u=y(pd.Series(U))
     ),
-    "calibrate_noisy_labels": lambda y: confide.calibrate_noisy_labels(FRAME, y(LABELLED), 0.3, 20.0),
     "calibrate_sides": lambda y: confide.calibrate_sides(pd.DataFrame({"low": N - 1, "high": N + 1}), y(N), 0.3, 8.0),
     "class_coverage": lambda y: confide.class_coverage(SETS, y(LABELLED)),
     "coverage": lambda y: confide.coverage(SETS, y(LABELLED)),
@@ -317,7 +312,7 @@ ROWS = {
 }  # fmt: skip
 ALIGNED = {
     "probabilities", "labels", "truth", "targets", "predictions", "quantiles", "groups", "weights", "difficulty", "u",
-    "noisy_labels", "covered", "scores", "losses", "sets",
+    "covered", "scores", "losses", "sets",
 }  # fmt: skip
 NOT_OF_ARRAYS = {"Evaluation", "PrivateEvaluation", "calibrate_masks", "pipeline_sets"}
 

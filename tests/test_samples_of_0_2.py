@@ -50,7 +50,7 @@ def test_every_kind_has_a_sample():
     }
     assert {json.loads(text_of(path))["kind"] for path in DOCUMENTS} == {
         "confide.calibration", "confide.levels", "confide.groups", "confide.sides", "confide.risk",
-        "confide.noisy-labels", "confide.evaluation", "confide.private-evaluation", "confide.watch", "confide.schedule",
+        "confide.evaluation", "confide.private-evaluation", "confide.watch", "confide.schedule",
     }  # fmt: skip
 
 

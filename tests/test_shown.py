@@ -11,7 +11,6 @@ import pytest
 import confide
 from confide import federated
 from confide.ledger import Entry, Loss
-from confide.mechanisms import LabelPrivacy
 from confide.releases import Document
 from confide.support import Described
 from confide.watching import Watch
@@ -49,7 +48,7 @@ def test_releases_of_every_kind(path):
     privacy = getattr(value, "privacy", None)
     if privacy is not None:
         assert ("NOT PRIVATE" in line) == math.isinf(privacy.epsilon)
-        unit = "of each label" if isinstance(privacy, LabelPrivacy) else privacy.neighbors
+        unit = privacy.neighbors
         assert math.isinf(privacy.epsilon) or f"({unit}" in line
     guarantee = getattr(value, "guarantee", None)
     if guarantee is not None:

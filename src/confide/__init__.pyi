@@ -10,11 +10,9 @@ from confide.calibration import calibrate_histogram as calibrate_histogram
 from confide.calibration import calibrate_levels as calibrate_levels
 from confide.calibration import calibrate_losses as calibrate_losses
 from confide.calibration import calibrate_masks as calibrate_masks
-from confide.calibration import calibrate_noisy_labels as calibrate_noisy_labels
 from confide.calibration import calibrate_sides as calibrate_sides
 from confide.calibration import choose_score as choose_score
 from confide.calibration import false_claims_losses as false_claims_losses
-from confide.calibration import randomise_labels as randomise_labels
 from confide.calibration import recalibrate as recalibrate
 from confide.candidates import Candidates as Candidates
 from confide.counting import ScoreHistogram as ScoreHistogram
@@ -71,7 +69,6 @@ from confide.releases import CountsCalibration as CountsCalibration
 from confide.releases import GroupCalibration as GroupCalibration
 from confide.releases import LevelCalibration as LevelCalibration
 from confide.releases import ModelFingerprint as ModelFingerprint
-from confide.releases import NoisyLabelCalibration as NoisyLabelCalibration
 from confide.releases import OverlappingCalibration as OverlappingCalibration
 from confide.releases import PublishedCounts as PublishedCounts
 from confide.releases import RiskCalibration as RiskCalibration

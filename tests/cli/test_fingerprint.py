@@ -79,13 +79,12 @@ def test_renewals(run):
 
 
 @pytest.mark.slow
-def test_levels_groups_noisy_labels_and_counts_state_it(run, folder):
+def test_levels_and_groups_state_it(run, folder):
     base = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--fingerprint", "probe.csv", "--out")
     plan = ("--alpha", 0.1, "--epsilon", 1)
     assert run(*base, "levels.json", "--alpha", "0.1,0.2", "--epsilon", 1).code == 0
     assert run(*base, "classes.json", "--by-class", *plan).code == 0
-    assert run(*base, "noisy.json", "--alpha", 0.2, "--label-epsilon", 3).code == 0
-    for name in ("levels", "classes", "noisy"):
+    for name in ("levels", "classes"):
         assert confide.load(f"{name}.json").for_model(confide.ModelFingerprint.of(MODEL))
     level = ("predict", "records.csv", "--calibration", "levels.json", *COLUMNS, "--alpha", 0.1, "--out", "sets.csv")
     assert run(*level).err.count("the model was not compared") == 1

@@ -19,7 +19,6 @@ LINES = {
     "predict": ("t.csv", "--probabilities", "p_*", "--calibration", "r.json", "--out", "sets.csv"),
     "evaluate": ("t.csv", *COLUMNS, "--calibration", "r.json"),
     "watch": ("r.json", "t.csv", *COLUMNS, "--state", "w.json", "--look", "may", "--epsilon", 1, "--batch", 500),
-    "randomise-labels": ("t.csv", "--label", "y", "--classes", "a,b,c", "--epsilon", 2, "--out", "noisy.csv"),
     "show": ("r.json",),
     "verify": ("r2.json", "--previous", "r.json"),
     "ledger list": ("l.db",),

@@ -85,12 +85,6 @@ def test_every_command_that_charges_says_so(confide_run, records):
         assert "no ledger: the losses of all runs" in confide_run(*command).out
         named = [word if word not in ("next.json", "watch.json") else f"paid-{word}" for word in command]
         assert "charged 1 to 'others': spent " in confide_run(*named, *paid).out
-    labels = ("randomise-labels", records, "--label", "name", "--classes", "cat,dog,emu", "--epsilon", 1, "--out")
-    assert "no ledger: the losses of all runs" in confide_run(*labels, "noisy.parquet").out
-    assert (
-        "charged 1 to 'labels'"
-        in confide_run(*labels, "more.parquet", "--ledger", "budget.db", "--dataset", "labels").out
-    )
 
 
 def test_a_new_ledger_file_causes_a_note(confide_run, records, folder):

@@ -11,7 +11,7 @@ import confide
 from confide.cli.run import main
 from confide.errors import InputError
 from confide.federated import Conditions
-from confide.mechanisms import LabelPrivacy, PrivacyStatement
+from confide.mechanisms import PrivacyStatement
 from confide.releases import Document, Release
 from confide.support import FileKind, kind_of
 from confide.watching import Watch
@@ -54,7 +54,7 @@ def test_samples_of_all_kinds_are_there():
     kinds = {type(read(path)).__name__ for path in FILES}
     assert kinds >= {
         "Calibration", "LevelCalibration", "GroupCalibration", "SidesCalibration", "RiskCalibration",
-        "NoisyLabelCalibration", "PrivateEvaluation", "Watch", "FederatedCalibration", "FederatedLevels",
+        "PrivateEvaluation", "Watch", "FederatedCalibration", "FederatedLevels",
         "FederatedGroups", "OwnShare",
     }  # fmt: skip
 
@@ -80,7 +80,7 @@ def test_every_kept_file_meets_just_what_it_states(path):
             assert Conditions(coverage_at_least=low).check(document).failures == wrong
         if 0 < high + 1e-6 < 1:
             assert len(Conditions(coverage_at_least=high + 1e-6).check(document).failures) == len(wrong) + 1
-    protected = not bare and not isinstance(document.privacy, LabelPrivacy)
+    protected = not bare
     assert Conditions(private=True).check(document).holds is protected
     assert Conditions(signed=True).check(document).failures[-1] == "a signature is required; given: none"
     assert Conditions(signed=True).check(document, "ab" * 32).failures == wrong

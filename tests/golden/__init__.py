@@ -21,7 +21,6 @@ VALUES = {
     "calibration-delta": "releases/samples/0.2/calibration-delta.json",
     "calibration-infinite": "releases/samples/0.2/calibration-infinite.json",
     "calibration-weights": "releases/samples/0.2/class-shares.json",
-    "noisy-labels": "releases/samples/0.2/noisy-labels.json",
     "published-counts": "releases/samples/other/published-counts.json",
     "counts-calibration": "releases/samples/other/counts-calibration.json",
     "published-method": "releases/samples/0.2/pps.json",

@@ -66,7 +66,6 @@ PAID = {
     "recalibrate guess": lambda x, folder, **payer: confide.recalibrate(
         RELEASE, SCORES, epsilon=x, n_typical=1000, **payer
     ),
-    "labels": lambda x, folder, **payer: confide.randomise_labels(WARDS, 2, epsilon=x, **payer),
     "evaluate": lambda x, folder, **payer: confide.evaluate(RELEASE, scores=SCORES, epsilon=x, **payer),
     "evaluate confidence": lambda x, folder, **payer: confide.evaluate(
         RELEASE, scores=SCORES, epsilon=1.0, confidence=x / 4, **payer

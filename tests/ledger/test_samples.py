@@ -1,7 +1,5 @@
-"""A ledger of version 0.2: identical requests are recognised, and contents that only 0.1 could write are refused."""
+"""Contents of a ledger that only version 0.1 could write are refused."""
 
-import json
-import shutil
 import sqlite3
 from contextlib import closing
 
@@ -11,20 +9,8 @@ import confide
 from confide.errors import FormatError
 from confide.ledger import Cost, Ledger
 from confide.ledger.events import ChargedEvent, OpenedEvent, write_event
-from tests.ledger.samples.requests_of_0_2 import EXPORT, FILE, requests
 from tests.ledger.test_events import REQUEST, TOKEN, add
 from tests.refused import refused
-
-
-def test_identical_requests_are_known_from_the_sample(tmp_path):
-    """Today's requests, mechanisms and candidates have the digests that 0.2 gave them; its releases are read."""
-    ledger = Ledger(shutil.copy(FILE, tmp_path), create=False)
-    exported = json.loads(EXPORT.read_text(encoding="utf-8"))
-    assert ledger.export() == exported
-    for ask in requests(ledger).values():
-        with pytest.warns(confide.EarlierReleaseWarning):
-            ask()
-    assert ledger.export() == exported
 
 
 def test_a_file_of_schema_1_is_refused_and_unchanged(tmp_path):

@@ -129,7 +129,7 @@ def test_files(tmp_path):
 
 # --- releases
 
-TRUE, LOSSES, NOISY = RNG.random(P.shape) < P, SCORES.reshape(-1, 1), confide.randomise_labels(Y, 2, 3.0)
+TRUE, LOSSES = RNG.random(P.shape) < P, SCORES.reshape(-1, 1)
 RELEASES = {
     "threshold": lambda: confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS),
     "interval": lambda: confide.calibrate(SCORES, 0.1, 1.0, score="absolute_residual", unit=1.0, **OPTIONS),
@@ -143,7 +143,6 @@ RELEASES = {
     "histogram": lambda: confide.calibrate_histogram(
         confide.ScoreHistogram.from_scores(SCORES, confide.Candidates.unit(100)), 0.1, 1.0, **OPTIONS
     ),
-    "noisy labels": lambda: confide.calibrate_noisy_labels(P, NOISY, 0.1, fingerprint=MODEL),
     "table": lambda: tables.calibrate_table({"s": SCORES}, tables.ScoreColumn("s", "lac"), 0.1, 1.0, **OPTIONS),
 }  # fmt: skip
 
@@ -265,7 +264,6 @@ FRONTS = {
     "predict_set": ("threshold", lambda one, _: confide.predict_set(P, one)),
     "predict_set of a level": ("levels", lambda one, _: confide.predict_set(P, one[0.1])),
     "predict_set of groups": ("groups", lambda one, _: confide.predict_set(P, one, groups=Y)),
-    "predict_set of noisy labels": ("noisy labels", lambda one, _: confide.predict_set(P, one)),
     "predict_interval": ("interval", lambda one, _: confide.predict_interval([1.0, 2.0], one)),
     "predict_interval of sides": ("sides", lambda one, _: confide.predict_interval([[0.0, 1.0], [2.0, 3.0]], one)),
     "predict_labels": ("labels", lambda one, _: confide.predict_labels(P, one)),

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.federated import FederatedCalibration
-from confide.releases import NoisyLabelCalibration, Release, documents, load_release, parts_of
+from confide.releases import Release, documents, load_release, parts_of
 from tests.files import signed
 from tests.refused import refused
 
@@ -25,7 +25,6 @@ CLASSES = {
     "confide.groups": confide.GroupCalibration,
     "confide.sides": confide.SidesCalibration,
     "confide.risk": confide.RiskCalibration,
-    "confide.noisy-labels": NoisyLabelCalibration,
 }
 
 

@@ -11,7 +11,6 @@ import pytest
 import confide
 from confide.evaluation import PrivateEvaluation
 from confide.federated import SiloReport, coverage_in_silo
-from confide.releases import LabelStatement
 from confide.watching import Watch
 from tests.releases.test_samples import signed
 
@@ -24,7 +23,6 @@ def made():
     return {
         PrivateEvaluation: confide.evaluate(released, scores=np.linspace(0, 1, 500), epsilon=4.0),
         Watch: Watch.start(released, epsilon=4.0, batch=500).look("a", [450, 50]),
-        LabelStatement: confide.randomise_labels([0, 1, 1], 2, 1.0).statement,
         SiloReport: coverage_in_silo("north", np.linspace(0, 1, 400), 0.9, 4.0),
     }
 
@@ -33,7 +31,7 @@ def holder(content: dict) -> dict:
     return content["looks"][0] if "looks" in content else content
 
 
-@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
+@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, SiloReport])
 def test_releases_state_the_versions_that_drew_them(made, kind):
     text = made[kind].to_json()
     content = json.loads(text)
@@ -43,7 +41,7 @@ def test_releases_state_the_versions_that_drew_them(made, kind):
     assert kind.from_json(text).to_json() == text
 
 
-@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
+@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, SiloReport])
 def test_files_without_versions_stay_schema_1(made, kind):
     content = json.loads(made[kind].to_json())
     del holder(content)["versions"]
@@ -55,7 +53,7 @@ def test_files_without_versions_stay_schema_1(made, kind):
         kind.from_json(signed({**json.loads(made[kind].to_json()), "schema": 1}))
 
 
-@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
+@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, SiloReport])
 @pytest.mark.parametrize(
     "versions", [{"opendp": "\x1b[2J"}, {"opendp": ""}, {"opendp": "1" * 101}, {"a\nb": "1"}, {"opendp": 1}, ["1"]]
 )
@@ -77,13 +75,8 @@ def test_invalid_versions_of_calibrations_raise():
 def test_a_stored_answer_states_the_versions_that_drew_it(tmp_path, monkeypatch):
     """A ledger returns the release with the versions that drew it."""
     ledger = confide.Ledger(tmp_path / "budget.db")
-    account = {"ledger": ledger, "dataset": "labels"}
-    confide.randomise_labels([0, 1, 1], 2, 1.0, **account)
     released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    for room in ("calibration.noisy_labels", "calibration.release"):
-        monkeypatch.setattr(sys.modules[f"confide.{room}"], "library_versions", lambda: {"opendp": "9"})
-    with pytest.warns(confide.EarlierReleaseWarning):
-        assert confide.randomise_labels([0, 1, 1], 2, 1.0, **account).statement.versions == HERE
+    monkeypatch.setattr(sys.modules["confide.calibration.release"], "library_versions", lambda: {"opendp": "9"})
     with pytest.warns(confide.EarlierReleaseWarning):
         again = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
     assert again.versions == HERE == released.versions

@@ -21,7 +21,7 @@ from tests.reports.pages import ABOUT, HOSTILE, calibration, evaluation, invente
 
 yaml = pytest.importorskip("yaml", reason="reads the metadata of model cards")
 SAMPLES = (
-    "calibration", "calibration-delta", "calibration-infinite", "calibration-weights", "noisy-labels",
+    "calibration", "calibration-delta", "calibration-infinite", "calibration-weights",
     "published-method", "levels", "groups", "sides", "risk", "federated", "federated-levels",
 )  # fmt: skip
 

@@ -1,6 +1,5 @@
 """The command `show`, the page and the model card of a release state the same facts, each of them once."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ OTHERS = [
     "releases/samples/0.2/risk.json",
     "releases/samples/0.2/pps.json",
     "releases/samples/0.2/class-shares.json",
-    "releases/samples/0.2/noisy-labels.json",
     "releases/samples/0.2/renewed-levels.json",
     "releases/samples/other/counts-calibration.json",
     "federated/samples/0.2/levels/released.json",
@@ -64,12 +62,3 @@ def test_show_page_and_card_state_the_same_facts(name, capsys):
             assert " ".join(row) in shown
             assert " ".join(row) in page
         assert all(checksum in shown and checksum in page for part in chain.parts for _, checksum in part.facts)
-
-
-def test_losses_in_json_are_those_in_words(capsys):
-    path = TESTS / "releases/samples/0.2/noisy-labels.json"
-    assert main(["show", str(path), "--records", "3", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["losses"]
-    facts = dict(loss_facts(load_release(path).privacy, 3))
-    assert float(facts["3 labels replaced"]) == found["replace_label"] == 9
-    assert facts["features of a record"] == "not protected"

@@ -4,7 +4,7 @@ import { canonical, parse } from "./json.mjs";
 import { sets } from "./scores.mjs";
 
 export const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest("hex");
-const RELEASES = ["calibration", "levels", "groups", "sides", "risk", "noisy-labels"].map((name) => `confide.${name}`);
+const RELEASES = ["calibration", "levels", "groups", "sides", "risk"].map((name) => `confide.${name}`);
 
 export const canonicalText = ({ text }) => canonical(parse(text));
 

@@ -8,7 +8,6 @@ release.py       `release()`, the only function that makes a release: price, com
 calibrate.py     functions for scores and counts; risk.py: functions for losses, masks and claims
 choose.py        the private choice of a model or score on a share of the records
 recalibrate.py   the function that renews an earlier release
-noisy_labels.py  randomised labels, and the function that calibrates with them
 published_counts.py  the function that calibrates with noisy counts that another engine made
 """
 
@@ -24,14 +23,6 @@ from confide.calibration.calibrate import (
     split_options,
 )
 from confide.calibration.choose import Choice, choose_score
-from confide.calibration.noisy_labels import (
-    LabelRequest,
-    NoisyLabelCounts,
-    RandomisedLabels,
-    calibrate_noisy_labels,
-    label_request,
-    randomise_labels,
-)
 from confide.calibration.published_counts import calibrate_counts
 from confide.calibration.recalibrate import recalibrate
 from confide.calibration.release import (

@@ -631,7 +631,7 @@ def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any
 
     Returns
     -------
-    Calibration, LevelCalibration, GroupCalibration, SidesCalibration, RiskCalibration or NoisyLabelCalibration
+    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
         The type follows from the request.
 
     Raises

@@ -32,7 +32,6 @@ from confide.releases import (
     LevelCalibration,
     Metadata,
     ModelFingerprint,
-    NoisyLabelCalibration,
     OverlappingCalibration,
     Predecessor,
     Release,
@@ -140,15 +139,6 @@ def _check_renewable(previous: Release) -> None:
     """Reject everything but a release of one owner's records."""
     if type(previous) in _KINDS:
         return
-    if isinstance(previous, NoisyLabelCalibration):
-        raise InputTypeError(
-            "previous",
-            "must be a release of records that you may read",
-            remedy=(
-                "To renew a release of randomised labels, calibrate on the randomised labels of new records "
-                "(calibrate_noisy_labels, --label-epsilon)"
-            ),
-        )
     if isinstance(previous, CountsCalibration):
         remedy = "Calibrate on new counts (calibrate_counts, --noisy-counts)"
         raise InputTypeError("previous", "must be a release of records that were counted here", remedy=remedy)

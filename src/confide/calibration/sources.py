@@ -28,7 +28,7 @@ Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
 
 
 class AnyRequest(Protocol):
-    """A request to records: a `Request`, or for randomised labels a `LabelRequest`."""
+    """A request to records, such as a `Request`."""
 
     @property
     def public_n(self) -> bool:

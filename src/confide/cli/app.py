@@ -95,7 +95,7 @@ app = Group(
         "plan": "plan:plan", "calibrate": "calibrate:calibrate", "recalibrate": "calibrate:recalibrate",
         "predict": "predict:predict", "evaluate": "evaluate:evaluate", "watch": "watch:watch",
         "show": "show:show", "verify": "show:verify", "sign": "show:sign_release", "report": "pages:report",
-        "card": "pages:card", "sql": "calibrate:sql", "randomise-labels": "predict:randomise_labels",
+        "card": "pages:card", "sql": "calibrate:sql",
         "demo": "machine:demo", "budget": "plan:budget", "ledger": "ledger:ledger", "federated": "federated:federated",
     }),
     params=[

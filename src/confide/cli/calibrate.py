@@ -17,7 +17,6 @@ from confide.calibration import (
     Request,
     calibrate_counts,
     choose_score,
-    label_request,
     prepare_thresholds,
 )
 from confide.candidates import Candidates
@@ -49,7 +48,6 @@ from confide.mechanisms import Noise, Slopes
 from confide.planning import Plan, check_combinations, make_plan
 from confide.releases import (
     Calibration,
-    LabelStatement,
     PublishedCounts,
     Release,
     candidates_of,
@@ -61,7 +59,7 @@ from confide.releases import (
 )
 from confide.scores import NamedScores
 from confide.support import FileKind
-from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, calibrate_noisy_label_table, read_scores
+from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, read_scores
 from confide.warehouse import CountingPlan, counting_query, read_counts, read_published_counts
 
 
@@ -189,7 +187,6 @@ def calibrate(
     *,
     request: RequestOptions,
     counted: CountsOptions,
-    label_epsilon: str | None = None,
     choosing: ChoiceOptions,
     shifted: ShiftOptions,
     budget: LedgerOptions,
@@ -219,9 +216,6 @@ def calibrate(
         return
     if not source.file:
         raise click.UsageError("Missing argument 'TABLE'.")
-    if label_epsilon is not None:
-        _from_noisy_labels(source, label_epsilon, request, metadata, output)
-        return
     if choosing.choose:
         _from_choice(source, choosing, request, budget, metadata, output)
         return
@@ -296,40 +290,6 @@ def _from_choice(
         part.write_text(released.to_json(), encoding="utf-8")
     asked = Request(score=released.score, unit=request.unit, chosen=released.chosen, **rest)
     report_release(released, asked, receipt, {}, output)
-
-
-def _from_noisy_labels(
-    source: Source, label_epsilon: str, request: RequestOptions, words: Mapping[str, Any], output: PrintedOutput
-) -> None:
-    """Release a calibration from randomised labels."""
-    what = request.columns.columns_to_read()
-    assert isinstance(what, ClassColumns)
-    try:
-        loss: float | LabelStatement = float(label_epsilon)
-        read: tuple[str, ...] = ()
-    except ValueError:
-        loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
-    _ = request.levels
-    candidates = candidates_of_options(request.candidates, request.unit, what)
-    private_labels = label_request(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
-    private_labels = replace(private_labels, **words)
-    output.check(FileKind.RELEASE, *source.files, *read)
-    with (
-        LedgerOptions().charging() as receipt,
-        output.new(FileKind.RELEASE) as part,
-        source.opened(source.file, "counting") as (opened, progress),
-    ):
-        released = calibrate_noisy_label_table(
-            opened,
-            what,
-            private_labels,
-            about=private_labels.about,
-            skip_incomplete=source.skip_incomplete,
-            progress=progress,
-        )
-        left_out = source.left_out(opened)
-        part.write_text(released.to_json(), encoding="utf-8")
-    report_release(released, None, receipt, left_out, output)
 
 
 def _from_counts(
@@ -491,7 +451,7 @@ def report_release(
 ) -> None:
     """Print a release, its expected cost, warnings, and the charge.
 
-    The request is None for noisy labels and published counts, whose cost was paid elsewhere.
+    The request is None for published counts, whose cost was paid elsewhere.
     """
     plan = None if request is None else expected_plan(released, request)
     heard = receipt.heard

@@ -22,7 +22,7 @@ from click.core import ParameterSource
 from confide.cli.options import LOCAL, PANELS, PLACE, Row, row_of
 from confide.errors import InputError
 
-_PAYING = ("calibrate", "recalibrate", "evaluate", "watch", "randomise-labels")
+_PAYING = ("calibrate", "recalibrate", "evaluate", "watch")
 _CALIBRATE, _COUNTED = ("calibrate",), ("calibrate", "sql")
 _EVALUATE, _PLAN, _FEDERATED_PLAN = ("evaluate",), ("plan",), ("federated plan",)
 _COLUMNS = "probabilities prediction logits score_column label label_positions target truth losses loss bound"
@@ -79,17 +79,13 @@ APART = (
     Exclusive("plan",
               f"alpha delta {_COLUMNS} classes score {_BUDGET} candidates unit {_PEOPLE} {_GROUPS} skip_incomplete",
               "the plan contains the request", _CALIBRATE),
-    Exclusive("label_epsilon", f"{_BUDGET} {_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
-              "its cost was paid when the labels were randomised, and it needs a single threshold: of the options for "
-              "privacy, people, groups, shifts and the ledger give --delta alone", _CALIBRATE),
-    Exclusive("choose", "score truth score_column losses rho n candidates schedule counts plan label_epsilon partition "
+    Exclusive("choose", "score truth score_column losses rho n candidates schedule counts plan partition "
               f"group {_PEOPLE} {_GROUPS} {_SHIFT}", "a choice is among scores of probabilities or predictions for one "
               "threshold, with the privacy budget of --epsilon", _CALIBRATE),
-    Exclusive("noisy_counts", f"file table decimal counts plan label_epsilon {_COLUMNS} unit mechanism {_SPENT} "
+    Exclusive("noisy_counts", f"file table decimal counts plan {_COLUMNS} unit mechanism {_SPENT} "
               f"{_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
               "their maker has chosen the records and spent the privacy loss", _CALIBRATE),
-    Exclusive("label_epsilon", "counts plan prediction score_column losses truth", "only labels were randomised",
-    _CALIBRATE), Exclusive("examples", "epsilon schedule", "unchanged records cannot be private", _EVALUATE),
+    Exclusive("examples", "epsilon schedule", "unchanged records cannot be private", _EVALUATE),
     Exclusive("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
     _EVALUATE), Exclusive("unlabelled", "score_column losses", "scores have no sets whose sizes count; it needs "
           "--probabilities"),
@@ -104,7 +100,6 @@ APART = (
 BELONGS = (
     Requires("label_positions", "label"),
     Requires("logits", "probabilities"),
-    Requires("label_epsilon", "probabilities label", every=True),
     Requires("choice_share largest_size", "choose", "they belong to a private choice", _CALIBRATE),
     Requires("by_class", "probabilities label", commands=_COUNTED, every=True),
     Requires("by_class", "classes", "the names of all classes", _FEDERATED_PLAN),

@@ -152,8 +152,6 @@ OPTIONS: Mapping[str, Row] = dict([
         n_typical=Row("N", "Public guess of the secret number of records, for efficiency only; by default, a noisy "
                       "number is released first, at 1/20 of the privacy budget.", int),
         dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
-        label_epsilon=Row("LOSS", "For labels of `confide randomise-labels`: its --epsilon, or its file "
-                          ".labels.json."),
         confidence=Row("LEVEL", "Probability that all intervals hold simultaneously (default: 0.95)."),
         rule=Row("RULE", "basic, zcdp, pld (which fixes the schedule in advance), or best: the least excess coverage "
                          "of "
@@ -406,13 +404,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "mechanism": "As in `confide calibrate`.",
         "plan": Change(help="Also write the request, for `confide calibrate --counts COUNTS --plan FILE`.",
                        panel=OUTPUT, everyday=True),
-    },
-    "randomise-labels": {
-        "label": "The true labels to randomise.",
-        "classes": "All class names: a public list, not taken from the labels.",
-        "epsilon": "Privacy budget of each label.",
-        "keep": "Other columns to keep; repeatable (default: all).",
-        "out": "A new table; FILE.labels.json next to it states how labels were randomised.",
     },
     "show": {
         "file": _argument("FILE", "A release, an evaluation, a monitor, a schedule, a plan, a statement, a file of a "

@@ -1,13 +1,10 @@
-"""`confide predict`: sets or intervals for a table; `confide randomise-labels`: a table with noisy labels."""
+"""`confide predict`: sets or intervals for a table."""
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.charging import LedgerOptions
 from confide.cli.choices import split
 from confide.cli.columns import Columns
 from confide.cli.command import command
@@ -16,13 +13,12 @@ from confide.cli.values import Released, Source, option_names
 from confide.errors import CoverageWarning
 from confide.releases import Calibration, Release
 from confide.sets import count_shortfall
-from confide.support import FileKind, OutputExistsError, as_place, short_number, write_text
+from confide.support import FileKind, as_place, short_number
 from confide.tables import (
     file_format,
     is_folder,
     names_spark,
     predict_table,
-    randomise_table,
     refuse_existing_folder,
 )
 from confide.watching import CorrectedRelease
@@ -126,64 +122,3 @@ def _promised(released: Release) -> dict[str, Any]:
         "thresholds": {str(name): part.threshold for name, part in parts.items()},
         "coverage": min(part.coverage for part in parts.values()),
     }
-
-
-@command("randomise-labels")
-def randomise_labels(
-    source: Source,
-    *,
-    label: str,
-    classes: str,
-    epsilon: float,
-    keep: tuple[str, ...] = (),
-    out: Path,
-    budget: LedgerOptions,
-    as_json: bool = False,
-) -> None:
-    r"""Randomise labels one by one, before they are shared.
-
-    Each label stays with probability e^epsilon/(e^epsilon + K - 1), and
-    otherwise becomes one of the K - 1 others. A reader of the new table learns
-    little about any one label. Other columns are NOT protected, and are not
-    changed. Every run spends its epsilon again, unless --ledger recognises the
-    same request with the same data. Computations from the new table have no
-    further cost: `confide calibrate --label-epsilon FILE.labels.json`.
-
-    Example:
-
-      confide randomise-labels labels.csv --label label --classes no,yes \
-        --epsilon 1 --out noisy.csv
-    """
-    statement_path = Path(f"{out}.labels.json")
-    _ = file_format(out)  # checks the ending
-    for path, kind in ((out, FileKind.TABLE), (statement_path, FileKind.LABELLING)):
-        check_output(path, kind, *source.files, *budget.files, force=False)
-    if statement_path.exists():
-        raise OutputExistsError("output", f"{str(statement_path)!r} already exists", remedy="Choose another name")
-    with budget.charging() as receipt:
-        account = budget.account(source.file)
-        with source.opened(source.file, "randomising") as (opened, progress):
-            statement = randomise_table(
-                opened,
-                label,
-                split(classes),
-                epsilon,
-                out,
-                keep=option_names(keep),
-                skip_incomplete=source.skip_incomplete,
-                progress=progress,
-                **account,
-            )
-    write_text(statement_path, statement.to_json(), overwrite=False)
-    receipt.heard.warn()
-    if not as_json:
-        for one in receipt.heard.earlier:
-            print_warning(str(one))
-    saved = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(statement_path)}
-    print_result(
-        lambda: {**saved, **receipt.heard.fields(), **receipt.fields()},
-        statement,
-        receipt.text(),
-        f"saved: {out}, {statement_path}",
-        as_json=as_json,
-    )

@@ -40,7 +40,6 @@ from confide.ledger import Schedule, decimal_form
 from confide.mechanisms import loss_facts, losses
 from confide.releases import (
     Document,
-    LabelStatement,
     PublishedCounts,
     Release,
     about_facts,
@@ -161,12 +160,6 @@ def _schedule(path: Path) -> FileDescription:
     )
 
 
-def _labelling(path: Path) -> FileDescription:
-    statement = LabelStatement.load(path)
-    section = _with(statement, _rows(("made with", versions_text(statement.versions))))
-    return FileDescription(section, {"labelling": json.loads(statement.to_json())})
-
-
 def _published(path: Path) -> FileDescription:
     counts = PublishedCounts.load(path)
     return FileDescription(describe(counts), {"published_counts": json.loads(counts.to_json())})
@@ -277,7 +270,6 @@ def _silo_report(path: Path) -> FileDescription:
 _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.COUNTING: _counting,
     FileKind.SCHEDULE: _schedule,
-    FileKind.LABELLING: _labelling,
     FileKind.COUNTS: _published,
     FileKind.EVALUATION: _measured,
     FileKind.SILO: _silo,

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from confide.federated.verification import Verification
-from confide.mechanisms import NEIGHBORS, LabelPrivacy, Neighbors
+from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.releases import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
 from confide.support import exact_level, fraction_of, one_of, privacy_loss
 
@@ -80,8 +80,7 @@ class Conditions:
         if not privacy.is_private:
             wrong.append(str(privacy))
         elif self.private:
-            protects = not isinstance(privacy, LabelPrivacy)
-            (found if protects else wrong).append(f"privacy of records is required; stated: {privacy.brief}")
+            found.append(f"privacy of records is required; stated: {privacy.brief}")
         if self.epsilon_at_most is not None:
             losses = self._losses(document)
             holds = max(losses.values()) <= self.epsilon_at_most
@@ -110,8 +109,6 @@ class Conditions:
             name: privacy.epsilon if name == privacy.neighbors else privacy.loss(name, privacy.records_per_person)
             for name in NEIGHBORS
         }
-        if isinstance(privacy, LabelPrivacy):
-            losses = dict.fromkeys(NEIGHBORS, math.inf)
         if self.neighbors is not None:
             losses = {self.neighbors: losses[self.neighbors]}
         elif privacy.add_remove is None:  # the number of records is public

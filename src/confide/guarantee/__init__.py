@@ -12,7 +12,6 @@ weighted.py     the sharp certificate for weighted records: a known shift
 marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum and the end of a noise walk, for noisy histograms
-noisy_labels.py the law of the random rank for randomised labels
 statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
@@ -31,7 +30,6 @@ from confide.guarantee.noise_walk import (
     walk_maximum,
     walk_reach,
 )
-from confide.guarantee.noisy_labels import mean_coverage, noise_tail, noisy_rank, noisy_rank_law
 from confide.guarantee.random_rank import (
     RankLaw,
     binomial_at_least,

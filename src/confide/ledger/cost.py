@@ -14,7 +14,7 @@ from confide.support import Described, Section, one_of
 
 MOST_NAME = 200
 
-KINDS = ("evaluation", "look", "labelling", "choice")
+KINDS = ("evaluation", "look", "choice")
 """Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`."""
 
 
@@ -91,7 +91,7 @@ class Cost:
 
     @property
     def kind(self) -> str:
-        """The kind of release: `"calibration"`, `"evaluation"`, `"look"`, or `"labelling"` (randomised labels).
+        """The kind of release: `"calibration"`, `"evaluation"`, `"look"` or `"choice"`.
 
         Examples
         --------

@@ -7,7 +7,6 @@ pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram, wit
 noisy_histogram.py  a noisy histogram that is calibrated by the random-rank lemma
 opendp_quantile.py  OpenDP's private quantile
 pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
-noisy_labels.py     thresholds from labels that were randomised before collection, and their privacy
 stated_noise.py     the law of the noise in counts that another engine made
 published_counts.py thresholds from such counts, and their privacy as their maker states it
 noisy_size.py       a noisy number of records, released first, and the design for it
@@ -25,7 +24,6 @@ from confide.mechanisms.facts import loss_facts, losses, mechanism_facts, proof_
 from confide.mechanisms.fields import MECHANISM, mechanism_fields
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
 from confide.mechanisms.noisy_histogram import NoisyHistogram, Rule, noisy_histogram_for
-from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels, noisy_labels_for
 from confide.mechanisms.noisy_size import (
     SHARE,
     SHARE_OF_RHO,

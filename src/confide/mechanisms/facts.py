@@ -7,7 +7,6 @@ from fractions import Fraction
 from confide.guarantee import Guarantee
 from confide.mechanisms.fields import mechanism_fields
 from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels
 from confide.mechanisms.privacy import NEIGHBORS, PrivacyStatement
 from confide.mechanisms.published_counts import PublishedHistogram
 from confide.mechanisms.slopes import Slopes
@@ -21,17 +20,14 @@ def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
 
     Examples
     --------
-    >>> mechanism_facts(NoisyLabels(3.0, 3, 326), 1000)[-1]
-    ('rank', '326: at the threshold and every candidate above it, the counts of covered labels, corrected for ...')
+    >>> mechanism_facts(None, 1000)
+    (('mechanism', 'none: +inf was returned without reading the data'),)
     """
     if mechanism is None:
         return (("mechanism", "none: +inf was returned without reading the data"),)
     if isinstance(mechanism, Slopes):
         return _slopes(mechanism, m)
     stated = {name: str(value) for name, value in mechanism_fields(mechanism).items()}
-    if isinstance(mechanism, NoisyLabels):
-        reached = "at the threshold and every candidate above it, the counts of covered labels, corrected for noise"
-        stated["rank"] += f": {reached}, are at least this"
     return (("mechanism", stated.pop("name")), *stated.items())
 
 
@@ -95,8 +91,6 @@ def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool
         return "no theorem: this mechanism has no certificate"
     if mechanism is None:
         return "+inf covers everything"
-    if isinstance(mechanism, NoisyLabels):
-        return "docs/theory-labels.md, Theorem L4; privacy by Theorem L1"
     if isinstance(mechanism, PublishedHistogram):
         return "docs/theory-published-counts.md, Theorem E1"
     if not isinstance(mechanism, Slopes):
@@ -115,44 +109,32 @@ def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool
 
 
 def losses(privacy: PrivacyStatement, records: int = 1) -> dict[str, float]:
-    """The privacy loss if up to so many records, or labels, change at once, by the change.
+    """The privacy loss if up to so many records change at once, by the change.
 
     Examples
     --------
     >>> losses(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None), 3)
     {'add_remove': inf, 'replace_one': 3.0}
-    >>> losses(LabelPrivacy.of(1.0))
-    {'add_remove': inf, 'replace_one': inf, 'replace_label': 1.0}
     """
-    found: dict[str, float] = {relation: privacy.loss(relation, records) for relation in NEIGHBORS}
-    if isinstance(privacy, LabelPrivacy):
-        found["replace_label"] = privacy.label_loss(records)
-    return found
+    return {relation: privacy.loss(relation, records) for relation in NEIGHBORS}
 
 
 def loss_facts(privacy: PrivacyStatement, *numbers: int) -> Facts:
-    """The privacy loss by unit, rounded up: for each of these numbers of records, or labels, and for one.
+    """The privacy loss by unit, rounded up: for each of these numbers of records, and for one.
 
     Examples
     --------
     >>> loss_facts(PrivacyStatement("add_remove", 1.0, 1, 1.0, 10 / 9, None), 10)[2:]
     (('10 records added or removed', '10'), ('10 records replaced', '11.1112'))
-    >>> loss_facts(LabelPrivacy.of(1.0))
-    (('one label replaced', '1'), ('features of a record', 'not protected'))
     """
     rows = []
     for k in sorted({1, *numbers}):
         some, s = ("one", "") if k == 1 else (str(k), "s")
         found = losses(privacy, k)
-        if isinstance(privacy, LabelPrivacy):
-            rows.append((f"{some} label{s} replaced", rounded_up(found["replace_label"])))
-            continue
         for change, unit in (("add_remove", "added or removed"), ("replace_one", "replaced")):
             loss = found[change]
             text = _unlimited(privacy, change) if math.isinf(loss) else rounded_up(loss)
             rows.append((f"{some} record{s} {unit}", text))
-    if isinstance(privacy, LabelPrivacy):
-        rows.append(("features of a record", "not protected"))
     if privacy.rho is not None and math.isfinite(privacy.rho):
         rows.append(("one person, as zCDP (rho)", rounded_up(privacy.rho)))
     return tuple(rows)

@@ -32,8 +32,8 @@ class Mechanism(Protocol):
         return object.__hash__(self)
 
     @property
-    def name(self) -> MechanismName | Literal["noisy-labels", "published-counts"]:
-        """The name that `calibrate` accepts for it, or that of `calibrate_noisy_labels` or `calibrate_counts`."""
+    def name(self) -> MechanismName | Literal["published-counts"]:
+        """The name that `calibrate` accepts for it, or that of `calibrate_counts`."""
 
     @property
     def add_remove(self) -> float | None:

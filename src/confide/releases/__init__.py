@@ -10,7 +10,6 @@ metadata.py      the metadata of a release, as they are given and as they are re
 facts.py         facts about a release as names and values: its metadata, how it was made
 lineage.py       the chain of a release: its description and its verification
 several.py       thresholds for several levels, for groups or classes, for two sides; a threshold that bounds a loss
-noisy_labels.py  randomised labels: their statement, and thresholds from them
 published_counts.py  noisy counts that another engine made: their file, and thresholds from them
 forms.py         releases as JSON, and the verification of their claims
 texts.py         warnings about infinite or uninformative thresholds, and about unusual choices
@@ -46,7 +45,6 @@ from confide.releases.lineage import (
 )
 from confide.releases.metadata import Metadata, about_of, classes_of, names_for
 from confide.releases.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
-from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.published_counts import CountsCalibration, PublishedCounts
 from confide.releases.several import (
     FALSE_NEGATIVES,
@@ -77,8 +75,8 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "Calibration", "CountsCalibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration",
-    "LineageCheck", "ModelFingerprint", "NoisyLabelCalibration", "OverlappingCalibration", "Predecessor",
+    "Calibration", "CountsCalibration", "Document", "GroupCalibration", "LevelCalibration",
+    "LineageCheck", "ModelFingerprint", "OverlappingCalibration", "Predecessor",
     "PublishedCounts", "Release", "RiskCalibration", "SidesCalibration", "load", "load_release", "records_needed",
     "remarks", "verify_lineage",
 ]  # fmt: skip

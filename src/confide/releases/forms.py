@@ -17,16 +17,13 @@ from confide.mechanisms import (
     NEIGHBORS,
     PUBLISHED,
     SIZE,
-    LabelPrivacy,
     Neighbors,
-    NoisyLabels,
     NoisySearch,
     PrivacyStatement,
     Slopes,
     StatedPrivacy,
     certify,
     design_for,
-    noisy_labels_for,
     privacy_statement,
     published_candidates,
     with_choice,
@@ -36,7 +33,6 @@ from confide.releases.calibration import Calibration, Release, mark_uncompared
 from confide.releases.divisions import FORMS, OVERLAPPING, Form
 from confide.releases.documents import Kind, common_form, register
 from confide.releases.fingerprint import FINGERPRINT
-from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.published_counts import CountsCalibration
 from confide.releases.several import (
     GroupCalibration,
@@ -292,63 +288,8 @@ def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     return candidates
 
 
-def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
-    """The fields of such a calibration, as JSON values."""
-    return shapes.write_shape(c, _LABELS)
-
-
-_UNLABELLED = ("population", "predecessors", "size", "chosen")
-_LABEL_LOSS = shapes.Field("a loss of labels", (float, int), lambda value: read_label_epsilon("epsilon", value))
-_LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
-    "score": SCORE,
-    "privacy": shapes.Field(
-        "the loss of labels",
-        (dict,),
-        lambda values: LabelPrivacy.of(values["epsilon"]),
-        lambda privacy: {"protected": "labels", "model": "local", "epsilon": privacy.epsilon},
-        shape=lambda _: {
-            "protected": shapes.choice("labels"),
-            "model": shapes.choice("local"),
-            "epsilon": _LABEL_LOSS,
-        },
-    ),
-    "mechanism": shapes.Field(
-        "the mechanism of labels",
-        (dict,),
-        lambda values: NoisyLabels(values["label_epsilon"], values["classes"], values["rank"]),
-        shape={
-            "name": shapes.choice(NoisyLabels.name),
-            "label_epsilon": replace(_LABEL_LOSS, attribute="epsilon"),
-            "classes": shapes.integer(MOST_CLASSES, 2),
-            "rank": shapes.integer(),
-        },
-    ),
-}
-"""The fields of a calibration from randomised labels: those of others, without a population and predecessors."""
-
-
-def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
-    """Read such a calibration; raises an error if a claim does not follow from its public choices."""
-    c = NoisyLabelCalibration(**_arguments(shapes.read_shape(fields, _LABELS)))
-    stated, n, delta = c.mechanism, c.guarantee.n, c.guarantee.delta
-    if n is None:
-        raise FormatError("calibration.guarantee.n", "must be stated", remedy=_UNUSABLE)
-    if stated.epsilon != c.privacy.epsilon:
-        raise FormatError("calibration.privacy.epsilon", "must be the privacy loss of its labels", remedy=_UNUSABLE)
-    planned = noisy_labels_for(1 - c.alpha, n, stated.epsilon, stated.classes, delta)
-    if abs(planned.rank - stated.rank) > 1 or c.guarantee != stated.guarantee(1 - c.alpha, n, delta):
-        raise _other_coverage()
-    if c.recipe.get("kind") == "scores":
-        raise _other_recipe()
-    if c.task != "classification":
-        raise FormatError("calibration.score", "must be that of a classification", remedy=_UNUSABLE)
-    if c.classes is not None and stated.classes != (c.classes if isinstance(c.classes, int) else len(c.classes)):
-        raise FormatError("calibration.classes", "must be as many as its labels had", remedy=_UNUSABLE)
-    mark_uncompared(c)
-    return c
-
-
-_COUNTS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
+_UNCOUNTED = ("population", "predecessors", "size", "chosen")
+_COUNTS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNCOUNTED} | {
     "privacy": shapes.Field(
         "a privacy loss as it is stated",
         (dict,),
@@ -505,14 +446,6 @@ register(
         common_form("confide.calibration", "calibration", integer_bits=63, later=(_SINCE_2, _SINCE_3, _SINCE_4)),
         calibration_fields,
         read_calibration,
-    ),
-)
-register(
-    NoisyLabelCalibration,
-    Kind(
-        common_form("confide.noisy-labels", "calibration", integer_bits=63, later=(frozenset({"fingerprint"}),)),
-        label_fields,
-        read_label_calibration,
     ),
 )
 register(

@@ -21,12 +21,11 @@ from confide.federated import (
     plan_of,
     read_answer,
 )
-from confide.mechanisms import LabelPrivacy, PrivacyStatement, loss_facts
+from confide.mechanisms import PrivacyStatement, loss_facts
 from confide.releases import (
     ABOUT,
     Calibration,
     CountsCalibration,
-    NoisyLabelCalibration,
     Release,
     about_facts,
     about_of,
@@ -37,9 +36,6 @@ from confide.reports.page import number, percent
 from confide.support import Chart, decimal_text
 
 PRIORS = (0.01, 0.1, 0.5)
-
-
-_ABOUT_LABELS = "which label a record has; its features and its participation are not protected"
 
 
 def protection(privacy: PrivacyStatement) -> dict[str, Any]:
@@ -60,8 +56,6 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
     whom = "Everyone who sees the result"
-    if isinstance(privacy, LabelPrivacy):
-        secret, whom = _ABOUT_LABELS, "Everyone who sees the randomised labels, also the person who calibrates on them"
     private = math.isfinite(epsilon)
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 7 else f"{math.exp(epsilon):,.0f}" if epsilon <= 20 else None
     return {
@@ -100,8 +94,6 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
         if release.disjoint
         else "The promise is an average over all people. A subgroup can be covered less, another more."
     )
-    if isinstance(release, NoisyLabelCalibration):
-        return (*_of_labels(), ("Equal coverage of all groups", uneven))
     noise = (
         "The stated noise",
         "The law of the noise is what the maker of the counts states. Promise and ε rest on it.",
@@ -141,36 +133,7 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _of_labels() -> tuple[tuple[str, str], ...]:
-    """Limits of a release from randomised labels."""
-    return (
-        (
-            "Features",
-            "Features and model outputs are not protected: the calibrating person has seen them unchanged.",
-        ),
-        ("The model", "The records that trained the model are not protected by this release."),
-        (
-            "Repeated randomisation",
-            "Every further randomisation of the same labels costs its ε again. Further calibrations on the noisy "
-            "labels have no cost.",
-        ),
-        ("Several labels of a person", "If a person has several labels, the losses add up."),
-        (
-            "Wrong labels",
-            "Only the stated noise is corrected for. Labels that were wrong before are treated as right. If the stated "
-            "ε is larger than the one in use, the promise is too high.",
-        ),
-        (
-            "A changed population",
-            "The promise is about new records like the calibration records. After a change of patients, devices or "
-            "model, calibrate again.",
-        ),
-    )
-
-
 def _short(privacy: PrivacyStatement) -> tuple[str, str]:
-    if isinstance(privacy, LabelPrivacy):
-        return f"ε = {decimal_text(privacy.epsilon)}", "local differential privacy of each label, not of features"
     if not privacy.is_private:
         return "none", "not private"
     unit = (

@@ -11,7 +11,6 @@ from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
 from confide.releases import (
     Calibration,
-    NoisyLabelCalibration,
     Release,
     candidates_of,
     making_section,
@@ -210,11 +209,6 @@ def _grid_note(release: Release, first: Calibration) -> str:
         )
     if not isinstance(release, Calibration):
         return "These are plans for one threshold, at the level and the epsilon of the first one in this release."
-    if isinstance(release, NoisyLabelCalibration):
-        return (
-            "These are plans for records with true labels, which the person who calibrates may see. Labels that are "
-            "randomised before that need many more records."
-        )
     if first.mechanism is None or not isinstance(first.mechanism, Slopes):
         return "These are plans for the library’s own mechanism; this release was made by another."
     return ""

@@ -1,18 +1,14 @@
 """Draws from OpenDP's secure samplers: an index from utilities, and noise on counts.
 
 selector.py  the two private selectors, their noise scales and their exact laws; the exact zCDP of the exponential one
-noise.py     discrete Laplace and Gaussian noise on integers; randomised response on classes
+noise.py     discrete Laplace and Gaussian noise on integers
 padding.py   constant time for a release
 """
 
 from confide.selection.noise import (
-    MOST_LABEL_LOSS,
-    change_probability,
     gaussian_map,
     noisy_counts,
     noisy_integer,
-    randomised_response,
-    stay_probability,
 )
 from confide.selection.selector import (
     SELECTORS,

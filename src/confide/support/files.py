@@ -41,7 +41,6 @@ class FileKind(StrEnum):
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
     COUNTING = "a counting plan"
-    LABELLING = "a statement about labels"
     COUNTS = "published counts"
     HEAD = "a ledger's head"
     PLAN = "a federated plan"
@@ -65,10 +64,8 @@ _DOCUMENTS = {
     "levels": FileKind.RELEASE,
     "sides": FileKind.RELEASE,
     "risk": FileKind.RELEASE,
-    "noisy-labels": FileKind.RELEASE,
     "counts-calibration": FileKind.RELEASE,
     "published-counts": FileKind.COUNTS,
-    "labelling": FileKind.LABELLING,
     "federated.calibration": FileKind.RELEASE,
     "federated.several": FileKind.RELEASE,
     "federated.own-share": FileKind.RELEASE,

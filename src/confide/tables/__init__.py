@@ -17,7 +17,7 @@ failures.py        rows that cannot be used; errors of files and engines, in fix
 bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
 predictors.py      from columns to sets and intervals; writers.py: predictions, also written by engines
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
-calibrate.py, evaluate.py, noisy_labels.py, batches.py   the other calls
+calibrate.py, evaluate.py, batches.py   the other calls
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
@@ -40,7 +40,6 @@ from confide.tables.evaluate import (
 from confide.tables.failures import EngineError
 from confide.tables.file_formats import file_format, format_of
 from confide.tables.groupings import grouping_of, register_grouping
-from confide.tables.noisy_labels import calibrate_noisy_label_table, randomise_table
 from confide.tables.open_table import files_of, open_table
 from confide.tables.predict import is_folder, predict_table, refuse_existing_folder, refuse_existing_predictions
 from confide.tables.spark import names_spark
@@ -49,9 +48,9 @@ from confide.tables.table import ContributionBound, Progress, no_progress
 __all__ = [
     "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "EngineError", "LossColumns", "Progress",
     "ScoreColumn", "TargetColumns",
-    "calibrate_noisy_label_table", "calibrate_table", "class_histograms", "count_batches", "evaluate",
+    "calibrate_table", "class_histograms", "count_batches", "evaluate",
     "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_table",
-    "randomise_table", "read_pilot", "recalibrate_table", "register_grouping", "score_batches",
+    "read_pilot", "recalibrate_table", "register_grouping", "score_batches",
     "score_histogram",
 ]  # fmt: skip
 
