@@ -151,8 +151,8 @@ def proofs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure speed compared with numpy in the same run."""
     extras(session)
-    names = ("calibrate", "command_line", "first_call", "price fresh", "ranked_sets", "federated", "replied_sums")
-    modules(session, *(f"benchmarks.{name}" for name in (*names, "published_counts")))
+    names = ("calibrate", "command_line", "first_call", "price fresh", "ranked_sets", "federated")
+    modules(session, *(f"benchmarks.{name}" for name in names))
 
 
 @nox.session(name="bench-peers")
