@@ -119,6 +119,7 @@ ROWS = {  # what takes longest comes first
     ),
     "python -m experiments.federated.hospitals": PART,
     "python -m experiments.federated.paper": Row(),
+    "python -m experiments.price_picture": Row(),
     "python -m fuzz.run": FUZZ,
     "python -m fuzz.run --each 1000000": FUZZ,
     "python -m release.packages .venv": Row(),
