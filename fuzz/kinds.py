@@ -18,7 +18,6 @@ from confide.federated.envelope import sign_message
 from confide.federated.message_head import message_head
 from confide.federated.openings import read_opening, read_part
 from confide.federated.silo_report import SiloReport
-from confide.ledger import Schedule
 from confide.ledger.events import read_event, write_event
 from confide.releases import Calibration, Document, parts_of
 from confide.reports.guarantee_text import headline
@@ -30,7 +29,6 @@ from confide.warehouse import CountingPlan, counting_query
 from fuzz.source import Source, change, one_line, with_checksum
 from fuzz.valid import (
     EVENTS,
-    YEAR,
     both_rounds,
     calibrations,
     evaluated,
@@ -157,10 +155,6 @@ def _watch_holds(read: Any) -> None:
         assert point.low is None or (0 <= point.low <= 1 and 0 <= point.high <= 1)  # crossed: coverage has changed
 
 
-def _schedule_holds(read: Any) -> None:
-    assert read.loss <= read.epsilon
-
-
 def _counting_plan_holds(read: Any) -> None:
     for dialect in ("snowflake", "spark"):
         try:
@@ -238,7 +232,6 @@ KINDS: dict[str, Kind] = {
     "evaluation": Kind(read_evaluation, lambda: tuple(one for _, one in evaluated()), json.dumps, _evaluation_holds),
     "private_evaluation": Kind(Document.from_json, privately_evaluated, holds=_private_evaluation_holds),
     "watch": Kind(Document.from_json, watches, holds=_watch_holds),
-    "schedule": Kind(Schedule.from_json, _texts(YEAR.to_json), holds=_schedule_holds),
     "counting_plan": Kind(
         CountingPlan.from_json, lambda: tuple(json.loads(one.to_json()) for one in plans()), holds=_counting_plan_holds
     ),

@@ -15,8 +15,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
 from confide.federated.silo_report import SiloReport
-from confide.ledger import Cost, PlannedReleases, Schedule
-from confide.ledger.events import ChargedEvent, FollowedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
+from confide.ledger import Cost
+from confide.ledger.events import ChargedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
 from confide.planning import ClassShift
 from confide.releases import Release
 from confide.sets import coverage_from_counts
@@ -56,14 +56,6 @@ def steep() -> str:
     return str(with_checksum(document))
 
 
-YEAR = Schedule(
-    3.0,
-    1e-6,
-    "zcdp",
-    (PlannedReleases("calibration", 12, 12, 0.25, "exponential"), PlannedReleases("look", 52, 2, 0.1)),
-)
-
-
 EVENTS = (
     OpenedEvent("patients", "add_remove", None),
     OpenedEvent("others", "replace_one", "ab" * 32),
@@ -74,9 +66,7 @@ EVENTS = (
     ReleasedEvent("0" * 32, "{}"),
     ChargedEvent("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
     ReleasedEvent("2" * 32, "{}", "6" * 64),
-    FollowedEvent("patients", YEAR),
     ChargedEvent("patients", "7" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace")),
-    ChargedEvent("patients", "9" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace"), joined=True),
 )
 
 

@@ -61,8 +61,8 @@ def documents() -> dict[str, str]:
 
 
 def ledgers() -> None:
-    """A ledger without a schedule, and its export with a release without privacy; both have schema 2."""
-    path = TESTS / "ledger" / "samples" / "other" / "no-schedule.ledger"
+    """A ledger, and its export with a release without privacy; both have schema 2."""
+    path = TESTS / "ledger" / "samples" / "other" / "schema-2.ledger"
     if path.exists():
         return
     path.parent.mkdir(parents=True)

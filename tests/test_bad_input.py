@@ -15,13 +15,11 @@ import pytest
 import confide
 from confide.cli import main
 from confide.errors import ConfideError
-from confide.ledger import Cost, Dataset, Group, Ledger, PlannedReleases, compose, fingerprint
+from confide.ledger import Cost, Dataset, Group, Ledger, compose, fingerprint
 from tests.planted_values import assert_error_is_private, assert_no_private_value, planted_scores
 from tests.test_no_private_data import BAD_CALLS
 
 TABLE = Path(__file__).parents[1] / "docs" / "tables" / "bad-input.csv"
-
-YEAR = confide.Schedule(1.0, 0.0, "basic", (PlannedReleases("look", 52, 2, 0.5),))
 
 HERE = {
     "level that is a word": lambda s, d: confide.calibrate(s, "ten", 1.0),
@@ -52,11 +50,6 @@ HERE = {
     "ledger: missing, only to be read": lambda s, d: Ledger(d / "none.db", create=False),
     "ledger: a text file": lambda s, d: Ledger(_file(d, b"text")),
     "ledger: another program's database": lambda s, d: Ledger(_database(d)),
-    "ledger: a release that its schedule has not": lambda s, d: _following(d).charge(
-        "patients", Cost(0.1, "add_remove", "slopes"), "0" * 64
-    ),
-    "ledger: a schedule beyond the limit": lambda s, d: _limited(d).follow("patients", YEAR),
-    "schedule: altered": lambda s, d: confide.Schedule.from_json(YEAR.to_json().replace("0.5", "0.1")),
     "budget_plan: nothing": lambda s, d: confide.budget_plan(3.0),
     "ledger: newer schema": lambda s, d: Ledger(_changed(d, "PRAGMA user_version=4")),
     "ledger: foreign table": lambda s, d: Ledger(_changed(d, "CREATE TABLE t (x)")),
@@ -157,12 +150,6 @@ def _damaged(folder):
 def _limited(folder):
     ledger = Ledger(folder / "budget.db")
     ledger.set_limit("patients", 0.5)
-    return ledger
-
-
-def _following(folder):
-    ledger = Ledger(folder / "budget.db")
-    ledger.follow("patients", YEAR)
     return ledger
 
 

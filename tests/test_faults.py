@@ -18,7 +18,7 @@ PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
 COMPETITORS, RISING = "guarantee/test_competitors.py", "guarantee/test_rising_weights.py"
 TWO_SIDED = "guarantee/test_two_sided.py"
-CHARGING, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("charging", "same_data", "following"))
+CHARGING, SAME = (f"ledger/test_{name}.py" for name in ("charging", "same_data"))
 COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
 OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
 IDENTITIES, PROTOCOL = "federated/test_identities.py", "federated/test_protocol.py"
@@ -288,18 +288,6 @@ ACCOUNTS = [
         "confide.ledger.composition:largest_sum",
         lambda _: lambda costs, weight: max(map(weight, costs), default=0),
         f"{COMPOSITION}::test_partitions_add_up_and_their_cells_do_not",
-    ),
-    Fault(
-        "a delta is counted once for two releases",
-        "confide.ledger.limit:_spends_delta_twice",
-        always(None),
-        f"{FOLLOWING}::test_a_delta_is_spent_once",
-    ),
-    Fault(
-        "a charge above its schedule passes",
-        "confide.ledger.limit:_exceeds_plan",
-        always(None),
-        f"{FOLLOWING}::test_charges_follow_kind_number_and_cost_of_the_schedule",
     ),
     Fault(
         "a ledger that forgot charges is charged",

@@ -2,14 +2,12 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from confide.errors import FormatError
-from confide.ledger import Ledger, check_head
 from confide.releases import Release
 from confide.watching import Watch
 from tests.builders import slow
@@ -26,7 +24,6 @@ DOCUMENTS = [path for path in EXPECTED if path.suffix == ".json"]
 SEALED = [path for path in DOCUMENTS if EXPECTED[path].get("type") not in ("Evaluation", "LevelEvaluation")]
 """Those with a checksum."""
 HALF = [*DOCUMENTS[::2], *slow(DOCUMENTS[1::2])]
-LEDGER = FOLDERS["ledger"] / "budget.ledger"
 IDS = {"ids": str}
 
 
@@ -45,12 +42,10 @@ def flat(value):
 
 def test_every_kind_has_a_sample():
     kept = {path.relative_to(TESTS) for folder in FOLDERS.values() for path in (TESTS / folder).iterdir()}
-    assert kept - EXPECTED.keys() == {folder / "expected.json" for folder in FOLDERS.values()} | {
-        FOLDERS["ledger"] / "head.json"
-    }
+    assert kept - EXPECTED.keys() == {folder / "expected.json" for folder in FOLDERS.values()}
     assert {json.loads(text_of(path))["kind"] for path in DOCUMENTS} == {
         "confide.calibration", "confide.levels", "confide.groups", "confide.sides", "confide.risk",
-        "confide.evaluation", "confide.private-evaluation", "confide.watch", "confide.schedule",
+        "confide.evaluation", "confide.private-evaluation", "confide.watch",
     }  # fmt: skip
 
 
@@ -83,15 +78,3 @@ def test_a_watch_goes_on_and_a_chain_is_whole():
     assert [one.name for one in state.look("c", np.array([360, 40])).looks] == ["a", "b", "c"]
     release = Release.from_json(text_of(FOLDERS["releases"] / "renewed-twice.json"))
     assert len(said(release)["predecessors"]) == 2
-
-
-def test_a_ledger_under_a_schedule_says_what_it_said_and_goes_on(tmp_path):
-    for name in ("budget.ledger", "head.json"):
-        shutil.copy(TESTS / FOLDERS["ledger"] / name, tmp_path)
-    ledger = Ledger(tmp_path / "budget.ledger", create=False)
-    assert ledger.export() == EXPECTED[LEDGER]
-    before = check_head(ledger, tmp_path / "head.json")
-    assert json.loads(text_of(FOLDERS["ledger"] / "head.json"))["number"] == before.number
-    entry = ledger.account("patients").entries[0]
-    ledger.charge("patients", entry.cost, "a" * 64)
-    assert check_head(ledger, tmp_path / "head.json").number > before.number

@@ -81,7 +81,7 @@ def test_a_federated_release_and_plans():
     assert several.digest in full
 
 
-def test_plans_schedules_and_watches():
+def test_plans_and_watches():
     line, full, _ = shown(confide.plan(0.1, 1.0, neighbors="replace_one"))
     assert "alpha 0.1, coverage at least 0.9, epsilon 1 (replace_one), target rank 903.81 with 1000 records" in line
     assert "records needed" in full

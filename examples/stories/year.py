@@ -31,6 +31,7 @@ import pyarrow as pa
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import confide
+from confide.ledger import Dataset, Group
 from confide.tables import ScoreColumn, recalibrate_table
 from confide.watching import watch
 
@@ -69,8 +70,10 @@ scores = np.abs(rentals - model.predict(features))
 # %% [markdown]
 # ## A budget for the year
 #
-# The schedule is fixed before any charge: four thresholds, two private evaluations, a monitor of each new batch. Every hour
-# is in one batch, in one evaluation at most, and in two calibrations at most. The ledger enforces the schedule.
+# The plan is fixed before any charge: four thresholds, two private evaluations, a monitor of each new batch. Every hour
+# is in one batch and in one evaluation at most. Batches and evaluations are therefore cells of a partition, of which the
+# ledger counts the largest. An hour is in two successive calibrations at most, so that odd and even calibrations are two
+# more partitions. The limit of the ledger is the total of the plan.
 
 # %%
 year = confide.budget_plan(
@@ -78,9 +81,14 @@ year = confide.budget_plan(
     dp_delta=0,
 )  # fmt: skip
 print(year)
-ledger = confide.Ledger(FOLDER / "budget.db")
-ledger.follow("hours", year)
-EPSILON = {kind: year.entry_for(kind).epsilon for kind in ("calibration", "evaluation", "look")}
+ledger = confide.Ledger(FOLDER / "budget.db", limit=year.epsilon)
+EPSILON = {entry.kind: entry.epsilon for entry in year.entries}
+
+
+def hours(partition, cell):
+    """The data set in the ledger; releases about different cells of a partition cost the largest."""
+    return Dataset("hours", Group(partition, str(cell)))
+
 
 # %% [markdown]
 # ## November: a threshold
@@ -90,7 +98,7 @@ EPSILON = {kind: year.entry_for(kind).epsilon for kind in ("calibration", "evalu
 # %%
 released = confide.calibrate(
     scores[before & (day % 2 == 0)], 0.1, EPSILON["calibration"], score="absolute_residual", unit=1.0,
-    ledger=ledger, dataset="hours", about={"model": "rentals of 2011", "date": "2011-11-01"},
+    ledger=ledger, dataset=hours("calibrations 0", 0), about={"model": "rentals of 2011", "date": "2011-11-01"},
 )  # fmt: skip
 print(f"released: {released.threshold:.3f}")
 
@@ -118,11 +126,11 @@ def table(batch_names):
     return pa.table({"score": scores[np.concatenate([batches[name] for name in batch_names])]})
 
 
-def renew(batch_names):
+def renew(batch_names, number):
     """Repeat the request on newer records: warm start, a new charge, and the file names its predecessor."""
     new = recalibrate_table(
-        released, table(batch_names), ScoreColumn("score"), n_typical=450, ledger=ledger, dataset="hours",
-        about={"date": batch_names[-1]},
+        released, table(batch_names), ScoreColumn("score"), n_typical=450, about={"date": batch_names[-1]},
+        ledger=ledger, dataset=hours(f"calibrations {number % 2}", number),
     )  # fmt: skip
     print(f"renewed:  {new.threshold:.3f}, on {', '.join(batch_names)}")
     return new
@@ -134,8 +142,9 @@ def evaluate(batch_names):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)  # these records were not in a calibration
         found = confide.evaluate(
-            released, scores=records, epsilon=EPSILON["evaluation"], ledger=ledger, dataset="hours"
-        )
+            released, scores=records, epsilon=EPSILON["evaluation"],
+            ledger=ledger, dataset=hours("evaluations", batch_names[-1]),
+        )  # fmt: skip
     print(found)
     return found
 
@@ -149,7 +158,7 @@ for number, name in enumerate(names):
         warnings.simplefilter("ignore", confide.CoverageWarning)  # a renewal has few records for this tolerance
         watched = watch(
             table([name]), ScoreColumn("score"), released, state=state, look=name, **first,
-            ledger=ledger, dataset="hours",
+            ledger=ledger, dataset=hours("batches", name),
         )  # fmt: skip
     covered, missed = watched.looks[-1].counts
     print(f"{name}: {covered} covered, {missed} missed{'   ALARM' if watched.alarm else ''}")
@@ -157,9 +166,9 @@ for number, name in enumerate(names):
     since += 1
     if name == half:
         spring = evaluate(latest[-since:])  # without the calibration records of the threshold
-    left = ledger.account("hours").left["calibration"] - (name < half)  # one is reserved for May
+    left = 3 - len(watches) - (name < half)  # one is reserved for May
     if name == half or (watched.alarm and since > 1 and left > 0 and name != names[-1]):
-        released, watches, since = renew(latest), [*watches, watched], 0
+        released, watches, since = renew(latest, len(watches) + 1), [*watches, watched], 0
 autumn = evaluate(names[-min(since, 3) :])
 
 # %% [markdown]
@@ -180,13 +189,10 @@ print(f"by the first threshold, had it been kept: {(scores[every] <= released.pr
 # %% [markdown]
 # ## Privacy cost
 #
-# The total privacy loss of an hour of this city over all its uses, and the rest of the schedule.
+# The total privacy loss of an hour of this city over all its uses.
 
 # %%
-account = ledger.account("hours")
-print(
-    f"at most {account.under_schedule.epsilon:g} of {year.epsilon:g} is the privacy loss of an hour; left: {account.left}"
-)
+print(f"the privacy loss of an hour is at most {ledger.account('hours').spent().epsilon:g} of {year.epsilon:g}")
 
 # %% [markdown]
 # ## Reports

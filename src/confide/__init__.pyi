@@ -51,7 +51,6 @@ from confide.evaluation import size_coverage as size_coverage
 from confide.guarantee import Guarantee as Guarantee
 from confide.ledger import Dataset as Dataset
 from confide.ledger import Ledger as Ledger
-from confide.ledger import Schedule as Schedule
 from confide.ledger import budget_plan as budget_plan
 from confide.mechanisms import Noise as Noise
 from confide.mechanisms import PrivacyStatement as PrivacyStatement

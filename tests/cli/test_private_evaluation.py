@@ -181,12 +181,3 @@ def test_left_out_records_are_printed_only_where_n_is_public(evaluate, folder):
     output = evaluate("--epsilon", 1, "--skip-incomplete", "--neighbors", "replace_one", source=holes)
     assert "left out: 1 record with missing values" in output.out
     assert evaluate("--epsilon", 1, source=holes).code == REFUSED
-
-
-def test_a_schedule_says_what_an_evaluation_may_spend(evaluate):
-    confide.budget_plan(3.0, releases=1, evaluations=2, dp_delta=0.0).save("year.json")
-    output = evaluate("--schedule", "year.json", "--parts", "none", "--json").json
-    assert output["privacy"] == {"neighbors": "add_remove", "epsilon": 0.75, "records_per_person": 1}
-    assert evaluate("--schedule", "year.json", "--epsilon", 2).refused == (REFUSED, "--epsilon")
-    two = ("--person", "who", "--max-records-per-person", 2, "--order", "visit")
-    assert evaluate("--schedule", "year.json", *two).refused == (REFUSED, "--max-records-per-person")

@@ -61,10 +61,9 @@ def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
 
 
 @pytest.mark.slow
-def test_default_candidates_with_the_budget_of_a_schedule(confide_run, clinic):
+def test_default_candidates(confide_run, clinic):
     """A table has more candidates to choose from than a query; the ledger recognises its request all the same."""
-    assert confide_run("budget", "plan", "--releases", 2, "--epsilon", 2, "--out", "schedule.json").code == 0
-    request = ("--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1", "--schedule", "schedule.json")
+    request = ("--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1", "--epsilon", 1)
     columns = ("--probabilities", ",".join(COLUMNS))
     clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *columns, *request, "--plan", "p.json").out)
     paid = ("--ledger", "b.db", "--dataset", "d")

@@ -35,7 +35,6 @@ VALUES = {
     "private-evaluation": "evaluation/samples/0.2/private-sets.json",
     "watch": "watching/samples/0.2/alarm.json",
     "watch-sizes": "watching/samples/0.2/sizes.json",
-    "schedule": "ledger/samples/0.2/schedule.json",
     "counting-plan": "warehouse/samples/other/classes-by-ward.json",
     "federated-plan": "federated/samples/0.2/opened/plan.json",
     "federated-plans": "federated/samples/0.2/levels/plan.json",
@@ -99,7 +98,7 @@ def ledger() -> str:
     """The accounts of a kept ledger."""
     from confide.ledger import Ledger
 
-    accounts = Ledger(TESTS / "ledger/samples/0.2/budget.ledger", create=False).accounts().values()
+    accounts = Ledger(TESTS / "ledger/samples/other/schema-2.ledger", create=False).accounts().values()
     return "\n".join(f"{one!r}\n{one}\n{one.spent()}\n" for one in accounts)
 
 

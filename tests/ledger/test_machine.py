@@ -1,6 +1,6 @@
 """A ledger under arbitrary use, against a small model: a list of charges, and sums as fractions. On both stores.
 
-Two open ledgers charge, pay, keep, set limits and follow schedules in any order, forget and come back; copies of before
+Two open ledgers charge, pay, keep, set limits in any order, forget and come back; copies of before
 are put back; the ledger moves. After every step all of it is compared with the model.
 """
 
@@ -24,8 +24,6 @@ from confide.ledger import (
     Ledger,
     Limit,
     Payment,
-    PlannedReleases,
-    Schedule,
     SingleRelease,
     check_head,
     move,
@@ -37,7 +35,6 @@ from tests.ledger.servers import make
 from tests.refused import refused
 
 REQUESTS = {request_digest({"k": k}): Fraction(price) for k, price in enumerate(["0.1", "0.25", "0.5", "1.5"])}
-LOOKS, PER_PERSON = 3, 2
 SETTINGS = settings(
     max_examples=30, stateful_step_count=15, derandomize=True, database=None, deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -46,7 +43,7 @@ SETTINGS = settings(
 datasets, requests = st.sampled_from(["patients", "wards"]), st.sampled_from(list(REQUESTS))
 ledgers, data = st.integers(0, 1), st.sampled_from([b"these", b"these", b"others"])
 tokens = st.sampled_from([32 * "a", 32 * "b"])
-small, limits = st.sampled_from(["0.25", "0.5"]), st.sampled_from(["0.5", "0.75", "1", "1.5", "2.1"])
+limits = st.sampled_from(["0.5", "0.75", "1", "1.5", "2.1"])
 
 
 @dataclass(frozen=True)
@@ -65,35 +62,22 @@ class Entry:
 
 @dataclass(frozen=True)
 class Account:
-    """A limit, and charges in stages: before the first schedule, and under each, with the most that one may cost."""
+    """A limit, and charges."""
 
     limit: Fraction | None = None
-    stages: tuple[tuple[Fraction | None, tuple[Entry, ...]], ...] = ((None, ()),)
+    entries: tuple[Entry, ...] = ()
 
     @property
-    def entries(self):
-        return [entry for _, entries in self.stages for entry in entries]
-
-    @property
-    def lost(self):
-        """The loss of one person in the stated number of looks of each schedule."""
-        total = Fraction(0)
-        for most, entries in self.stages:
-            prices = [entry.price for entry in entries]
-            plain = sum(prices, Fraction(0))
-            total += plain if most is None else min(plain, PER_PERSON * max(prices, default=Fraction(0)))
-        return total
+    def spent(self):
+        return sum((entry.price for entry in self.entries), Fraction(0))
 
     def charged(self, entry):
         """The account after a charge; None if that is not allowed."""
-        *before, (most, entries) = self.stages
-        after = Account(self.limit, (*before, (most, (*entries, entry))))
-        fits = most is None or (len(entries) < LOOKS and entry.price <= most)
-        return after if fits and (self.limit is None or after.lost <= self.limit) else None
+        after = Account(self.limit, (*self.entries, entry))
+        return after if self.limit is None or after.spent <= self.limit else None
 
     def changed(self, old, new):
-        stages = tuple((most, tuple(new if one == old else one for one in entries)) for most, entries in self.stages)
-        return Account(self.limit, stages)
+        return Account(self.limit, tuple(new if one == old else one for one in self.entries))
 
 
 @dataclass
@@ -132,7 +116,6 @@ class Machine(RuleBasedStateMachine):
         self.seen = [(), ()]
         self.reader = Ledger(self.place)
         self.limit(0, "patients", "1.5", lifted=False)
-        self.follow(1, "wards", "0.25")
 
     # What is asked of a ledger, and what comes of it.
 
@@ -167,15 +150,10 @@ class Machine(RuleBasedStateMachine):
             assert [(e.token, e.request, e.release) for e in there.entries] == [
                 (e.token, e.request, e.text) for e in account.entries
             ]
-            spent = sum((entry.price for entry in account.entries), Fraction(0))
-            assert Fraction(repr(there.spent().epsilon)) == spent
+            assert Fraction(repr(there.spent().epsilon)) == account.spent
             assert there.limit == (None if account.limit is None else Limit(float(account.limit)))
-            most, under = account.stages[-1]
-            assert there.left == ({} if most is None else {"look": LOOKS - len(under)})
-            if most is not None:
-                assert Fraction(repr(there.under_schedule.epsilon)) == account.lost
             if account.limit is not None:
-                assert Fraction(repr(there.remaining())) == max(account.limit - spent, Fraction(0))
+                assert Fraction(repr(there.remaining())) == max(account.limit - account.spent, Fraction(0))
 
     def cost(self, request):
         return Cost(float(REQUESTS[request]), "add_remove", "look by noise")
@@ -317,23 +295,9 @@ class Machine(RuleBasedStateMachine):
     @rule(which=ledgers, name=datasets, limit=limits, lifted=st.booleans())
     def limit(self, which, name, limit, *, lifted):
         most = None if lifted else Fraction(limit)
-        after = Account(most, self.model.accounts.get(name, Account()).stages)
+        after = Account(most, self.model.accounts.get(name, Account()).entries)
         new = None if lifted else float(most)
         self.use(which, lambda ledger: ledger.set_limit(name, new), after={name: after})
-
-    @rule(which=ledgers, name=datasets, price=small)
-    def follow(self, which, name, price):
-        most, account = Fraction(price), self.model.accounts.get(name, Account())
-        limit = PER_PERSON * most if account.limit is None else account.limit
-        fits = account.lost + PER_PERSON * most <= limit
-        schedule = Schedule(
-            float(PER_PERSON * most), 0.0, "basic", (PlannedReleases("look", LOOKS, PER_PERSON, float(most)),)
-        )
-        after = Account(limit, (*account.stages, (most, ())))
-        self.use(
-            which, lambda ledger: ledger.follow(name, schedule), after={name: after},
-            error=None if fits else BudgetError,
-        )  # fmt: skip
 
     @rule(which=ledgers)
     def read(self, which):

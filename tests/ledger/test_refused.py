@@ -3,7 +3,7 @@
 import pytest
 
 from confide.errors import InputError, InputTypeError
-from confide.ledger import Dataset, Schedule, compose, fingerprint, parse_location
+from confide.ledger import Dataset, compose, fingerprint, parse_location
 from tests.refused import refused
 
 KEY = bytes(range(32))
@@ -18,7 +18,6 @@ KEY = bytes(range(32))
         (lambda _: Dataset("a", fingerprint="0" * 63), InputError, "fingerprint"),
         (lambda _: Dataset("a", group=("region", "north", "x")), InputTypeError, "group"),
         (lambda _: parse_location(5), InputTypeError, "path"),
-        (lambda _: Schedule(1.0, 0.0, "basic", ["look"]), InputTypeError, "entries"),
         (lambda _: compose([], dp_delta=1e-301), InputError, "dp_delta"),
     ],
 )

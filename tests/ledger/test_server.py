@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.errors import BudgetError, ConfideError, FormatError, InputError, LedgerError
-from confide.ledger import Charge, Cost, Dataset, Ledger, Server, budget_plan, make_server_ledger, move, request_digest
+from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.ledger import Cost, Ledger, Server, make_server_ledger, request_digest
 from confide.ledger.events import LimitedEvent, OpenedEvent, ReleasedEvent, write_event
 from confide.ledger.log import NotWrittenError
 from tests.builders import slow
@@ -57,25 +57,6 @@ def test_limits_are_the_owners_and_new_data_sets_begin_with_one(charged):
     jobs.charge("new", COST, DIGEST)
     assert jobs.account("new").limit == (2.0, 0.0)
     assert jobs.account("patients").limit == (100.0, 0.0)
-
-
-def test_schedules_are_the_owners_and_hold_everybody(on_server, tmp_path):
-    """Jobs charge what is planned and cannot set a plan; a moved ledger keeps its schedule."""
-    year = budget_plan(4.0, releases=2, looks=5, looks_per_person=1, dp_delta=0)
-    jobs, owner = Ledger(on_server.url(JOBS)), Ledger(on_server.url())
-    owner.follow("patients", year)
-    with refused(LedgerError, "ledger"):
-        jobs.follow("patients", budget_plan(0.5, looks=5, dp_delta=0))
-    jobs.charge_all([Charge(Dataset("patients"), Cost(0.5, "add_remove", "slopes"), DIGEST) for _ in range(2)])
-    with refused(BudgetError, "dataset"):
-        jobs.charge("patients", Cost(1.5, "add_remove", "slopes"), DIGEST)
-    assert owner.account("patients").left == jobs.account("patients").left == {"calibration": 1, "look": 5}
-    move(on_server.url(), tmp_path / "budget.db")
-    moved = Ledger(tmp_path / "budget.db")
-    assert (moved.account("patients").schedule, moved.account("patients").left["calibration"]) == (year, 1)
-    moved.charge("patients", COST, DIGEST)
-    with refused(BudgetError, "dataset"):
-        moved.charge("patients", COST, DIGEST)
 
 
 ANOTHER_GUARD = """CREATE OR REPLACE FUNCTION confide.refuse() RETURNS trigger LANGUAGE plpgsql

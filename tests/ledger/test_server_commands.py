@@ -58,7 +58,7 @@ def test_the_commands_of_a_ledger(on_server, said, tmp_path):
     assert "0.5 left of its limit epsilon = 1.5" in out
     code, out = said("ledger", "limit", jobs, "patients", 100)
     assert code == 3
-    assert "limits, schedules and moves are the owner's" in out
+    assert "limits and moves are the owner's" in out
     code, out = said("ledger", "show", officers, "patients")
     assert f"by {JOBS}" in out
     assert "limit 1.5, 0.5 left" in said("ledger", "list", officers)[1]
@@ -167,14 +167,12 @@ def test_failover_to_a_restored_backup(new_server_ledger, tmp_path):
 
 @pytest.fixture
 def year(on_server, said, tmp_path, monkeypatch):
-    """A data set on a server that follows a schedule, and files of one batch; what a charging role runs."""
+    """A data set on a server with a limit, and files of one batch; what a charging role runs."""
     monkeypatch.chdir(tmp_path)
     calibration_at(float(confide.Candidates.unit(10).values[4]), score=None).save("released.json")
     write(tmp_path / "batch.parquet", {"s": np.repeat([0.1, 0.9], [460, 40])})
-    planned = ("--releases", 2, "--evaluations", 1, "--looks", 3, "--epsilon", 6, "--rule", "basic", "--dp-delta", 0)
-    assert said("budget", "plan", *planned, "--out", "schedule.json")[0] == 0
-    assert said("ledger", "follow", on_server.url(), "schedule.json", "--dataset", "patients")[0] == 0
-    paid = ("--schedule", "schedule.json", "--ledger", on_server.url(JOBS), "--dataset", "patients")
+    assert said("ledger", "limit", on_server.url(), "patients", 6)[0] == 0
+    paid = ("--epsilon", 1, "--ledger", on_server.url(JOBS), "--dataset", "patients")
     return lambda *words: said(*words, "--score-column", "s", *paid)
 
 
@@ -188,7 +186,7 @@ COMMANDS = {
 
 @pytest.mark.slow
 def test_a_year_is_charged_on_a_server_by_a_role_that_may_only_charge(year, on_server, tmp_path):
-    """Calibrations, evaluations, looks and renewals: charged as planned, repeated at no cost, errors beyond."""
+    """Calibrations, evaluations, looks and renewals: charged, repeated at no cost, errors beyond the limit."""
     for name, words in COMMANDS.items():
         code, out = year(*words, f"{name}.json")
         assert code == 0, out
@@ -203,10 +201,6 @@ def test_a_year_is_charged_on_a_server_by_a_role_that_may_only_charge(year, on_s
     assert all(entry.release is not None for entry in entries)
     kept = {name: Document.load(f"{name}.json") for name in ("calibrate", "evaluate")}
     assert [Document.from_json(entries[at].release) for at in (0, 2)] == list(kept.values())
-    code, out = year("evaluate", "batch.parquet", "--calibration", "calibrate.json", "--out", "more.json")
-    assert code == 3
-    assert "schedule" in out
-    assert not (tmp_path / "more.json").exists()
     for day in ("Tuesday", "Wednesday"):
         assert year(*COMMANDS["watch"][:-2], day, "--state", "watch.json")[0] == 0
     code, out = year(*COMMANDS["watch"][:-2], "Thursday", "--state", "watch.json")
@@ -219,7 +213,7 @@ def test_a_year_is_charged_on_a_server_by_a_role_that_may_only_charge(year, on_s
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["evaluate", "watch"])
 def test_a_role_that_may_only_read_draws_nothing(year, said, on_server, tmp_path, name):
-    paid = ("--schedule", "schedule.json", "--ledger", on_server.url(OFFICERS), "--dataset", "patients")
+    paid = ("--epsilon", 1, "--ledger", on_server.url(OFFICERS), "--dataset", "patients")
     code, out = said(*COMMANDS[name], "out.json", "--score-column", "s", *paid)
     assert code == 3
     assert "no look yet" in out if name == "watch" else "noise" not in out
@@ -244,10 +238,5 @@ def test_a_run_that_is_interrupted_on_a_server_goes_on(year, on_server, tmp_path
     assert entry.release is None
     code, out = year(*COMMANDS[name], "out.json")
     kept = [one.release is not None for one in Ledger(on_server.url()).account("patients").entries]
-    if name == "evaluate":  # the schedule has one evaluation, and it was charged
-        assert code == 3
-        assert "schedule" in out
-        assert kept == [False]
-    else:
-        assert code == 0
-        assert kept == [False, True]
+    assert code == 0, out
+    assert kept == [False, True]

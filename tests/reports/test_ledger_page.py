@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.errors import InputError
-from confide.ledger import Cost, Dataset, Group, Ledger, budget_plan, request_digest
+from confide.ledger import Cost, Dataset, Group, Ledger, request_digest
 from confide.ledger.composition import largest_sum
 from confide.reports import ledger_page
 from confide.reports.ledger_page import MOST_CHARGES, running
@@ -26,7 +26,7 @@ def digest(*content):
 
 @pytest.fixture
 def ledger(tmp_path):
-    """A limit, two who charge, groups, a schedule, an interrupted run, a release without privacy."""
+    """A limit, two who charge, groups, an interrupted run, a release without privacy."""
     place = tmp_path / "budget.db"
     Ledger(place).set_limit("patients", (4.0, 1e-6))
     for k in range(4):
@@ -38,7 +38,7 @@ def ledger(tmp_path):
     for cell in ("north", "south"):
         group = Group("region", cell)
         made.charge(Dataset("patients", group), Cost(0.25, "add_remove", "slopes", None, group), digest(cell))
-    made.follow("cardiology", budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0))
+    made.set_limit("cardiology", 3.0)
     made.charge("open", Cost(math.inf, "add_remove", "none"), digest("open"))
     made.charge(HOSTILE, Cost(12.0, "replace_one", "evaluation by laplace"), digest("hostile"))
     return made
@@ -59,7 +59,7 @@ def test_spent_and_remaining_budget(ledger):
         f"calibration by slopes {HOSTILE} 1 0.5",
         "calibration by slopes not kept 2 0.5",
         "evaluation by laplace not kept 1 12",
-        "cardiology 0 3 as planned 0 never 12 releases, 52 looks",
+        "cardiology 0 3 3 0 never",
         "open +inf (not private) none unlimited",
         "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
         "by a factor of at most 9.49",  # e^2.25 = 9.488
@@ -68,8 +68,6 @@ def test_spent_and_remaining_budget(ledger):
         "region = north",
     ):
         assert row in said, row
-    assert account.schedule is None
-    assert ledger.account("cardiology").schedule.statement in said
     for bound in account.spent(1e-6).bounds:
         assert bound.derivation in said
 
@@ -93,18 +91,6 @@ def test_warnings_of_data_sets(ledger):
     assert "Nothing is left. The ledger rejects every further release." in words(
         ledger_page(ledger, dataset="patients")
     )
-
-
-def test_schedule_counts_loss_of_one_person(ledger):
-    for week in range(9):
-        ledger.charge("cardiology", Cost(1.5, "add_remove", "look by discrete-laplace"), digest("look", week))
-    said = words(ledger_page(ledger, dataset="cardiology"))
-    assert "the most was spent on “cardiology”: ε = 1.5 of 3." in said
-    assert "cardiology 1.5 3 as planned 9" in said
-    assert "So far that is ε = 1.5 for one person." in said
-    assert "would have lost 13.5" in said
-    assert "Hardly private" not in said
-    assert ledger.account("cardiology").per_person.epsilon == 1.5
 
 
 def test_one_data_set_without_persons(ledger):

@@ -20,7 +20,7 @@ from confide.calibration import (
     prepare_thresholds,
 )
 from confide.candidates import Candidates
-from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
+from confide.cli.charging import LedgerOptions, Receipt
 from confide.cli.choices import (
     ShiftOptions,
     candidates_of_options,
@@ -76,7 +76,6 @@ class RequestOptions:
     unit: float | None = None
     people: PeopleOptions
     groups: GroupOptions
-    schedule: Path | None = None
     skip_incomplete: bool = False
 
     @property
@@ -92,8 +91,6 @@ class RequestOptions:
         alpha, people = self.levels, self.people.people
         candidates = candidates_of_options(self.candidates, self.unit, what)
         privacy = self.privacy
-        if self.schedule is not None:
-            privacy = options_from_schedule(self.schedule, "calibration", privacy, people)
         if people is not None:
             if privacy.records_per_person not in (1, people.most):
                 raise InputError("records_per_person", "must be left out with --max-records-per-person")
@@ -220,7 +217,7 @@ def calibrate(
         _from_choice(source, choosing, request, budget, metadata, output)
         return
     table_request = request.of_table(source, shifted, budget, metadata)
-    output.check(FileKind.RELEASE, *source.files, *budget.files, request.schedule)
+    output.check(FileKind.RELEASE, *source.files, *budget.files)
     cost_known = request.n is not None or not table_request.request.public_n
     early = cost_known and not request.groups.has_groups
     public = table_request.request.neighbors == "replace_one"
@@ -301,7 +298,7 @@ def _from_counts(
 ) -> None:
     """Release a calibration from the counts of a warehouse."""
     plan, partition = counted.planned(request), request.groups.partition
-    output.check(FileKind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
+    output.check(FileKind.RELEASE, *counted.counts, counted.plan, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
         if budget.ledger_key is not None and len(counted.counts) > 1:
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
@@ -349,12 +346,9 @@ class RenewalOptions:
     cold: bool = False
     candidates: str | None = None
 
-    def arguments(self, schedule: Path | None) -> dict[str, Any]:
-        """The options as arguments; a schedule can set the privacy loss."""
-        return {
-            **vars(options_from_schedule(schedule, "calibration", self)),
-            "candidates": optional_candidates(self.candidates),
-        }
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments."""
+        return {**vars(self), "candidates": optional_candidates(self.candidates)}
 
 
 @command("recalibrate", without="score loss bound groups by_class")
@@ -367,7 +361,6 @@ def recalibrate(
     renewing: RenewalOptions,
     people: PeopleOptions,
     budget: LedgerOptions,
-    schedule: Path | None = None,
     words: Words,
     output: PrintedOutput,
 ) -> None:
@@ -396,16 +389,14 @@ def recalibrate(
         people=people.people,
         skip_incomplete=records.skip_incomplete,
         **metadata,
-        **renewing.arguments(schedule),
+        **renewing.arguments(),
     )
     request = again.request
-    terms = next(iter(request.parts.values())).terms
-    check_renewal_schedule(schedule, release.privacy, terms.selector if terms.mechanism == "slopes" else None)
     if release.disjoint:
         check_partition(budget.ledger, groups.partition)
     if n is not None and not request.public_n:
         raise InputError("n", "must be left out: the number of records, in all or in each group, is secret")
-    output.check(FileKind.RELEASE, previous, *records.files, *budget.files, schedule)
+    output.check(FileKind.RELEASE, previous, *records.files, *budget.files)
     known, public = n is not None or not request.public_n, request.public_n
     released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
     if not output.as_json:
@@ -512,7 +503,7 @@ def sql(
         --probabilities 'p_*' --classes benign,malignant --label diagnosis \
         --alpha 0.1 --epsilon 1 --plan plan.json > count.sql
     """
-    check_output(plan, FileKind.COUNTING, request.schedule, force=force)
+    check_output(plan, FileKind.COUNTING, force=force)
     counting_plan = request.plan()
     text = counting_query(counting_plan, dialect, table)
     if plan is not None:

@@ -1,14 +1,13 @@
-"""Charges of commands: the ledger, the receipt, and options taken from a schedule."""
+"""Charges of commands: the ledger and the receipt."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-from confide.cli.command import typed_fields
 from confide.cli.output import CapturedWarnings, capture_warnings, print_note
 from confide.errors import InputError
 from confide.ledger import (
@@ -17,22 +16,14 @@ from confide.ledger import (
     Dataset,
     Group,
     Ledger,
-    Schedule,
     account_as_json,
     compose,
     decimal_form,
     file_of,
     fingerprint,
 )
-from confide.mechanisms import PrivacyStatement
-from confide.tables import ContributionBound
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 _MOST_KEY = 2**16
-
-_Options = TypeVar("_Options", bound="DataclassInstance")
 
 _LOGGER = "confide.ledger"
 
@@ -157,85 +148,3 @@ def _read_key(path: Path) -> bytes:
             return file.read(_MOST_KEY)
     except OSError as error:
         raise InputError("ledger_key", f"{str(path)!r} cannot be read: {error.strerror}") from None
-
-
-def options_from_schedule(
-    file: Path | None, kind: str, options: _Options, people: ContributionBound | None = None
-) -> _Options:
-    """Fill the options of a command from a schedule's entry for its kind.
-
-    Parameters
-    ----------
-    file
-        The schedule; without one the options are returned unchanged.
-    kind
-        `"calibration"`, `"evaluation"` or `"look"`.
-    options
-        A group of options, some of which a schedule may contain.
-    people
-        The bound on records per person, if there is one; it replaces --records-per-person.
-
-    Raises
-    ------
-    InputError
-        If an option contradicts the schedule, or the schedule does not contain this kind.
-    """
-    if file is None:
-        return options
-    schedule = Schedule.load(file)
-    entry = schedule.entry_for(kind)
-    most = schedule.records_per_person
-    if people is not None and people.most > most:
-        raise InputError(
-            "max_records_per_person",
-            f"must be at most {most} records in one release, as in --schedule",
-            got=str(people.most),
-        )
-    stated: dict[str, Any] = {
-        "epsilon": entry.epsilon,
-        "rho": None,
-        "selector": entry.selector,
-        "neighbors": schedule.neighbors,
-        "records_per_person": schedule.records_per_person,
-        "looks": entry.count,
-    }
-    given = {name: getattr(options, name) for name in stated if hasattr(options, name)}
-    typed = typed_fields()
-    for option, value in given.items():
-        if option in typed and value != stated[option]:
-            if option == "rho":
-                raise InputError(option, "must be left out with --schedule, which states the budget")
-            requirement = f"must be left out with --schedule, which states {stated[option]}"
-            raise InputError(option, requirement, got=str(value))
-    if people is not None:
-        stated["records_per_person"] = given.get("records_per_person")
-    return replace(options, **{option: stated[option] for option in given})
-
-
-def check_renewal_schedule(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:
-    """Check that a renewed request agrees with a schedule; `selector` is None if the method has none.
-
-    Raises
-    ------
-    InputError
-        If the relation or the selector is another, or one person may have more records in a release.
-    """
-    if file is None:
-        return
-    schedule = Schedule.load(file)
-    entry = schedule.entry_for("calibration")
-    found = [
-        ("neighbors", privacy.neighbors, schedule.neighbors, privacy.neighbors == schedule.neighbors),
-        ("selector", selector, entry.selector, selector in (None, entry.selector)),
-        (
-            "records_per_person", privacy.records_per_person, schedule.records_per_person,
-            privacy.records_per_person <= schedule.records_per_person,
-        ),
-    ]  # fmt: skip
-    for name, was, stated, right in found:
-        if not right:
-            raise InputError(
-                "release",
-                f"was made with {name} {was}, and --schedule states {stated}",
-                remedy="Begin a new chain with `confide calibrate --schedule`",
-            )

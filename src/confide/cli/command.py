@@ -27,8 +27,8 @@ _CALIBRATE, _COUNTED = ("calibrate",), ("calibrate", "sql")
 _EVALUATE, _PLAN, _FEDERATED_PLAN = ("evaluate",), ("plan",), ("federated plan",)
 _COLUMNS = "probabilities prediction logits score_column label label_positions target truth losses loss bound"
 _READING = "table skip_incomplete decimal"
-_BUDGET = "epsilon rho neighbors records_per_person n_min n_typical selector n mechanism schedule"
-_SPENT = "epsilon rho neighbors records_per_person n_typical selector schedule"
+_BUDGET = "epsilon rho neighbors records_per_person n_min n_typical selector n mechanism"
+_SPENT = "epsilon rho neighbors records_per_person n_typical selector"
 _PEOPLE, _GROUPS = "person max_records_per_person order sample", "by groups by_class"
 _SHIFT = "class_weights source_shares target_shares weight_column weight_bound"
 _ACCOUNT = "again group one_cell charged_by ledger_key"
@@ -79,13 +79,13 @@ APART = (
     Exclusive("plan",
               f"alpha delta {_COLUMNS} classes score {_BUDGET} candidates unit {_PEOPLE} {_GROUPS} skip_incomplete",
               "the plan contains the request", _CALIBRATE),
-    Exclusive("choose", "score truth score_column losses rho n candidates schedule counts plan partition "
+    Exclusive("choose", "score truth score_column losses rho n candidates counts plan partition "
               f"group {_PEOPLE} {_GROUPS} {_SHIFT}", "a choice is among scores of probabilities or predictions for one "
               "threshold, with the privacy budget of --epsilon", _CALIBRATE),
     Exclusive("noisy_counts", f"file table decimal counts plan {_COLUMNS} unit mechanism {_SPENT} "
               f"{_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
               "their maker has chosen the records and spent the privacy loss", _CALIBRATE),
-    Exclusive("examples", "epsilon schedule", "unchanged records cannot be private", _EVALUATE),
+    Exclusive("examples", "epsilon", "unchanged records cannot be private", _EVALUATE),
     Exclusive("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
     _EVALUATE), Exclusive("unlabelled", "score_column losses", "scores have no sets whose sizes count; it needs "
           "--probabilities"),
@@ -120,7 +120,7 @@ BELONGS = (
     Requires("ledger", "dataset", "they must be given together", _PAYING, error=InputError),
     Requires(f"dataset {_ACCOUNT}", "ledger", "the ledger charges", _PAYING, error=InputError),
     Requires(f"neighbors records_per_person n confidence groups parts width_bins {_PEOPLE} ledger dataset {_ACCOUNT}",
-             "epsilon schedule", "a private evaluation", _EVALUATE),
+             "epsilon", "a private evaluation", _EVALUATE),
     Requires("examples", "out"),
     Requires("examples", "probabilities", commands=_EVALUATE),
     Requires("watch_epsilon tolerance drop looks", "watch_batch"),

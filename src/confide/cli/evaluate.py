@@ -3,12 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.charging import LedgerOptions, Receipt, options_from_schedule
+from confide.cli.charging import LedgerOptions, Receipt
 from confide.cli.choices import candidate_list, split
 from confide.cli.columns import Columns
 from confide.cli.command import command
@@ -74,7 +73,6 @@ def evaluate(
     private: PrivateOptions,
     people: PeopleOptions,
     budget: LedgerOptions,
-    schedule: Path | None = None,
     output: Findings,
 ) -> int:
     r"""Measure coverage and set size on records with true labels.
@@ -98,9 +96,8 @@ def evaluate(
         --probabilities 'p_*' --label label --epsilon 1 --out private.json
     """
     bounded = people.people
-    private = options_from_schedule(schedule, "evaluation", private, bounded)
     kind = FileKind.EVALUATION if private.epsilon is None else FileKind.PRIVATE_EVALUATION
-    output.check(kind, *source.files, release.calibration, *budget.files, schedule)
+    output.check(kind, *source.files, release.calibration, *budget.files)
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, candidate_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)

@@ -9,7 +9,6 @@ from confide.cli.output import capture_warnings, check_output, print_result, pri
 from confide.cli.values import OptionalOutput, Output
 from confide.ledger import (
     Ledger,
-    Schedule,
     account_as_json,
     check_head,
     file_of,
@@ -67,26 +66,6 @@ def limit(
     print_result(lambda: account_as_json(account), f"{account.dataset}: {account.summary}", as_json=as_json)
 
 
-@command("ledger follow")
-def follow(*, file: str, schedule: Path, dataset: str, as_json: bool = False) -> None:
-    """Hold charges to a data set to a schedule: other charges raise an error.
-
-    The command creates a missing ledger file. The data set gets the schedule's
-    total as its limit, unless it has one. A later schedule replaces an earlier
-    one, if the budget spent and the whole later schedule together are within
-    the limit.
-
-    Example: confide ledger follow budget.db schedule.json --dataset patients
-    """
-    read = Schedule.load(schedule)
-    with capture_warnings() as said:
-        account = Ledger(file).follow(dataset, read)
-    said.warn()
-    print_result(
-        lambda: account_as_json(account), f"{account.dataset}: {account.summary}", read.statement, as_json=as_json
-    )
-
-
 @command("ledger export")
 def export(*, file: str, output: OptionalOutput) -> None:
     """Write the contents of a ledger as one JSON document.
@@ -111,8 +90,8 @@ def report(
 ) -> None:
     """Write a page for privacy officers about the budget spent.
 
-    It lists the charges with their times and accounts, the budget left and
-    planned, and the total by each rule. One HTML file that loads nothing.
+    It lists the charges with their times and accounts, the budget left, and
+    the total by each rule. One HTML file that loads nothing.
 
     Example:
 
@@ -187,7 +166,6 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
 
 ledger = Group(
     "ledger",
-    commands=[list_, show, limit, follow, export, report, init, move_, check],
-    help="Account for privacy budgets (list, show, limit, follow, export, report), and manage ledgers "
-    "(init, move, check).",
+    commands=[list_, show, limit, export, report, init, move_, check],
+    help="Account for privacy budgets (list, show, limit, export, report), and manage ledgers (init, move, check).",
 )

@@ -153,9 +153,8 @@ OPTIONS: Mapping[str, Row] = dict([
                       "number is released first, at 1/20 of the privacy budget.", int),
         dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
         confidence=Row("LEVEL", "Probability that all intervals hold simultaneously (default: 0.95)."),
-        rule=Row("RULE", "basic, zcdp, pld (which fixes the schedule in advance), or best: the least excess coverage "
-                         "of "
-                 "releases.", click.Choice((*RULES, "best"))),
+        rule=Row("RULE", "basic, zcdp, or best: the least excess coverage of releases.",
+                 click.Choice((*RULES, "best"))),
     ),
     *_panel(THRESHOLD,
         selector=Row("RULE", "permute_and_flip (default) or exponential (with --rho).", click.Choice(SELECTORS)),
@@ -274,8 +273,6 @@ OPTIONS: Mapping[str, Row] = dict([
         one_cell=Row(None, "With --person: each person is in one cell only."),
         charged_by=Row("NAME", "Who charges, for a file; a server stores roles."),
         ledger_key=Row("FILE", "16 secret random bytes or more: binds the name to this input file.", PLACE),
-        schedule=Row("FILE", "Schedule (`confide budget plan`) with the budget.",
-                     PLACE),
         charge_role=Row("NAME", "A role of the server that may charge but not delete; repeat it. A new role is "
                         "created without login."),
         read_role=Row("NAME", "A role that may read everything except the ledger's key; repeat it."),
@@ -406,7 +403,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
                        panel=OUTPUT, everyday=True),
     },
     "show": {
-        "file": _argument("FILE", "A release, an evaluation, a monitor, a schedule, a plan, a statement, a file of a "
+        "file": _argument("FILE", "A release, an evaluation, a monitor, a plan, a statement, a file of a "
                           "federation.", PLACE),
         "calibration": _SAME,
     },
@@ -447,7 +444,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "neighbors": "The adjacency of privacy losses: add_remove or replace_one.",
         "records_per_person": Change(help="The largest number of records of one person in one release.", panel=PEOPLE),
         "looks": Row("COUNT", "Number of looks (batches of a monitor).", int, everyday=True, panel=PLANNED),
-        "out": "Write the schedule, for --schedule and `confide ledger follow`.",
     },
     "ledger": {"file": _argument("LEDGER", "A ledger: its file, or postgresql://ROLE@HOST/DB.")},
     "ledger show": {"dataset": _DATASET},
@@ -455,10 +451,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "dataset": _DATASET,
         "epsilon": _argument("EPSILON", "The limit; leave it out to remove the limit.", float),
         "neighbors": "The adjacency of the data set: add_remove or replace_one.",
-    },
-    "ledger follow": {
-        "dataset": "The data set that follows it.",
-        "schedule": _argument("SCHEDULE", "A schedule of `confide budget plan --out`.", PLACE),
     },
     "ledger export": {"out": "Output file (default: standard output)."},
     "ledger report": {

@@ -11,7 +11,7 @@ from confide.cli.command import Group, command
 from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.values import Findings, PilotOptions, PrivacyOptions
 from confide.errors import InputError
-from confide.ledger import IN_WORDS, PlannedReleases, Schedule, best_of, by_rules, decimal_form
+from confide.ledger import IN_WORDS, BudgetPlan, PlannedReleases, best_of, by_rules, decimal_form
 from confide.planning import Plan, needed_by_scores
 from confide.planning import plan as make_plan
 from confide.support import FileKind, Section, Table, aligned, to_text
@@ -141,39 +141,33 @@ class Year:
 
 
 @command("budget plan")
-def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str = "0.1", output: Findings) -> None:
+def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str = "0.1", as_json: bool = False) -> None:
     r"""Divide one total per person among a year's releases, from public numbers.
 
-    Compares all rules of composition: the epsilon of each release, the
+    Compares the rules of composition: the epsilon of each release, the
     expected coverage of its threshold, and the number of records from which
-    noise adds less than sampling to a look. With --out the schedule is
-    written: --schedule takes the epsilon of a release from it, and `confide
-    ledger follow` makes a ledger enforce it.
+    noise adds less than sampling to a look. Give the epsilons to the commands
+    of these releases.
 
     Example:
 
       confide budget plan --releases 12 --looks 52 --looks-per-person 1 \
-        --epsilon 3 --n 500,1000,5000 --out schedule.json
+        --epsilon 3 --n 500,1000,5000
     """
-    output.check(FileKind.SCHEDULE)
     level, sizes = one_level(alpha), [_whole(one) for one in split(n)]
     with progress_bar("composing", lambda: None):
-        schedules = by_rules(**vars(year))
-        if rule not in ("best", *schedules):
-            adding = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
-            why = adding if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
+        plans = by_rules(**vars(year))
+        if rule not in ("best", *plans):
+            why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
             raise InputError("rule", f"{rule} is not available: {why}")
-        chosen = best_of(schedules, sizes, level) if rule == "best" else schedules[rule]  # type: ignore[index]
-        rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in schedules.items()}
-    if output.out is not None:
-        chosen.save(output.out, overwrite=output.force)
-    saved = None if output.out is None else str(output.out)
+        chosen = best_of(plans, sizes, level) if rule == "best" else plans[rule]  # type: ignore[index]
+        rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in plans.items()}
     texts: list[object] = [chosen]
-    for name, one in schedules.items():
+    for name, one in plans.items():
         rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]
         texts.append(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
-    document = {"schedule": chosen.fields, "statement": chosen.statement, "n": sizes, "rules": rules, "out": saved}
-    print_result(lambda: document, *texts, output.saved(), as_json=output.as_json)
+    document = {"plan": asdict(chosen), "statement": chosen.statement, "n": sizes, "rules": rules}
+    print_result(lambda: document, *texts, as_json=as_json)
 
 
 budget = Group("budget", commands=[budget_plan], help="Plan a year's releases within one total per person.")
@@ -185,13 +179,13 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _worth(schedule: Schedule, entry: PlannedReleases, sizes: list[int], alpha: str) -> dict[str, Any]:
+def _worth(year: BudgetPlan, entry: PlannedReleases, sizes: list[int], alpha: str) -> dict[str, Any]:
     """The epsilon of one release of a kind, and its expected coverage or least number of records."""
     worth: dict[str, Any] = {"kind": entry.kind, "epsilon": entry.epsilon}
     if entry.kind == "calibration":
-        coverage = [schedule.plan(size, alpha).expected_coverage for size in sizes]
+        coverage = [made.expected_coverage for size in sizes if (made := year.plan(size, alpha)) is not None]
         return {**worth, "selector": entry.selector, "expected_coverage": coverage}
-    return {**worth, "records": schedule.records_of(entry.kind, alpha)}
+    return {**worth, "records": year.records_of(entry, alpha)}
 
 
 def _row(entry: PlannedReleases, worth: dict[str, Any], sizes: list[int]) -> tuple[str, str]:

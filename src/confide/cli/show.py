@@ -36,7 +36,6 @@ from confide.federated import (
     signed_by,
 )
 from confide.federated import verify as verify_federated
-from confide.ledger import Schedule, decimal_form
 from confide.mechanisms import loss_facts, losses
 from confide.releases import (
     Document,
@@ -75,10 +74,10 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
 
     FILE is a release of `confide calibrate` or `confide federated aggregate`.
     Every claim is recomputed from the mechanisms that the file states. FILE may
-    also be an output of `confide evaluate --out`, a monitor, a schedule of
-    `confide budget plan`, or a plan of `confide sql`. It may also be a public
-    file, a plan, a policy, an answer or a report of a silo: signatures are
-    checked, and the fingerprints are printed for comparison.
+    also be an output of `confide evaluate --out`, a monitor, or a plan of
+    `confide sql`. It may also be a public file, a plan, a policy, an answer or
+    a report of a silo: signatures are checked, and the fingerprints are
+    printed for comparison.
 
     Example:
 
@@ -150,14 +149,6 @@ def _document(found: Document, k: int) -> FileDescription:
 def _counting(path: Path) -> FileDescription:
     plan = CountingPlan.load(path)
     return FileDescription(describe(plan), {"counting_plan": json.loads(plan.to_json())})
-
-
-def _schedule(path: Path) -> FileDescription:
-    schedule = Schedule.load(path)
-    each = ((entry.words, f"epsilon {decimal_form(entry.epsilon)} each") for entry in schedule.entries)
-    return FileDescription(
-        _with(schedule, _rows(*each)), {"schedule": schedule.fields, "statement": schedule.statement}
-    )
 
 
 def _published(path: Path) -> FileDescription:
@@ -269,7 +260,6 @@ def _silo_report(path: Path) -> FileDescription:
 
 _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.COUNTING: _counting,
-    FileKind.SCHEDULE: _schedule,
     FileKind.COUNTS: _published,
     FileKind.EVALUATION: _measured,
     FileKind.SILO: _silo,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from confide.cli.charging import LedgerOptions, options_from_schedule
+from confide.cli.charging import LedgerOptions
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
@@ -38,11 +38,10 @@ class Settings:
     correct: str | None = None
     delay: int | None = None
 
-    def arguments(self, schedule: Path | None) -> dict[str, Any]:
-        """The options, or the entry of a schedule, as arguments of `confide.watching`."""
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments of `confide.watching`."""
         reference = None if self.reference is None else PrivateEvaluation.load(self.reference)
-        spent = vars(options_from_schedule(schedule, "look", self))
-        return {**spent, "unlabelled": self.unlabelled or None, "reference": reference}
+        return {**vars(self), "unlabelled": self.unlabelled or None, "reference": reference}
 
 
 @command("watch")
@@ -58,7 +57,6 @@ def watch(
     fingerprint: Path | None = None,
     columns: Columns,
     budget: LedgerOptions,
-    schedule: Path | None = None,
     in_force: Path | None = None,
     output: Findings,
 ) -> int:
@@ -83,10 +81,10 @@ def watch(
     one = level_of(Released(release, fingerprint=fingerprint).load(), alpha)
     what = columns.to_predict(one, release) if settings.unlabelled else columns.to_evaluate(one, release)
     Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
-    output.check(FileKind.PAGE, *records.files, release, state, schedule)
+    output.check(FileKind.PAGE, *records.files, release, state)
     check_not_input(state, [*records.files, release, settings.reference])
     check_output(in_force, FileKind.CORRECTED, *records.files, release, state, force=True)
-    arguments = settings.arguments(schedule)
+    arguments = settings.arguments()
     before = load_or_start(state, one, what, **arguments)  # checks public choices before anything is opened
     if in_force is not None and before.settings.correction is None:
         raise InputError(

@@ -1,7 +1,7 @@
 """The privacy accountant: the privacy budget spent on each data set.
 
 cost.py         cost of one release, and bounds on the cost of several with their derivations
-composition.py  computes these bounds from the costs of several releases, also with dp-accounting
+composition.py  computes these bounds from the costs of several releases, also with dp-accounting; limits
 events.py       append-only records of a ledger, linked by a hash chain
 account.py      budget spent and left on one data set
 state.py        folds rows into accounts and checks every hash
@@ -11,34 +11,30 @@ store.py        store in SQLite: durable, atomic across processes, checks everyt
 postgres_store.py   the same on a PostgreSQL server; postgres_schema.py: its table, guards and roles
 checkpoint.py   detects a ledger that lacks earlier records
 stores.py       opens the store of a location, and moves a ledger between two locations
-schedule.py     planned budget of a year for one person, and its file
-budget_plan.py  the most expensive schedule within a total, by each rule
-limit.py        checks charges against limits and schedules (pure functions)
+budget_plan.py  the epsilons of a year's releases within a total per person, by each rule
 ledger.py       `Ledger`, which combines them
 identity.py     equality of names and requests; keyed fingerprints
 payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """
 
 from confide.ledger.account import Account, Entry, account_as_json, find_account, loss_text
-from confide.ledger.budget_plan import best_of, budget_plan, by_rules
+from confide.ledger.budget_plan import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
 from confide.ledger.checkpoint import check_head
-from confide.ledger.composition import compose
+from confide.ledger.composition import Limit, compose
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form, unbounded
 from confide.ledger.decisions import Charge
 from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, name_key, request_digest, similar
 from confide.ledger.ledger import Ledger
-from confide.ledger.limit import Limit
 from confide.ledger.log import Server, file_of, parse_location
 from confide.ledger.payment import Payment, SingleRelease, Transaction, check_stored, make_payment, pay
 from confide.ledger.postgres_store import make_server_ledger
-from confide.ledger.schedule import IN_WORDS, RULES, PlannedReleases, Schedule, count_in_words
 from confide.ledger.state import MissingRecordsError
 from confide.ledger.stores import move
 
 __all__ = [
-    "Account", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "PlannedReleases",
-    "Schedule", "Server", "budget_plan", "check_head", "compose", "move",
+    "Account", "Bound", "BudgetPlan", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss",
+    "PlannedReleases", "Server", "budget_plan", "check_head", "compose", "move",
 ]  # fmt: skip
 
 

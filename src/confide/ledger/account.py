@@ -1,30 +1,17 @@
-"""Account of one data set: the budget spent, its limit and schedule, and the budget left."""
+"""Account of one data set: the budget spent, its limit, and the budget left."""
 
 import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-from confide.ledger.composition import compose, epsilon_of_zcdp, largest_sum
-from confide.ledger.cost import (
-    Bound,
-    Cost,
-    Group,
-    Loss,
-    decimal,
-    decimal_above,
-    decimal_below,
-    decimal_form,
-    unbounded,
-)
+from confide.ledger.composition import Limit, compose, largest_sum
+from confide.ledger.cost import Cost, Group, Loss, decimal, decimal_below, decimal_form, unbounded
 from confide.ledger.identity import name_key
-from confide.ledger.limit import Epoch, Limit, epoch_of, fits, sum_of_epsilons, sum_of_rhos, why_unfit
-from confide.ledger.schedule import IN_WORDS, Schedule, count_in_words
 from confide.mechanisms import Neighbors, weak_privacy_text
-from confide.support import Described, Facts, Section, float_above, to_text
+from confide.support import Described, Facts, Section, to_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,8 +32,6 @@ class Entry(Described):
         The text of the release; None if the run ended before there was one. Its charge stands.
     fingerprint
         Fingerprint of the mechanism's input under the ledger's own key; None if it was not stored. Not for publication.
-    joined
-        True if it was charged together with the one before, under a schedule.
     by
         The account that charged it: on a server the role, in a file the text of `Ledger(by=...)`; None if that was not
         stored.
@@ -58,7 +43,6 @@ class Entry(Described):
     cost: Cost
     release: str | None
     fingerprint: str | None = None
-    joined: bool = False
     by: str | None = None
 
     @property
@@ -109,8 +93,6 @@ class Account(Described):
         The limit on its budget, or None.
     entries
         Every charge, oldest first.
-    follows
-        The schedules in force over time, oldest first, each with the number of charges before it.
     """
 
     dataset: str
@@ -118,7 +100,6 @@ class Account(Described):
     fingerprint: str | None
     limit: Limit | None
     entries: tuple[Entry, ...]
-    follows: tuple[tuple[int, Schedule], ...] = ()
 
     @property
     def costs(self) -> list[Cost]:
@@ -130,81 +111,26 @@ class Account(Described):
         return compose(self.costs, dp_delta, adaptive=adaptive)
 
     @property
-    def schedule(self) -> Schedule | None:
-        """The schedule that charges follow, or None."""
-        return self.follows[-1][1] if self.follows else None
-
-    @property
-    def left(self) -> dict[str, int]:
-        """How many of each kind the schedule still allows, by kind; empty without a schedule."""
-        return self.epochs[-1].left()
-
-    @cached_property
-    def epochs(self) -> tuple[Epoch, ...]:
-        """The charges before the first schedule, and those under each."""
-        starts = [0, *(start for start, _ in self.follows), len(self.entries)]
-        schedules = [None, *(schedule for _, schedule in self.follows)]
-        return tuple(
-            epoch_of(schedule, [(entry.cost, entry.joined) for entry in self.entries[start:end]])
-            for schedule, start, end in zip(schedules, starts[:-1], starts[1:], strict=True)
-        )
-
-    @property
-    def under_schedule(self) -> Bound | None:
-        """The privacy loss of one person by the rule and the `per_person` numbers of the schedule; None without one.
-
-        Under `"pld"` the whole plan counts from the first charge on.
-        """
-        schedule, epochs = self.schedule, self.epochs
-        if schedule is None or not all(cost.private for cost in self.costs):
-            return None
-        how = f"what the schedule says one person can be in, by {IN_WORDS[schedule.rule]}"
-        if schedule.rule == "zcdp":
-            rho = float_above(sum_of_rhos(epochs))
-            epsilon = epsilon_of_zcdp(rho, schedule.dp_delta) if rho else 0.0
-        elif schedule.rule == "pld" and epochs[-1].joint_charges:
-            epsilon = decimal_above(sum_of_epsilons(epochs[:-1]) + decimal(schedule.epsilon))
-            how += ", all that is planned included"
-        else:
-            epsilon = decimal_above(sum_of_epsilons(epochs))
-        return Bound(epsilon, schedule.dp_delta, schedule.rule, how, adaptive=schedule.rule != "pld")
-
-    @property
-    def per_person(self) -> Bound:
-        """Largest privacy loss of one person: by the `per_person` numbers of a schedule, or in every release."""
-        return self.under_schedule or self.spent().best
-
-    @property
     def facts(self) -> Facts:
-        """The budget as names and values: spent, limit, left, releases, their adjacency, and what is still planned."""
-        limit, schedule = self.limit, self.schedule
+        """The budget as names and values: spent, limit, left, releases, their and their adjacency."""
+        limit = self.limit
         at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
-        planned = [count_in_words(kind, number) for kind, number in self.left.items()]
         return (
-            (
-                "epsilon spent, the losses added up"
-                if schedule is None
-                else "epsilon spent by one person, by the schedule",
-                loss_text(self.per_person.epsilon, self.costs),
-            ),
+            ("epsilon spent, the losses added up", loss_text(self.spent().epsilon, self.costs)),
             ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
-            ("left for one more release", "as planned" if schedule else _left_text(self.remaining())),
+            ("left for one more release", _left_text(self.remaining())),
             ("releases", _counted(self.entries)),
             ("counted for", _RELATIONS[self.neighbors]),
-            ("still planned", ", ".join(planned) or "nothing"),
         )
 
     @property
     def summary(self) -> str:
-        """One line with the budget spent, the limit, and the budget left or planned."""
+        """One line with the budget spent, the limit, and the budget left."""
         spent, limit, left, releases, *_ = (text for _, text in self.facts)
-        weak = weak_privacy_text(self.per_person.epsilon)
-        each = "" if self.schedule is None else " per person"
-        line = f"spent {spent}{each} in {releases} ({self.neighbors}){f', {weak}' if weak else ''}"
+        weak = weak_privacy_text(self.spent().epsilon)
+        line = f"spent {spent} in {releases} ({self.neighbors}){f', {weak}' if weak else ''}"
         if self.limit is None:
             return f"{line}; no limit"
-        if self.schedule is not None:
-            return f"{line}; limit {limit}; of its schedule {self.epochs[-1].in_words}"
         return f"{line}; limit {limit}, {left} left"
 
     def describe(self, dp_delta: float = 0.0) -> str:
@@ -214,9 +140,7 @@ class Account(Described):
     def section(self, dp_delta: float = 0.0) -> Section:
         """The description of the account that `describe` returns as text."""
         loss = self.spent(dp_delta)
-        facts = [("together", str(loss))]
-        if self.schedule is not None and (bound := self.under_schedule) is not None:
-            facts += [("schedule", self.schedule.statement), ("one person", str(Loss((bound,))))]
+        facts = (("together", str(loss)),)
         rules = tuple(
             (bound.rule, f"epsilon {bound.epsilon:.6g}{'' if bound.adaptive else ', parameters fixed in advance'}")
             for bound in loss.bounds
@@ -224,7 +148,7 @@ class Account(Described):
         several = len(rules) > 1 and all(cost.private for cost in self.costs)
         charges = "\n".join(["", *(f"  {entry}" for entry in self.entries)])
         lead = f"{self.dataset}: {self.summary}{charges if self.entries else ''}"
-        return Section("Account", lead, tuple(facts), parts=(Section("", facts=rules),) if several else ())
+        return Section("Account", lead, facts, parts=(Section("", facts=rules),) if several else ())
 
     def _section(self) -> Section:
         return self.section()
@@ -233,36 +157,23 @@ class Account(Described):
         return f"{self.dataset!r}, {self.summary}"
 
     def allows(self, *costs: Cost) -> bool:
-        """Whether the schedule and the limit allow one more release, or several together.
+        """Whether the limit allows one more release, or several together.
 
         A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. A limit with dp_delta > 0 also uses
         zero-concentrated accounting, for releases that have an epsilon each. A release with zCDP alone, or without
-        privacy, fits no limit. Bounds that need parameters fixed in advance are used only if a schedule has fixed
-        them. The schedule's statement about how often one person comes back is not checked.
+        privacy, fits no limit.
         """
-        if self.epochs[-1].refusal(costs) is not None:
-            return False
         if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
         if not all(one.private for one in [*self.costs, *costs]):
             return False
-        *before, last = self.epochs
-        return fits(self.limit, [*before, last.after(costs)])
-
-    def why_unfit(self, schedule: Schedule) -> str | None:
-        """The reason why this schedule cannot be followed from now on; None if it can."""
-        if self.neighbors != schedule.neighbors:
-            return f"is accounted under {self.neighbors!r}, and the schedule is stated for {schedule.neighbors!r}"
-        if not all(cost.private for cost in self.costs):
-            lacks = "without privacy" if unbounded(self.costs) == "not private" else "with zCDP alone"
-            return f"has had a release {lacks}, which no schedule can hold"
-        return why_unfit(self.limit, self.epochs, schedule)
+        return self.limit.holds([*self.costs, *costs])
 
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.
 
-        It is computed by the sum of epsilons alone. With dp_delta > 0, or under a schedule by which no person is in
-        every release, a larger epsilon may be allowed. After a release without privacy it is 0.
+        It is computed by the sum of epsilons alone. With dp_delta > 0 a larger epsilon may be allowed. After a release
+        without privacy it is 0.
         """
         if self.limit is None:
             return None
@@ -316,11 +227,7 @@ def _counted(entries: Iterable[Entry]) -> str:
 
 def account_as_json(account: Account) -> dict[str, Any]:
     """An account as plain data."""
-    limit, schedule, bound = account.limit, account.schedule, account.under_schedule
-    followed = {
-        "schedule": None if schedule is None else {**schedule.fields, "left": account.left},
-        "under_schedule": None if bound is None else vars(bound),
-    }
+    limit = account.limit
     return {
         "dataset": account.dataset,
         "neighbors": account.neighbors,
@@ -328,7 +235,6 @@ def account_as_json(account: Account) -> dict[str, Any]:
         "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
         "spent": _finite(account.spent().epsilon),
         "remaining": account.remaining(),
-        **(followed if schedule else {}),
         "entries": [
             {
                 "token": entry.token,

@@ -1,28 +1,41 @@
-"""`budget_plan`: the most expensive schedule within a total, by each rule of composition, from public numbers alone."""
+"""`budget_plan`: the largest epsilons of a year's releases within one total per person, from public numbers alone.
+
+A plan is about one person: how many releases of a kind one person's records can be in, and the cost of all of these
+together by its rule.
+
+basic   epsilons add up; thresholds by permute-and-flip
+zcdp    zero-concentrated losses add up, and the sum is converted at dp_delta; thresholds by the exponential mechanism
+
+A ledger does not contain plans. Charges of one data set add up, as if each person were in every release. If each person
+is in one release of a kind, the charges name a partition with a cell for each release, and the largest of them counts.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from confide.errors import InputError, InputTypeError
 from confide.ledger.composition import check_delta, epsilon_of_zcdp
-from confide.ledger.cost import decimal
-from confide.ledger.schedule import MOST_PLANNED, PLANNED, RULES, PlannedReleases, Rule, Schedule
-from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.selection import range_of_zcdp
+from confide.ledger.cost import KINDS, Cost, decimal, decimal_above, decimal_form
+from confide.mechanisms import NEIGHBORS, Neighbors, weak_privacy_text
+from confide.planning import Plan, plan
+from confide.selection import Selector, range_of_zcdp, zcdp_of_range
 from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
+    Described,
     Level,
+    Section,
     check_unknown_arguments,
     exact_level,
+    float_above,
     float_below,
     one_of,
     positive_integer,
@@ -30,8 +43,156 @@ from confide.support import (
     several,
 )
 
+Rule: TypeAlias = Literal["basic", "zcdp"]
+"""The rule by which the privacy loss of one person is computed."""
+
+RULES: tuple[Rule, ...] = get_args(Rule)
+IN_WORDS: Mapping[Rule, str] = {"basic": "basic composition", "zcdp": "zCDP"}
+PLANNED = ("calibration", "evaluation", "look")
+"""The kinds in the order of plans."""
+_NOUNS = {"calibration": "release"} | {kind: kind for kind in KINDS}
+
+MOST_PLANNED = 1_000_000
+"""Most releases of one kind."""
+
 _DIGITS = 6
 """Significant digits of the epsilon of each release, so that the printed number is the charged one."""
+
+
+@dataclass(frozen=True)
+class PlannedReleases:
+    """The releases of one kind in a budget plan.
+
+    Parameters
+    ----------
+    kind
+        `"calibration"`, `"evaluation"` or `"look"`.
+    count
+        Their number.
+    per_person
+        In how many of them one person's records can be. This is a public statement about the people, which cannot be
+        verified from the releases.
+    epsilon
+        The privacy loss of each of them, per person.
+    selector
+        The selection mechanism of thresholds; None for other kinds.
+
+    Examples
+    --------
+    >>> PlannedReleases("calibration", 12, 12, 0.125, "permute_and_flip").words
+    '12 releases'
+    >>> PlannedReleases("look", 52, 1, 0.5).words
+    '52 looks'
+    """
+
+    kind: str
+    count: int
+    per_person: int
+    epsilon: float
+    selector: Selector | None = None
+
+    @property
+    def words(self) -> str:
+        """The number in words, such as "12 releases"."""
+        return f"{self.count} {_NOUNS[self.kind]}{'' if self.count == 1 else 's'}"
+
+    def cost(self, neighbors: Neighbors) -> Cost:
+        """The cost of one of them."""
+        rho = zcdp_of_range(self.epsilon) if self.selector == "exponential" else None
+        return Cost(self.epsilon, neighbors, "slopes" if self.kind == "calibration" else f"{self.kind} by plan", rho)
+
+
+@dataclass(frozen=True, repr=False)
+class BudgetPlan(Described):
+    """A year's releases within one total per person, as returned by `budget_plan`.
+
+    Parameters
+    ----------
+    epsilon, dp_delta
+        The total for each person: all releases together are (epsilon, dp_delta)-differentially private. The rule
+        `"basic"` has `dp_delta` 0.
+    rule
+        `"basic"` or `"zcdp"`.
+    entries
+        The plan of each kind, in the order of calibrations, evaluations and looks.
+    neighbors
+        The adjacency for which the losses are stated.
+    records_per_person
+        Public bound on the number of one person's records in one release.
+
+    Examples
+    --------
+    >>> print(BudgetPlan(1.0, 0.0, "basic", (PlannedReleases("look", 52, 1, 1.0),)).statement)
+    One person can be in 1 of 52 looks. Together that is 1-differentially private for this person, by basic composition.
+    """
+
+    epsilon: float
+    dp_delta: float
+    rule: Rule
+    entries: tuple[PlannedReleases, ...]
+    neighbors: Neighbors = "add_remove"
+    records_per_person: int = 1
+
+    @property
+    def of_one_person(self) -> list[Cost]:
+        """The costs of all releases that one person can be in."""
+        return [cost for entry in self.entries for cost in [entry.cost(self.neighbors)] * entry.per_person]
+
+    @property
+    def loss(self) -> float:
+        """The total privacy loss of one person, by the plan's rule at `dp_delta`; rounded up."""
+        if self.rule == "basic":
+            return decimal_above(self._sum(lambda cost: cost.exact))
+        return epsilon_of_zcdp(float_above(self._sum(lambda cost: cost.zcdp)), self.dp_delta)
+
+    def _sum(self, weight: Callable[[Cost], Fraction]) -> Fraction:
+        """The sum of weights over all releases that one person can be in."""
+        return sum((entry.per_person * weight(entry.cost(self.neighbors)) for entry in self.entries), Fraction(0))
+
+    def plan(self, n: int = 1000, alpha: Level = 0.1) -> Plan | None:
+        """What one planned calibration promises and costs with n records; None if no calibration is planned."""
+        first = self.entries[0]
+        if first.kind != "calibration":
+            return None
+        return _plan(first, n, alpha, self.neighbors, self.records_per_person)
+
+    def records_of(self, entry: PlannedReleases, alpha: Level = 0.1) -> int:
+        """How many records a look or an evaluation needs, about: 22/epsilon**2 at alpha = 0.1.
+
+        From there on the noise on a count has less variance than the number of covered records has by chance, which is
+        n alpha (1 - alpha).
+        """
+        level = float(exact_level("alpha", alpha))
+        one = entry.epsilon / self.records_per_person
+        each = one if self.neighbors == "add_remove" else one / 2
+        variance = 2 * math.exp(-each) / math.expm1(-each) ** 2
+        return math.ceil(variance / (level * (1 - level)))
+
+    @property
+    def statement(self) -> str:
+        """The guarantee for one person over the whole plan."""
+        parts = [
+            f"{f'{entry.per_person} of' if entry.per_person < entry.count else 'all'} {entry.words}"
+            if entry.count > 1
+            else f"the {entry.words}"
+            for entry in self.entries
+        ]
+        records = f", with up to {self.records_per_person} records in each" if self.records_per_person > 1 else ""
+        at = decimal_form(self.epsilon)
+        private = f"({at}, {self.dp_delta:g})" if self.dp_delta else at
+        weak = f": {weak_privacy_text(self.epsilon)}" if weak_privacy_text(self.epsilon) else ""
+        return (
+            f"One person can be in {_join_with_and(parts)}{records}. Together that is {private}-differentially private "
+            f"for this person, by {IN_WORDS[self.rule]}{weak}."
+        )
+
+    def _section(self) -> Section:
+        return Section("Budget plan", f"{_join_with_and([entry.words for entry in self.entries])}. {self.statement}")
+
+    def _brief(self) -> str:
+        parts = ", ".join(f"{entry.words} at epsilon {decimal_form(entry.epsilon)}" for entry in self.entries)
+        delta = f" at delta {self.dp_delta:g}" if self.dp_delta else ""
+        return f"{parts}; epsilon {decimal_form(self.epsilon)}{delta} per person by {IN_WORDS[self.rule]}"
 
 
 class Year(TypedDict, total=False):
@@ -56,7 +217,7 @@ def budget_plan(
     n: int | Sequence[int] = 1000,
     alpha: Level = 0.1,
     **year: Unpack[Year],
-) -> Schedule:
+) -> BudgetPlan:
     """Plan the epsilon of each release of a year, so that one person's total privacy loss stays within a limit.
 
     Parameters
@@ -73,13 +234,11 @@ def budget_plan(
         Public bound on the number of one person's records in one release; 1 by default.
     share
         The share of the total for calibrations, by default half of it, if evaluations or looks are planned too; these
-        divide the rest evenly. It is a share of epsilon under `"basic"`, of the zero-concentrated loss under the other
-        rules, approximately under `"pld"`.
+        divide the rest evenly. It is a share of epsilon under `"basic"`, of the zero-concentrated loss under `"zcdp"`.
     rule
-        `"basic"`: permute-and-flip, epsilons add up. `"zcdp"`: the exponential mechanism; also valid if the schedule is
-        changed on the way. `"pld"`: permute-and-flip, privacy-loss distributions (needs dp-accounting); the schedule
-        must be fixed in advance. `"best"`: of the available rules, the one with the least excess coverage of releases
-        for `n` and `alpha`; without releases the one with the least noise in looks.
+        `"basic"`: permute-and-flip, epsilons add up. `"zcdp"`: the exponential mechanism, zero-concentrated losses add
+        up. Both are also valid if the plan is changed on the way. `"best"`: of the available rules, the one with the
+        least excess coverage of releases for `n` and `alpha`; without releases the one with the least noise in looks.
     neighbors
         The adjacency for which losses are stated, `"add_remove"` by default.
     n, alpha
@@ -87,15 +246,13 @@ def budget_plan(
 
     Returns
     -------
-    Schedule
+    BudgetPlan
         The epsilon of each release, rounded down to six digits.
 
     Raises
     ------
     InputError, InputTypeError
         If an argument is out of range, nothing is planned, or the epsilon of a release would be too small.
-    MissingExtraError
-        If `rule="pld"` and dp-accounting is not installed.
 
     Examples
     --------
@@ -109,35 +266,23 @@ def budget_plan(
     return best_of(by_rules(epsilon, **year), n, alpha)
 
 
-def by_rules(epsilon: float, **year: Unpack[Year]) -> dict[Rule, Schedule]:
-    """The schedules by all available rules; arguments as in `budget_plan`.
-
-    With `dp_delta=0` only basic composition is available, and PLD only if dp-accounting is installed.
-    """
-    rules: list[Rule] = ["basic"]
-    if check_delta(year.get("dp_delta", 1e-6)) > 0:
-        rules += ["zcdp", "pld"] if find_spec("dp_accounting") else ["zcdp"]
+def by_rules(epsilon: float, **year: Unpack[Year]) -> dict[Rule, BudgetPlan]:
+    """The plans by all available rules; arguments as in `budget_plan`. With `dp_delta=0` epsilons add up."""
+    rules = RULES if check_delta(year.get("dp_delta", 1e-6)) > 0 else RULES[:1]
     return {rule: by_rule(rule, epsilon, **year) for rule in rules}
 
 
-def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, alpha: Level = 0.1) -> Schedule:
-    """The schedule with the least excess coverage, summed over the n; without releases, with the least noise in looks.
-
-    The schedule by privacy-loss distributions is considered only if it allows a larger epsilon than basic composition.
-    """
+def best_of(plans: Mapping[Rule, BudgetPlan], n: int | Sequence[int] = 1000, alpha: Level = 0.1) -> BudgetPlan:
+    """The plan with the least excess coverage, summed over the n; without releases, with the least noise in looks."""
     sizes = [n] if isinstance(n, int) else several("n", n)
     if not sizes:
         raise InputError("n", "must be a number of records, or several", got="none")
 
-    def worth(schedule: Schedule) -> tuple[float, float]:
-        last = schedule.entries[-1].epsilon
-        if schedule.entries[0].kind != "calibration":
-            return 0.0, -last
-        return round(math.fsum(schedule.plan(one, alpha).expected_coverage for one in sizes), 4), -last
+    def order(year: BudgetPlan) -> tuple[float, float]:
+        releases = [made for size in sizes if (made := year.plan(size, alpha)) is not None]
+        return round(math.fsum(made.expected_coverage for made in releases), 4), -year.entries[-1].epsilon
 
-    basic = schedules.get("basic")
-    worthy = [one for one in schedules.values() if one.rule != "pld" or _allows_more(one, basic)]
-    return worthy[0] if len(worthy) == 1 else min(worthy, key=worth)
+    return next(iter(plans.values())) if len(plans) == 1 else min(plans.values(), key=order)
 
 
 def by_rule(
@@ -154,8 +299,8 @@ def by_rule(
     records_per_person: int = 1,
     share: Level = 0.5,
     neighbors: Neighbors = "add_remove",
-) -> Schedule:
-    """The most expensive schedule by one rule; arguments as in `budget_plan`."""
+) -> BudgetPlan:
+    """The most expensive plan by one rule; arguments as in `budget_plan`."""
     total, delta = privacy_loss("epsilon", epsilon), check_delta(dp_delta)
     if rule != "basic" and delta == 0:
         raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
@@ -172,7 +317,7 @@ def by_rule(
     relation = one_of("neighbors", neighbors, NEIGHBORS)
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
 
-    def schedule_at(price: Callable[[str], float | Fraction]) -> Schedule:
+    def plan_at(price: Callable[[str], float | Fraction]) -> BudgetPlan:
         entries = []
         for kind, (count, per_person) in planned.items():
             each = _rounded_down(price(kind))
@@ -184,19 +329,12 @@ def by_rule(
                 )
             drawn = None if kind != "calibration" else "exponential" if rule == "zcdp" else "permute_and_flip"
             entries.append(PlannedReleases(kind, count, per_person, each, drawn))  # type: ignore[arg-type]
-        return Schedule(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
+        return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
     if rule == "basic":
-        return schedule_at(lambda kind: decimal(total) * weights[kind]).check()
-    if rule == "zcdp":
-        rho = Fraction(rho_within(total, delta))
-        return schedule_at(lambda kind: _largest_epsilon(kind, float_below(rho * weights[kind]))).check()
-
-    def fits(scale: float) -> bool:
-        return schedule_at(lambda kind: scale * math.sqrt(weights[kind])).loss <= total
-
-    scale = _largest(fits, total, within=1e-5)  # finer than the grid of the distributions
-    return schedule_at(lambda kind: scale * math.sqrt(weights[kind])).check()
+        return plan_at(lambda kind: decimal(total) * weights[kind])
+    rho = Fraction(rho_within(total, delta))
+    return plan_at(lambda kind: _largest_epsilon(kind, float_below(rho * weights[kind])))
 
 
 @lru_cache(maxsize=64)
@@ -208,18 +346,17 @@ def rho_within(epsilon: float, dp_delta: float) -> float:
     >>> round(rho_within(3.0, 1e-6), 4)
     0.1851
     """
-    return _largest(lambda rho: epsilon_of_zcdp(rho, dp_delta) <= epsilon, epsilon)
 
+    def fits(rho: float) -> bool:
+        return epsilon_of_zcdp(rho, dp_delta) <= epsilon
 
-def _largest(fits: Callable[[float], bool], start: float, within: float = 1e-8) -> float:
-    """The largest number that fits, up to a relative error; all smaller numbers must fit."""
-    low = start
+    low = epsilon
     while not fits(low):
         low /= 2
     high = 2 * low
     while fits(high):
         low, high = high, 2 * high
-    while high - low > within * low:
+    while high - low > 1e-8 * low:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
@@ -235,13 +372,6 @@ def _largest_epsilon(kind: str, rho: float) -> float:
 def _rounded_down(value: float | Fraction) -> float:
     ratio, down = Fraction(value), Context(prec=_DIGITS, rounding=ROUND_FLOOR)
     return float(down.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-
-
-def _allows_more(one: Schedule, other: Schedule | None) -> bool:
-    """Whether any kind has a larger epsilon in one schedule than in the other."""
-    if other is None:
-        return True
-    return any(mine.epsilon > its.epsilon for mine, its in zip(one.entries, other.entries, strict=True))
 
 
 def _count(name: str, count: Any, per_person: Any) -> tuple[int, int]:
@@ -264,3 +394,15 @@ def _shares(kinds: Sequence[str], share: Fraction) -> dict[str, Fraction]:
     if len(others) in (0, len(kinds)):
         return {kind: Fraction(1, len(kinds)) for kind in kinds}
     return {kind: share if kind == "calibration" else (1 - share) / len(others) for kind in kinds}
+
+
+def _join_with_and(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+@lru_cache(maxsize=64)
+def _plan(entry: PlannedReleases, n: int, alpha: Level, neighbors: Neighbors, records: int) -> Plan:
+    size: dict[str, Any] = {"n_typical": n} if neighbors == "add_remove" else {}
+    return plan(
+        alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records, selector=entry.selector, **size
+    )

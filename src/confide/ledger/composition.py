@@ -17,12 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from confide.errors import InputError
-from confide.ledger.cost import NO_EPSILON, Bound, Cost, Group, Loss, decimal_above
+from confide.ledger.cost import NO_EPSILON, Bound, Cost, Group, Loss, decimal, decimal_above
 from confide.selection import check_sampler, with_contrib
 from confide.support import float_above, needs_extra
 
@@ -112,6 +112,30 @@ def largest_sum(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fr
             sums = cells.setdefault(cost.group.partition, {})
             sums[cost.group.cell] = sums.get(cost.group.cell, Fraction(0)) + weight(cost)
     return total + sum((max(sums.values()) for sums in cells.values()), Fraction(0))
+
+
+class Limit(NamedTuple):
+    """Limit on the budget of a data set: (epsilon, dp_delta)-differential privacy of all releases together."""
+
+    epsilon: float
+    dp_delta: float = 0.0
+
+    def holds(self, costs: Sequence[Cost]) -> bool:
+        """Whether these costs, each with an epsilon, are within the limit together.
+
+        The exact sum of the epsilons is within it, or with dp_delta > 0 the sum of the zero-concentrated losses. One
+        delta is spent because only one of the two rules has one (docs/theory-composition.md, Lemma B2).
+
+        Examples
+        --------
+        >>> ten = [Cost(0.1, "add_remove", "slopes")] * 10
+        >>> Limit(1.0).holds(ten), Limit(0.9).holds(ten), Limit(0.9, 1e-2).holds(ten)
+        (True, False, False)
+        """
+        if largest_sum(costs, lambda cost: cost.exact) <= decimal(self.epsilon):
+            return True
+        rho = float_above(largest_sum(costs, lambda cost: cost.zcdp))
+        return self.dp_delta > 0 and epsilon_of_zcdp(rho, self.dp_delta) <= self.epsilon
 
 
 def _sum(costs: Sequence[Cost]) -> Bound:

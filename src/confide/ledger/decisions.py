@@ -12,12 +12,11 @@ from typing import TypeAlias
 
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry, find_account
-from confide.ledger.composition import check_delta, largest_sum
+from confide.ledger.composition import Limit, check_delta, largest_sum
 from confide.ledger.cost import Cost, decimal_above, decimal_form, unbounded
 from confide.ledger.events import (
     ChargedEvent,
     Event,
-    FollowedEvent,
     KeyedEvent,
     LimitedEvent,
     OpenedEvent,
@@ -25,8 +24,6 @@ from confide.ledger.events import (
     check_release,
 )
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
-from confide.ledger.limit import Limit
-from confide.ledger.schedule import Schedule
 from confide.ledger.state import State
 from confide.mechanisms import Neighbors
 from confide.support import caller_stacklevel
@@ -72,20 +69,6 @@ def set_limit(dataset: str, limit: Limit | None, neighbors: Neighbors) -> Decisi
     return decide
 
 
-def follow(dataset: str, schedule: Schedule, standard: Limit | None) -> Decision:
-    """Hold charges to a schedule; a new data set has the standard limit."""
-
-    def decide(state: State) -> list[Event]:
-        account, events = _opened(state, Dataset(dataset), schedule.neighbors, standard)
-        if (why := account.why_unfit(schedule)) is not None:
-            raise BudgetError("dataset", f"{account.dataset!r} {why}")
-        if account.limit is None:
-            events.append(_limited(account.dataset, Limit(schedule.epsilon, schedule.dp_delta)))
-        return [*events, FollowedEvent(account.dataset, schedule)]
-
-    return decide
-
-
 def charge_all(
     charges: Sequence[Charge], standard: Limit | None, at_most: Limit | None, *, again: bool = False
 ) -> Decision:
@@ -104,11 +87,7 @@ def charge_all(
             check_binding(account, data)
         check_cells(account, [one.dataset for one in charges])
         check_limits(account, costs, standard, at_most)
-        joined = account.schedule is not None
-        charged = [
-            ChargedEvent(account.dataset, one.token, one.request, one.cost, joined and place > 0)
-            for place, one in enumerate(charges)
-        ]
+        charged = [ChargedEvent(account.dataset, one.token, one.request, one.cost) for one in charges]
         return [*events, *make_key(state), *charged]
 
     return decide
@@ -152,11 +131,8 @@ def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None
 
 
 def budget_error(account: Account, *costs: Cost) -> BudgetError:
-    """The error for one release, or several together, beyond a schedule or a limit, with the budget left."""
+    """The error for one release, or several together, beyond a limit, with the budget left."""
     name = repr(account.dataset)
-    if (why := account.epochs[-1].refusal(costs)) is not None:
-        then = "Request what is planned, or replace the schedule with `confide ledger follow`"
-        return BudgetError("dataset", f"{name} {why}", remedy=then)
     assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
     limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)

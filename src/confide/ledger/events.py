@@ -14,7 +14,6 @@ from confide.errors import FormatError
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, Group, check_name
 from confide.ledger.identity import is_hexadecimal
-from confide.ledger.schedule import SCHEDULE, Schedule
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import parse_object, shapes
 
@@ -24,7 +23,7 @@ MOST_RELEASE = 1_000_000
 FIRST_HASH = "0" * 64
 
 SCHEMA = 3
-"""The newest schema. The oldest is 2, without schedules, moves and `by`: see `schema_of`."""
+"""The newest schema. The oldest is 2, without moves and `by`: see `schema_of`."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,12 @@ class LimitedEvent:
 
 @dataclass(frozen=True)
 class ChargedEvent:
-    """A charge. The token identifies it; `joined` is true if it was made together with the charge before it.
-
-    `by` is the account that charged, if that is stored.
-    """
+    """A charge. The token identifies it; `by` is the account that charged, if that is stored."""
 
     dataset: str
     token: str
     request: str
     cost: Cost
-    joined: bool = False
     by: str | None = None
 
 
@@ -78,27 +73,18 @@ class KeyedEvent:
 
 
 @dataclass(frozen=True)
-class FollowedEvent:
-    """From now on charges to a data set follow a schedule."""
-
-    dataset: str
-    schedule: Schedule
-
-
-@dataclass(frozen=True)
 class MovedEvent:
     """The ledger was moved and cannot be charged here any more: the last record of a ledger."""
 
     to: str
 
 
-Event: TypeAlias = OpenedEvent | LimitedEvent | ChargedEvent | ReleasedEvent | KeyedEvent | FollowedEvent | MovedEvent
+Event: TypeAlias = OpenedEvent | LimitedEvent | ChargedEvent | ReleasedEvent | KeyedEvent | MovedEvent
 
 
 def schema_of(event: Event) -> int:
-    """The least schema of a ledger with this record: 3 with a schedule, a move or a `by`, else 2."""
-    later = isinstance(event, FollowedEvent | MovedEvent) or (isinstance(event, ChargedEvent) and event.joined)
-    return SCHEMA if later or getattr(event, "by", None) is not None else 2
+    """The least schema of a ledger with this record: 3 with a move or a `by`, else 2."""
+    return SCHEMA if isinstance(event, MovedEvent) or getattr(event, "by", None) is not None else 2
 
 
 def entry_hash(previous: str, made: str, body: str) -> str:
@@ -118,7 +104,7 @@ def read_event(body: str) -> Event:
     Raises
     ------
     FormatError
-        If the record has none of the seven kinds, lacks a field, or has an unknown or invalid one.
+        If the record has none of the six kinds, lacks a field, or has an unknown or invalid one.
 
     Examples
     --------
@@ -155,9 +141,9 @@ def check_release(text: Any) -> str:
     return text
 
 
-def _charged(joined: bool | None, by: str | None, **values: Any) -> ChargedEvent:
+def _charged(by: str | None, **values: Any) -> ChargedEvent:
     dataset, token, request = (values.pop(name) for name in ("dataset", "token", "request"))
-    return ChargedEvent(dataset, token, request, Cost(**values), bool(joined), by)
+    return ChargedEvent(dataset, token, request, Cost(**values), by)
 
 
 def _group(pair: tuple[str, ...]) -> Group:
@@ -200,7 +186,6 @@ _EVENTS: shapes.Shape = {
             "dataset": _NAME,
             "token": _digits(),
             "request": _digits(),
-            "joined": shapes.nullable(shapes.optional(shapes.Field("true", (bool,), shapes.reads_if(bool)))),
             "by": _BY,
             **{name: replace(field, attribute=f"cost.{name}") for name, field in _COST.items()},
         },
@@ -214,7 +199,6 @@ _EVENTS: shapes.Shape = {
         },
     ),
     "keyed": shapes.record(KeyedEvent, {"key": _digits(64)}),
-    "followed": shapes.record(FollowedEvent, {"dataset": _NAME, "schedule": SCHEDULE}),
     "moved": shapes.record(MovedEvent, {"to": shapes.TEXT}),
 }
 """How each record is written and read; its hash depends on the order of its fields."""

@@ -18,16 +18,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError
 from confide.ledger import decisions
 from confide.ledger.account import Account, Entry, account_as_json, find_account
+from confide.ledger.composition import Limit
 from confide.ledger.cost import Cost, check_name, decimal_form
 from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, find_same_data, new_token
 from confide.ledger.events import ChargedEvent, Event, LimitedEvent
 from confide.ledger.identity import Dataset, keyed_digest
-from confide.ledger.limit import Limit
 from confide.ledger.log import Log, Server, parse_location
-from confide.ledger.schedule import Schedule
 from confide.ledger.state import State, check_not_moved
 from confide.ledger.stores import open_log, retried
 from confide.mechanisms import NEIGHBORS, Neighbors
@@ -156,43 +155,6 @@ class Ledger(Described):
         new = None if limit is None else check_limit(limit)
         relation = one_of("neighbors", neighbors, NEIGHBORS)
         return self._account_after(dataset, decisions.set_limit(dataset, new, relation))
-
-    @retried
-    def follow(self, dataset: str, schedule: Schedule) -> Account:
-        """Hold charges to a data set to a schedule from now on.
-
-        A charge must then be of a kind in the schedule, within its number, and cost at most what is planned; other
-        charges raise `BudgetError`. The data set is opened if it is new; without a limit it gets the schedule's. A
-        later schedule replaces an earlier one.
-
-        Parameters
-        ----------
-        dataset
-            Its name.
-        schedule
-            From `budget_plan` or `Schedule.load`.
-
-        Raises
-        ------
-        BudgetError
-            If the budget spent and the whole schedule together do not fit the limit, or a delta would be spent twice.
-        InputError, InputTypeError
-            If it is not a schedule, or spends more than its total.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from confide.ledger import budget_plan
-        >>> year = budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     Ledger(Path(folder) / "budget.db").follow("patients", year).left
-        {'calibration': 12, 'look': 52}
-        """
-        check_name("dataset", dataset)
-        if not isinstance(schedule, Schedule):
-            raise InputTypeError("schedule", "must be a confide.Schedule", got=type(schedule).__name__)
-        schedule.check()
-        return self._account_after(dataset, decisions.follow(dataset, schedule, self.limit))
 
     def relation(self, dataset: str) -> Neighbors | None:
         """The adjacency under which a data set is accounted; None if it is new."""
@@ -359,7 +321,7 @@ class Ledger(Described):
     def export(self) -> dict[str, Any]:
         """The contents of the ledger as plain data for JSON, without key and fingerprints.
 
-        Infinite losses are the text `"+inf"`. The schema is 3 with a schedule, else 2 with an infinite loss, else 1.
+        Infinite losses are the text `"+inf"`. The schema is 2 with an infinite loss, else 1.
 
         Examples
         --------
@@ -370,8 +332,11 @@ class Ledger(Described):
         """
         accounts = self.accounts().values()
         finite = all(cost.private for account in accounts for cost in account.costs)
-        schema = 3 if any(account.follows for account in accounts) else 1 if finite else 2
-        return {"kind": "confide.ledger", "schema": schema, "datasets": list(map(account_as_json, accounts))}
+        return {
+            "kind": "confide.ledger",
+            "schema": 1 if finite else 2,
+            "datasets": list(map(account_as_json, accounts)),
+        }
 
     def records(self) -> list[tuple[str, Event]]:
         """All records with their times. They contain the ledger's key: not for publication."""

@@ -24,6 +24,7 @@ from typing import Any, Generic, TypeVar
 
 from confide.errors import EarlierReleaseWarning, InputError, InputTypeError
 from confide.ledger.account import Account, Entry, find_account
+from confide.ledger.composition import Limit
 from confide.ledger.cost import Cost
 from confide.ledger.decisions import (
     Charge,
@@ -37,7 +38,6 @@ from confide.ledger.decisions import (
 from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, request_digest
 from confide.ledger.ledger import Ledger
-from confide.ledger.limit import Limit
 from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
 from confide.support import caller_stacklevel, log_event

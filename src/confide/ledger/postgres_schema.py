@@ -4,7 +4,7 @@ The triggers run as the ledger's owner. One links every new record to the last: 
 and checks the role that writes it. The other rejects changes, deletions and truncation, also by the owner. A role that
 may charge can therefore append records that follow the existing ones, and nothing else:
 
-    owner       everything that the triggers allow: limits, schedules, moving the ledger
+    owner       everything that the triggers allow: limits, moving the ledger
     charging    reads records; inserts records that open a data set, charge it, or store its own releases
     reading     reads records, but not the ledger's key
 """

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from confide.errors import FormatError, LedgerError
 from confide.ledger.account import Account, Entry
+from confide.ledger.composition import Limit
 from confide.ledger.events import (
     FIRST_HASH,
     ChargedEvent,
     Event,
-    FollowedEvent,
     KeyedEvent,
     LimitedEvent,
     MovedEvent,
@@ -26,7 +26,6 @@ from confide.ledger.events import (
     read_event,
 )
 from confide.ledger.identity import name_key
-from confide.ledger.limit import Limit
 from confide.ledger.log import Row, Server
 from confide.support import Described, Section
 
@@ -180,15 +179,11 @@ class State(Described):
                 _require(dataset in self._opened)
                 limit = None if epsilon is None else Limit(epsilon, dp_delta)
                 self._opened[dataset] = replace(self._opened[dataset], limit=limit)
-            case FollowedEvent(dataset, schedule):
-                _require(dataset in self._opened and schedule.neighbors == self._opened[dataset].neighbors)
-                follows = (*self._opened[dataset].follows, (len(self._entries[dataset]), schedule))
-                self._opened[dataset] = replace(self._opened[dataset], follows=follows)
-            case ChargedEvent(dataset, token, request, cost, joined, by):
+            case ChargedEvent(dataset, token, request, cost, by):
                 _require(self._has_key and dataset in self._opened and token not in self._owner)
                 _require(cost.neighbors == self._opened[dataset].neighbors)
                 self._owner[token] = dataset
-                self._entries[dataset][token] = Entry(token, made, request, cost, None, joined=joined, by=by)
+                self._entries[dataset][token] = Entry(token, made, request, cost, None, by=by)
             case ReleasedEvent(token, text, fingerprint):
                 _require(token in self._owner)
                 entries = self._entries[self._owner[token]]

@@ -47,7 +47,7 @@ def _checksum(text: str | None) -> str | None:
 
 
 def _block(account: Account, places: list[int]) -> dict[str, Any]:
-    limit, now = account.limit, account.per_person.epsilon
+    limit, now = account.limit, account.spent().epsilon
     before, after = _spent(account, places[0]), _spent(account, places[-1] + 1)
     first = account.entries[places[0]]
     rows = [
@@ -57,7 +57,7 @@ def _block(account: Account, places: list[int]) -> dict[str, Any]:
         ("Spent by now", f"{_loss(now)}, in {len(account.entries):,} releases"),
         ("Limit", "none" if limit is None else _loss(limit.epsilon)),
     ]
-    if limit is not None and account.schedule is None:
+    if limit is not None:
         rows.append(("Left for one more release", _loss(account.remaining() or 0.0)))
     return {
         "name": account.dataset,
@@ -69,9 +69,8 @@ def _block(account: Account, places: list[int]) -> dict[str, Any]:
 
 
 def _spent(account: Account, entries: int) -> float:
-    """Loss of one person after a number of charges, by the schedules that were followed then."""
-    follows = tuple(one for one in account.follows if one[0] <= entries)
-    return replace(account, entries=account.entries[:entries], follows=follows).per_person.epsilon
+    """Loss after a number of charges."""
+    return replace(account, entries=account.entries[:entries]).spent().epsilon
 
 
 def _loss(epsilon: float) -> str:

@@ -1,4 +1,4 @@
-"""A ledger as a page for those responsible for privacy: spent, remaining and planned budget of each data set."""
+"""A ledger as a page for those responsible for privacy: spent and remaining budget of each data set."""
 
 import math
 from collections import Counter
@@ -77,8 +77,8 @@ def ledger_page(
 def _headline(accounts: list[Account]) -> str:
     if not accounts:
         return "Nothing was charged yet."
-    most = max(accounts, key=lambda account: account.per_person.epsilon)
-    spent = loss_text(most.per_person.epsilon, most.costs)
+    most = max(accounts, key=lambda account: account.spent().epsilon)
+    spent = loss_text(most.spent().epsilon, most.costs)
     sets = "One data set" if len(accounts) == 1 else f"{len(accounts):,} data sets"
     if most.limit is None:
         return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent}, without a limit."
@@ -88,7 +88,7 @@ def _headline(accounts: list[Account]) -> str:
 def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[str, Any]:
     entries, limit = account.entries, account.limit
     private = all(cost.private for cost in account.costs)
-    spent = account.per_person.epsilon
+    spent = account.spent().epsilon
     shown, allowed, left, *_ = (text for _, text in account.facts)
     last = entries[-1].charged_at[:10] if entries else "never"
     together = account.spent(dp_delta, adaptive=len(entries) > MOST_EXACT)
@@ -96,11 +96,8 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
         "id": f"set-{index}",
         "name": account.dataset,
         "facts": account.facts,
-        "overview": [account.dataset, shown, allowed, left, f"{len(entries):,}", last, account.facts[-1][1]],
-        "spent": shown,
-        "added_up": None if account.schedule is None else loss_text(account.spent().epsilon, account.costs),
+        "overview": [account.dataset, shown, allowed, left, f"{len(entries):,}", last],
         "used": None if limit is None or not private else min(1.0, _share(spent, limit.epsilon)),
-        "schedule": None if account.schedule is None else account.schedule.statement,
         "factor": _factor(spent),
         "warnings": _warnings(account),
         "course": _course(account) if private else None,
@@ -118,14 +115,14 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
 
 def _warnings(account: Account) -> list[tuple[str, str]]:
     found = []
-    spent = account.per_person.epsilon
+    spent = account.spent().epsilon
     if (bare := sum(not cost.private for cost in account.costs)) and unbounded(account.costs) == "zCDP alone":
         found.append(("No epsilon.", f"{counted_releases(bare)} with zCDP alone, which has no limit in epsilon."))
     elif bare:
         found.append(("Not private.", f"{counted_releases(bare)} without privacy, which no limit covers."))
     elif account.limit is None:
         found.append(("No limit.", "Every request is charged. `confide ledger limit` sets one."))
-    elif account.remaining() == 0.0 and account.schedule is None:
+    elif account.remaining() == 0.0:
         found.append(("Nothing is left.", "The ledger rejects every further release."))
     if weak := weak_privacy_text(spent):
         found.append(("Hardly private.", f"The total privacy loss is {weak}."))
@@ -187,7 +184,7 @@ def _course(account: Account) -> Section | None:
     times = [datetime.fromisoformat(entry.charged_at).timestamp() for entry in account.entries]
     sums = [float(total) for total in running(account.costs)]
     first, last = min(times), max(times)
-    limit = None if account.limit is None or account.schedule is not None else account.limit.epsilon
+    limit = None if account.limit is None else account.limit.epsilon
     shares = [(at - first) / (last - first) if last > first else k / len(times) for k, at in enumerate(times, 1)]
     kept = [*range(0, len(sums), math.ceil(len(sums) / MOST_POINTS)), len(sums) - 1]
     dates = account.entries[0].charged_at[:10], account.entries[-1].charged_at[:10]

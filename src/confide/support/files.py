@@ -39,7 +39,6 @@ class FileKind(StrEnum):
     PAGE = "a page"
     CARD = "a model card"
     EXPORT = "an export of a ledger"
-    SCHEDULE = "a schedule"
     COUNTING = "a counting plan"
     COUNTS = "published counts"
     HEAD = "a ledger's head"
@@ -75,7 +74,6 @@ _DOCUMENTS = {
     "corrected": FileKind.CORRECTED,
     "private-evaluation": FileKind.PRIVATE_EVALUATION,
     "ledger": FileKind.EXPORT,
-    "schedule": FileKind.SCHEDULE,
     "counting-plan": FileKind.COUNTING,
     "ledger-head": FileKind.HEAD,
     "federated.plan": FileKind.PLAN,

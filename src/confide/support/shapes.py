@@ -139,7 +139,7 @@ class Form:
     Parameters
     ----------
     kind
-        The name of the kind in the document, such as `confide.schedule`.
+        The name of the kind in the document, such as `confide.watch`.
     name
         The first part of the paths of its fields.
     hint

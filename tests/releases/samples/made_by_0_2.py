@@ -7,10 +7,8 @@ versions, too.
 """
 
 import json
-import sqlite3
 import sys
 import warnings
-from contextlib import closing
 from dataclasses import astuple, fields
 from fractions import Fraction
 from pathlib import Path
@@ -19,26 +17,21 @@ from typing import Any
 import numpy as np
 
 import confide
-from confide import ledger as ledgers
 from confide import releases
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, read_evaluation
-from confide.ledger import Cost, Ledger, Schedule, check_head
 from confide.planning import ClassShift
 from confide.releases import predecessors_of
 from confide.watching import Watch
 
 FOLDERS = {
-    kind: Path(kind) / "samples" / "0.2" for kind in ("releases", "evaluation", "watching", "ledger")
+    kind: Path(kind) / "samples" / "0.2" for kind in ("releases", "evaluation", "watching")
 }  # where each kind of file is kept
 
 N = 400
-_Planned: Any = getattr(ledgers, "PlannedReleases", None) or ledgers.Planned  # as 0.2 called it
-_PLANNED = (_Planned("calibration", 6, 6, 0.25, "permute_and_flip"), _Planned("look", 52, 2, 0.1))
-YEAR = Schedule(3.0, 0.0, "basic", _PLANNED)
 
 
 def said(value: Any) -> dict[str, Any]:
-    """What a release, an evaluation, a watch or a schedule says, as JSON."""
+    """What a release, an evaluation or a watch says, as JSON."""
     match value:
         case PrivateEvaluation():
             found = {
@@ -52,8 +45,6 @@ def said(value: Any) -> dict[str, Any]:
             points = [[one.log_evidence, one.low, one.high, one.alarmed] for one in value.points]
             settings = [value.settings.noise_epsilon, list(value.settings.least), list(value.settings.bins)]
             return {"points": points, "settings": settings, "looks": [one.name for one in value.looks]}
-        case Schedule():
-            return {"loss": value.loss, "statement": value.statement}
     before = [[one.checksum, as_json(one.threshold)] for one in predecessors_of(value)]
     return {**summary(value), "predecessors": before}
 
@@ -122,7 +113,7 @@ def as_json(value: Any) -> Any:
 def read(text: str) -> Any:
     """What a file of any of these kinds holds."""
     document = getattr(releases, "Document", releases.Release)  # as 0.2 called both
-    others = {"confide.schedule": Schedule.from_json, "confide.evaluation": read_evaluation}
+    others = {"confide.evaluation": read_evaluation}
     return others.get(json.loads(text)["kind"], document.from_json)(text)
 
 
@@ -177,7 +168,6 @@ def made() -> dict[str, dict[str, Any]]:
             "reference": Watch.start(first, **begun, **bins, reference=sizes).with_look("a", [3, 300, 80, 20]),
             "alarm": alarmed(Watch.start(first, **begun, tolerance=0.05, looks=12)),
         },
-        "ledger": {"schedule": YEAR},
     }  # fmt: skip
 
 
@@ -269,23 +259,6 @@ def alarmed(watch: Watch) -> Watch:
     return watch
 
 
-def ledger(path: Path) -> None:
-    """A ledger of entries of every kind, under a schedule, and next to it the file that remembers its last record."""
-    own, asked = Ledger(path), (f"{k:064x}" for k in range(9))
-    own.set_limit("hospitals", 2.0)
-    for mechanism in ("slopes", "private evaluation by discrete-laplace", "look by discrete-laplace"):
-        token = own.charge("hospitals", Cost(0.25, "add_remove", mechanism), next(asked))
-        own.attach(token, "what was released", b"seen")
-    own.follow("patients", YEAR)
-    for _ in range(2):
-        own.charge("patients", Cost(0.1, "add_remove", "look by discrete-laplace"), next(asked))
-    check_head(own, path.with_name("head.json"))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for other in ("-wal", "-shm"):
-        path.with_name(path.name + other).unlink(missing_ok=True)
-
-
 def main(tests: Path) -> None:
     """Write what is not there yet."""
     with warnings.catch_warnings():
@@ -295,10 +268,6 @@ def main(tests: Path) -> None:
         folder = tests / FOLDERS[kind]
         folder.mkdir(parents=True, exist_ok=True)
         expected = {}
-        if kind == "ledger":
-            if not (folder / "budget.ledger").exists():
-                ledger(folder / "budget.ledger")
-            expected["budget.ledger"] = Ledger(folder / "budget.ledger", create=False).export()
         for name, value in values.items():
             path = folder / f"{name}.json"
             if not path.exists():
