@@ -22,7 +22,6 @@ NEEDS = {
     "tests/mutation/mutants.py": ("cosmic_ray",),
     "tests/mutation/reach.py": ("cosmic_ray", "coverage"),
     "tests/mutation/sample.py": ("cosmic_ray",),
-    "src/confide/ledger/composition.py": ("dp_accounting",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }
 
@@ -39,7 +38,6 @@ SLOW_EXAMPLES = {
     "confide.federated.several_plans.plan_levels",
     "confide.federated.several_plans.plan_sides",
     "confide.guarantee.weighted.weighted_prior_bonus",
-    "confide.ledger.composition.dp_accounting_bounds",
     "confide.planning.plan.needed_by_scores",
     "confide.releases.needed.records_needed",
     "confide.releases.texts.remarks",

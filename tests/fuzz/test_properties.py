@@ -95,7 +95,7 @@ def test_calibrate(examples):
 def test_costs(rows, dp_delta):
     costs = [settled(lambda row=row: Cost(row[0], "add_remove", "m", row[1], None)) for row in rows]
     groups = [settled(lambda row=row: Cost(1.0, "add_remove", "m", None, Group(row[2], row[3]))) for row in rows]
-    total = settled(lambda: compose([c for c in [*costs, *groups] if c is not None], dp_delta, adaptive=True))
+    total = settled(lambda: compose([c for c in [*costs, *groups] if c is not None], dp_delta))
     if total is not None:
         assert total.epsilon >= 0
 

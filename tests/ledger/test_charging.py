@@ -86,7 +86,7 @@ def test_limit_with_delta_allows_what_zcdp_allows(ledger):
         ledger.charge("patients", one, digest(len(ledger.account("patients").entries)))
     account = ledger.account("patients")
     assert 16 < len(account.entries) < 100  # the sum alone would end at 16
-    assert account.spent(1e-6, adaptive=True).epsilon <= 4.0
+    assert account.spent(1e-6).epsilon <= 4.0
     with refused(BudgetError, "dataset"):
         ledger.charge("patients", one, digest("one more"))
 

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,14 +13,10 @@ from confide.ledger.composition import epsilon_of_zcdp, largest_sum
 from confide.ledger.cost import decimal
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.selection import zcdp_of_range
-from tests.builders import slow
 from tests.exact import divergence, law
 from tests.refused import refused
 
 ADD = "add_remove"
-needs_accountant = pytest.mark.skipif(
-    find_spec("dp_accounting") is None, reason="needs the extra 'accounting' (pip install dp-accounting)"
-)
 
 
 def repeated_responses(epsilon, times):
@@ -64,32 +59,17 @@ def test_decimal_sums_stay_as_short_as_they_are():
     assert str(thirds).startswith("0.9999999999999999-differential privacy")
 
 
-@pytest.mark.slow
-@needs_accountant
-@pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), *slow([(0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])])
-@pytest.mark.parametrize("dp_delta", [1e-9, *slow([1e-6, 1e-3])])
+@pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), (0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])
+@pytest.mark.parametrize("dp_delta", [1e-9, 1e-6, 1e-3])
 def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
     p, q = repeated_responses(epsilon, times)
     bounds = compose([Cost(epsilon, ADD, "m")] * times, dp_delta).bounds
-    assert [bound.rule for bound in bounds].count("PLD") == 1
+    assert {bound.rule for bound in bounds} == {"sum", "zCDP"}
     for bound in bounds:
         # A loss of exactly `bound.epsilon` has delta 0; rounding of the laws leaves 1e-14.
         assert divergence(p, q, bound.epsilon) <= bound.dp_delta + 1e-14, bound
 
 
-@pytest.mark.slow
-@needs_accountant
-def test_numerical_composition_is_nearly_exact():
-    """The tightest bound is within 2 % of the optimum for 50 randomized responses."""
-    epsilon, times, dp_delta = 0.5, 50, 1e-6
-    p, q = repeated_responses(epsilon, times)
-    best = compose([Cost(epsilon, ADD, "m")] * times, dp_delta)
-    assert best.best.rule == "PLD"
-    assert divergence(p, q, best.epsilon * 0.98) > dp_delta
-    assert best.epsilon < 0.85 * 25
-
-
-@needs_accountant
 @pytest.mark.parametrize("times", [2, 4, 6])
 @pytest.mark.parametrize("dp_delta", [1e-6, 1e-2])
 def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
@@ -97,19 +77,10 @@ def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
     p, q = exponential_pair(epsilon)
     many = [np.array([math.prod(point) for point in itertools.product(one, repeat=times)]) for one in (p, q)]
     bounds = compose([Cost(epsilon, ADD, "m", rho=zcdp_of_range(epsilon))] * times, dp_delta).bounds
-    assert {bound.rule for bound in bounds} == {"sum", "zCDP", "PLD", "RDP"}
+    assert {bound.rule for bound in bounds} == {"sum", "zCDP"}
     for bound in bounds:
         assert divergence(*many, bound.epsilon) <= bound.dp_delta + 1e-14
         assert divergence(*reversed(many), bound.epsilon) <= bound.dp_delta + 1e-14
-
-
-@pytest.mark.slow
-@needs_accountant
-def test_mixed_releases_use_the_better_zcdp_of_the_exponential_ones():
-    pure, exponential = Cost(0.5, ADD, "m"), Cost(0.5, ADD, "m", rho=0.5**2 / 8)
-    mixed = compose([pure] * 25 + [exponential] * 25, 1e-6)
-    assert mixed.best.rule == "RDP"
-    assert compose([exponential] * 50, 1e-6).epsilon < mixed.epsilon < compose([pure] * 50, 1e-6).epsilon
 
 
 def test_few_releases_add_up():
@@ -161,22 +132,6 @@ def test_partitions_add_up_and_their_cells_do_not():
     for bound in compose(costs, 1e-6).bounds:
         alone = compose([cost(1.0), cost(0.25), cost(0.5), cost(2.0)], 1e-6).bounds
         assert bound.epsilon == pytest.approx(next(b.epsilon for b in alone if b.rule == bound.rule), rel=1e-9)
-
-
-def test_too_many_combinations_leave_the_closed_forms():
-    costs = [Cost(0.1, ADD, "m", None, Group(str(p), str(c))) for p in range(7) for c in range(2)]
-    assert {bound.rule for bound in compose(costs, 1e-6).bounds} == {"sum", "zCDP"}
-
-
-def test_adaptive_bounds_are_the_sum_and_zcdp():
-    bounds = compose([Cost(0.5, ADD, "m")] * 50, 1e-6, adaptive=True).bounds
-    assert {bound.rule for bound in bounds} == {"sum", "zCDP"}
-    assert all(bound.adaptive for bound in bounds)
-
-
-def test_without_dp_accounting_the_other_bounds_remain(monkeypatch):
-    monkeypatch.setattr("confide.ledger.composition.find_spec", lambda name: None)
-    assert {bound.rule for bound in compose([Cost(0.5, ADD, "m")] * 50, 1e-6).bounds} == {"sum", "zCDP"}
 
 
 def test_huge_losses_do_not_overflow():

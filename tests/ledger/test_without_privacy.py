@@ -25,7 +25,7 @@ def test_without_a_limit_the_total_is_infinite(ledger):
     released = bare(ledger)
     assert released.threshold in SCORES
     account = ledger.account("patients")
-    for loss in (account.spent(), account.spent(1e-6), account.spent(1e-6, adaptive=True)):
+    for loss in (account.spent(), account.spent(1e-6)):
         assert loss.epsilon == math.inf
         assert str(loss) == "NOT PRIVATE: 1 of 2 releases is without privacy, which no sum can hold"
     assert account.remaining() is None

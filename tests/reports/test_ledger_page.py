@@ -84,7 +84,7 @@ def test_warnings_of_data_sets(ledger):
     assert "Nothing is left" not in said
     assert "To look at 3 data sets need attention" in said
     assert "`" not in said
-    epsilons = [bound.epsilon for bound in ledger.account("patients").spent(1e-6, adaptive=False).bounds]
+    epsilons = [bound.epsilon for bound in ledger.account("patients").spent(1e-6).bounds]
     assert len(epsilons) > 1
     assert "Each rule bounds the same loss, and all bounds hold. The smallest ε counts" in said
     ledger.set_limit("patients", 2.0)

@@ -1,7 +1,7 @@
 """The privacy accountant: the privacy budget spent on each data set.
 
 cost.py         cost of one release, and bounds on the cost of several with their derivations
-composition.py  computes these bounds from the costs of several releases, also with dp-accounting; limits
+composition.py  computes these bounds from the costs of several releases; limits
 events.py       append-only records of a ledger, linked by a hash chain
 account.py      budget spent and left on one data set
 state.py        folds rows into accounts and checks every hash

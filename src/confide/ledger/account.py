@@ -106,9 +106,9 @@ class Account(Described):
         """The costs of all charges."""
         return [entry.cost for entry in self.entries]
 
-    def spent(self, dp_delta: float = 0.0, *, adaptive: bool = False) -> Loss:
+    def spent(self, dp_delta: float = 0.0) -> Loss:
         """The privacy loss of all releases together, as in `compose`."""
-        return compose(self.costs, dp_delta, adaptive=adaptive)
+        return compose(self.costs, dp_delta)
 
     @property
     def facts(self) -> Facts:
@@ -141,10 +141,7 @@ class Account(Described):
         """The description of the account that `describe` returns as text."""
         loss = self.spent(dp_delta)
         facts = (("together", str(loss)),)
-        rules = tuple(
-            (bound.rule, f"epsilon {bound.epsilon:.6g}{'' if bound.adaptive else ', parameters fixed in advance'}")
-            for bound in loss.bounds
-        )
+        rules = tuple((bound.rule, f"epsilon {bound.epsilon:.6g}") for bound in loss.bounds)
         several = len(rules) > 1 and all(cost.private for cost in self.costs)
         charges = "\n".join(["", *(f"  {entry}" for entry in self.entries)])
         lead = f"{self.dataset}: {self.summary}{charges if self.entries else ''}"

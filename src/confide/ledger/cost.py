@@ -169,7 +169,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Bound:
-    """One valid bound on the privacy loss of releases together.
+    """One valid bound on the privacy loss of releases together, also if later parameters depended on earlier releases.
 
     Parameters
     ----------
@@ -179,15 +179,12 @@ class Bound:
         Short name of its rule.
     derivation
         Its derivation, in words and numbers.
-    adaptive
-        True if it also holds if later privacy parameters were chosen after seeing earlier releases.
     """
 
     epsilon: float
     dp_delta: float
     rule: str
     derivation: str
-    adaptive: bool
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,8 +13,8 @@ from confide.reports.charts import spending
 from confide.reports.page import Page, number, page_of
 from confide.support import Section
 
-MOST_CHARGES, MOST_POINTS, MOST_EXACT = 200, 400, 100
-"""Newest charges in a table; points in a chart; and maximum number of charges for all composition rules."""
+MOST_CHARGES, MOST_POINTS = 200, 400
+"""Newest charges in a table, and points in a chart."""
 
 
 def ledger_page(
@@ -91,7 +91,7 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
     spent = account.spent().epsilon
     shown, allowed, left, *_ = (text for _, text in account.facts)
     last = entries[-1].charged_at[:10] if entries else "never"
-    together = account.spent(dp_delta, adaptive=len(entries) > MOST_EXACT)
+    together = account.spent(dp_delta)
     return {
         "id": f"set-{index}",
         "name": account.dataset,
@@ -103,11 +103,10 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
         "course": _course(account) if private else None,
         "purposes": _purposes(entries, who=who),
         "bounds": [
-            (bound.rule, _figure(bound.epsilon), f"{bound.dp_delta:g}", "yes" if bound.adaptive else "no")
+            (bound.rule, _figure(bound.epsilon), f"{bound.dp_delta:g}")
             for bound in sorted(together.bounds, key=lambda bound: bound.epsilon)
         ],
         "derivations": [(bound.rule, bound.derivation) for bound in together.bounds],
-        "quick": bool(dp_delta) and len(entries) > MOST_EXACT,
         "charges": [_row(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:])],
         "unshown": max(0, len(entries) - MOST_CHARGES),
     }
