@@ -20,7 +20,8 @@ import numpy as np
 import confide
 from confide.cli.choices import ClassShiftOptions, parse_candidates
 from confide.errors import ConfideError
-from confide.ledger import Cost, Ledger, check_head, request_digest
+from confide.federated.checkpoint import KIND, store_checkpoint
+from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import FIRST_HASH, entry_hash, read_event, write_event
 from confide.ledger.state import Row, State
 from confide.ledger.store import Store
@@ -172,28 +173,28 @@ def store_address(data: bytes) -> None:
                 _as_regex(pattern).fullmatch(place.address.key)
 
 
-def ledger_head(data: bytes) -> None:
-    """`check_head` on a file of arbitrary text, and on a valid head with changed fields, without a ledger."""
+def checkpoint(data: bytes) -> None:
+    """`store_checkpoint` on a file of arbitrary text, and on a valid one with changed fields, without a ledger."""
     source = Source(data)
-    text = json.dumps(change({"kind": "confide.ledger-head", "schema": 1, "number": 2, "seal": SEALS[1]}, source))
+    text = json.dumps(change({"kind": KIND, "schema": 1, "number": 2, "seal": SEALS[1]}, source))
     for content in (data, text.encode("utf-8", "surrogatepass")):
-        path = _heads() / "head.json"
+        path = _checkpoints() / "north.key.checkpoint"
         path.write_bytes(content)
         try:
-            head = check_head(_Ledger(), path)  # type: ignore[arg-type]
+            found = store_checkpoint(_Ledger(), path)  # type: ignore[arg-type]
         except ConfideError as error:
             one_line(error)
-            assert path.read_bytes() == content, "a rejected head has been replaced"
+            assert path.read_bytes() == content, "a rejected checkpoint has been replaced"
             continue
-        assert (head.number, head.record_hash) == (len(SEALS), SEALS[-1])
-        assert check_head(_Ledger(), path) == head  # type: ignore[arg-type]
+        assert (found.number, found.record_hash) == (len(SEALS), SEALS[-1])
+        assert store_checkpoint(_Ledger(), path) == found  # type: ignore[arg-type]
 
 
 SEALS = ("1" * 64, "2" * 64, "3" * 64)
 
 
 class _Ledger:
-    """The parts of a ledger that the comparison of its head needs."""
+    """The parts of a ledger that the comparison of its checkpoint needs."""
 
     path = "budget.db"
 
@@ -204,7 +205,7 @@ class _Ledger:
 
 
 @cache
-def _heads() -> Path:
+def _checkpoints() -> Path:
     return Path(tempfile.mkdtemp())
 
 
@@ -266,7 +267,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
             level,
             candidates,
             store_address,
-            ledger_head,
+            checkpoint,
             shift_texts,
             counts_text,
             name_of_a_score,
@@ -313,7 +314,7 @@ _RUNS = {
     "ledger_database": 15_000,
     "ledger_sealed": 10_000,
     "store_address": 100_000,
-    "ledger_head": 50_000,
+    "checkpoint": 50_000,
     "private_keys": 50_000,
     "onnx_model": 30_000,
     **{f"{name}_fields": _COSTLY.get(name, 30_000) for name in KINDS},

@@ -19,7 +19,7 @@ COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_cert
 COMPETITORS, RISING = "guarantee/test_competitors.py", "guarantee/test_rising_weights.py"
 TWO_SIDED = "guarantee/test_two_sided.py"
 CHARGING, SAME = (f"ledger/test_{name}.py" for name in ("charging", "same_data"))
-COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
+COMPOSITION, RESTORED = "ledger/test_composition.py", "ledger/test_restored.py"
 OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
 IDENTITIES, PROTOCOL = "federated/test_identities.py", "federated/test_protocol.py"
 
@@ -293,13 +293,7 @@ ACCOUNTS = [
         "a ledger that forgot charges is charged",
         "confide.ledger.state:check_checkpoint",
         always(None),
-        f"{MOVING}::test_missing_charges_are_detected",
-    ),
-    Fault(
-        "a moved ledger is charged",
-        "confide.ledger.state:check_not_moved",
-        always(None),
-        f"{MOVING}::test_interrupted_at_every_step",
+        f"{RESTORED}::test_a_copy_that_is_put_back_under_an_open_ledger_is_refused",
     ),
     Fault(
         "names that look alike are two data sets",

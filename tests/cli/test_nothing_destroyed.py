@@ -147,7 +147,7 @@ def there(folder):
 
 
 CALIBRATE, PREDICT = ("calibrate", "records.parquet", *ASKED), ("--probabilities", "p_*", "--calibration", "cal.json")
-OUTPUTS = ("output", "--out", "--keys", "--public", "--plan", "--head", "--state")
+OUTPUTS = ("output", "--out", "--keys", "--public", "--plan", "--state")
 DESTROYING = {
     "calibrate over its own records": (*CALIBRATE, "--out", "records.parquet"),
     "by another path": (*CALIBRATE, "--out", "../{folder}/records.parquet"),

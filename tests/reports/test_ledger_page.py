@@ -100,7 +100,7 @@ def test_one_data_set_without_persons(ledger):
     assert "radiology" not in said
     assert HOSTILE not in said
     assert "calibration by slopes 6 2.5" in said
-    assert said.count("0 yes") == 1  # pure epsilon alone
+    assert said.count("zCDP") == 0  # pure epsilon alone
     with refused(InputError, "dataset"):
         ledger_page(ledger, dataset="others")
     with refused(InputError, "dp_delta"):
@@ -135,7 +135,6 @@ def test_long_ledger_has_short_page(tmp_path):
     charges = [confide.ledger.Charge(Dataset("p"), Cost(0.5, "add_remove", "m"), digest(k)) for k in range(250)]
     ledger.charge_all(charges)
     page = ledger_page(ledger)
-    assert "slow rules are left out" in words(page)
     assert page.html.count("calibration by m</td>") == MOST_CHARGES
     assert f"{250 - MOST_CHARGES} older charges are in" in words(page)
     assert len(page.html) < 100_000
@@ -157,15 +156,8 @@ def test_on_the_command_line(ledger, tmp_path, capfd):
     assert main(["ledger", "report", place, "--out", str(tmp_path / "l.html"), "--without-names", "--title", "T"]) == 0
     assert (tmp_path / "l.html").read_text() == ledger_page(ledger, who=False, title="T").html
     assert main(["ledger", "report", place, "--out", place]) != 0
-    assert main(["ledger", "check", place, "--head", str(tmp_path / "head.json"), "--json"]) == 0
+    assert main(["ledger", "check", place, "--json"]) == 0
     assert json.loads(capfd.readouterr().out.partition("\n")[2])["seal"] == ledger.hashes()[-1]
-    assert main(["ledger", "check", place, "--head", place]) != 0
-    assert main(["ledger", "move", place, str(tmp_path / "new.db")]) == 0
-    assert main(["ledger", "list", place]) == 0
-    out = capfd.readouterr().out
-    assert f"moved {len(ledger.hashes()) - 1} records" in out
-    assert f"moved to {tmp_path / 'new.db'}: charged there only" in out
-    assert "Moved. This ledger is closed" in words(ledger_page(ledger))
 
 
 @needs_chromium

@@ -1,21 +1,12 @@
 """`confide ledger`: commands about privacy budgets and their storage."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from confide.cli.command import Group, command
-from confide.cli.output import capture_warnings, check_output, print_result, print_text
+from confide.cli.output import capture_warnings, print_result, print_text
 from confide.cli.values import OptionalOutput, Output
-from confide.ledger import (
-    Ledger,
-    account_as_json,
-    check_head,
-    file_of,
-    make_server_ledger,
-    move,
-    parse_location,
-)
+from confide.ledger import Ledger, account_as_json, file_of, make_server_ledger
 from confide.mechanisms import Neighbors
 from confide.support import FileKind
 
@@ -124,48 +115,23 @@ def init(*, server: str, charge_role: tuple[str, ...] = (), read_role: tuple[str
         print_text(f"may read: {role}")
 
 
-@command("ledger move")
-def move_(*, old: str, new: str, charge_role: tuple[str, ...] = (), read_role: tuple[str, ...] = ()) -> None:
-    r"""Move a whole ledger to another location; the old one is closed.
-
-    If it is interrupted, run the same command again. There are never two
-    ledgers that can be charged.
-
-    Example:
-
-      confide ledger move budget.db postgresql://dpo@db/budget \
-        --charge-role jobs
-    """
-    records = move(old, new, charge_roles=charge_role, read_roles=read_role)
-    print_text(
-        f"moved {records:,} records from {parse_location(old)} to {parse_location(new)}; the old ledger is closed"
-    )
-
-
 @command("ledger check")
-def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None:
-    """Check every hash of a ledger, and that no charge is missing.
+def check(*, file: str, as_json: bool = False) -> None:
+    """Check every hash of a ledger, and print the number and the last hash.
 
-    A restored backup lacks charges, and does not show it. With --head, a small
-    file on another machine, the command detects it.
+    A restored backup lacks charges, and does not show it: it has fewer records
+    than an earlier check printed, or another hash.
 
-    Example:
-
-      confide ledger check budget.db --head head.json
+    Example: confide ledger check budget.db
     """
-    check_output(head, FileKind.HEAD, file_of(file), force=True)
-    opened = Ledger(file, create=False)
-    found = opened.snapshot()
-    number, seal = len(found.hashes), found.hashes[-1] if found.hashes else ""
-    if head is not None:
-        check_head(opened, head)
+    hashes = Ledger(file, create=False).hashes()
+    number, seal = len(hashes), hashes[-1] if hashes else ""
     right = f"{number:,} records, every hash is correct{f'; the last is {seal}' if seal else ''}"
-    moved = None if found.moved_to is None else f"moved to {found.moved_to}"
-    print_result(lambda: {"records": number, "seal": seal, "moved_to": found.moved_to}, right, moved, as_json=as_json)
+    print_result(lambda: {"records": number, "seal": seal}, right, as_json=as_json)
 
 
 ledger = Group(
     "ledger",
-    commands=[list_, show, limit, export, report, init, move_, check],
+    commands=[list_, show, limit, export, report, init, check],
     help="Account for privacy budgets (list, show, limit, export, report), and manage ledgers (init, move, check).",
 )

@@ -263,8 +263,6 @@ OPTIONS: Mapping[str, Row] = dict([
     ),
     *_panel(LEDGER,
         server=_argument("SERVER", "postgresql://OWNER@HOST/DB, a database for this ledger."),
-        old=_argument("FROM", "A ledger: a file, or its owner's address."),
-        new=_argument("TO", "A new file, or postgresql://OWNER@HOST/DB."),
         ledger=Row("LEDGER", "Charge this ledger first, for --dataset; the same request about the same data is free. A "
                    "file, or postgresql://ROLE@HOST/DB.", everyday=True),
         dataset=Row("NAME", "The name of these people's data in the ledger.", everyday=True),
@@ -276,7 +274,6 @@ OPTIONS: Mapping[str, Row] = dict([
         charge_role=Row("NAME", "A role of the server that may charge but not delete; repeat it. A new role is "
                         "created without login."),
         read_role=Row("NAME", "A role that may read everything except the ledger's key; repeat it."),
-        head=Row("FILE", "Store the last record here; raise an error if an earlier stored record is missing.", PLACE),
     ),
     *_panel(CONTENT,
         dialect=Row("NAME", "{}.", everyday=True,

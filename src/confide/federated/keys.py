@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from confide.errors import FormatError, InputError, LedgerError
+from confide.federated.checkpoint import store_checkpoint
 from confide.federated.envelope import (
     PREFIX,
     envelope,
@@ -42,7 +43,7 @@ from confide.federated.envelope import (
     write_time,
 )
 from confide.federated.refusals import Refusal
-from confide.ledger import Ledger, MissingRecordsError, check_head
+from confide.ledger import Ledger, MissingRecordsError
 from confide.support import (
     MOST_RECORDS,
     has_locks,
@@ -179,7 +180,7 @@ def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> 
         return
     try:
         with locked(memory, "checkpoint") if has_locks() else nullcontext():
-            check_head(ledger, memory)
+            store_checkpoint(ledger, memory)
     except FormatError:
         raise
     except MissingRecordsError as error:

@@ -9,8 +9,7 @@ decisions.py    computes new records from a state and a request, or raises an er
 log.py          location of a ledger, interface of its two stores, and their errors
 store.py        store in SQLite: durable, atomic across processes, checks everything it reads
 postgres_store.py   the same on a PostgreSQL server; postgres_schema.py: its table, guards and roles
-checkpoint.py   detects a ledger that lacks earlier records
-stores.py       opens the store of a location, and moves a ledger between two locations
+stores.py       opens the store of a location
 budget_plan.py  the epsilons of a year's releases within a total per person, by each rule
 ledger.py       `Ledger`, which combines them
 identity.py     equality of names and requests; keyed fingerprints
@@ -19,22 +18,20 @@ payment.py      pays for a release: returns the earlier one, or charges before a
 
 from confide.ledger.account import Account, Entry, account_as_json, find_account, loss_text
 from confide.ledger.budget_plan import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
-from confide.ledger.checkpoint import check_head
 from confide.ledger.composition import Limit, compose
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form, unbounded
 from confide.ledger.decisions import Charge
 from confide.ledger.events import MOST_RELEASE
-from confide.ledger.identity import Dataset, fingerprint, name_key, request_digest, similar
+from confide.ledger.identity import Dataset, fingerprint, is_hexadecimal, name_key, request_digest, similar
 from confide.ledger.ledger import Ledger
 from confide.ledger.log import Server, file_of, parse_location
 from confide.ledger.payment import Payment, SingleRelease, Transaction, check_stored, make_payment, pay
 from confide.ledger.postgres_store import make_server_ledger
-from confide.ledger.state import MissingRecordsError
-from confide.ledger.stores import move
+from confide.ledger.state import Checkpoint, MissingRecordsError, check_checkpoint
 
 __all__ = [
     "Account", "Bound", "BudgetPlan", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss",
-    "PlannedReleases", "Server", "budget_plan", "check_head", "compose", "move",
+    "PlannedReleases", "Server", "budget_plan", "compose",
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ MOST_RELEASE = 1_000_000
 FIRST_HASH = "0" * 64
 
 SCHEMA = 3
-"""The newest schema. The oldest is 2, without moves and `by`: see `schema_of`."""
+"""The newest schema. The oldest is 2, without `by`: see `schema_of`."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,12 @@ class KeyedEvent:
     key: str
 
 
-@dataclass(frozen=True)
-class MovedEvent:
-    """The ledger was moved and cannot be charged here any more: the last record of a ledger."""
-
-    to: str
-
-
-Event: TypeAlias = OpenedEvent | LimitedEvent | ChargedEvent | ReleasedEvent | KeyedEvent | MovedEvent
+Event: TypeAlias = OpenedEvent | LimitedEvent | ChargedEvent | ReleasedEvent | KeyedEvent
 
 
 def schema_of(event: Event) -> int:
-    """The least schema of a ledger with this record: 3 with a move or a `by`, else 2."""
-    return SCHEMA if isinstance(event, MovedEvent) or getattr(event, "by", None) is not None else 2
+    """The least schema of a ledger with this record: 3 with a `by`, else 2."""
+    return SCHEMA if getattr(event, "by", None) is not None else 2
 
 
 def entry_hash(previous: str, made: str, body: str) -> str:
@@ -104,7 +97,7 @@ def read_event(body: str) -> Event:
     Raises
     ------
     FormatError
-        If the record has none of the six kinds, lacks a field, or has an unknown or invalid one.
+        If the record has none of the five kinds, lacks a field, or has an unknown or invalid one.
 
     Examples
     --------
@@ -199,6 +192,5 @@ _EVENTS: shapes.Shape = {
         },
     ),
     "keyed": shapes.record(KeyedEvent, {"key": _digits(64)}),
-    "moved": shapes.record(MovedEvent, {"to": shapes.TEXT}),
 }
 """How each record is written and read; its hash depends on the order of its fields."""

@@ -27,7 +27,7 @@ from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding
 from confide.ledger.events import ChargedEvent, Event, LimitedEvent
 from confide.ledger.identity import Dataset, keyed_digest
 from confide.ledger.log import Log, Server, parse_location
-from confide.ledger.state import State, check_not_moved
+from confide.ledger.state import State
 from confide.ledger.stores import open_log, retried
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import Described, Section, describe, listening, log_event, one_of, positive_number
@@ -342,10 +342,6 @@ class Ledger(Described):
         """All records with their times. They contain the ledger's key: not for publication."""
         return list(self.snapshot().records)
 
-    def moved_to(self) -> str | None:
-        """The location to which the ledger was moved, or None. A moved ledger can be read but not charged."""
-        return self.snapshot().moved_to
-
     def hashes(self) -> list[str]:
         """The hashes of all records, oldest first. The last one depends on all records."""
         return list(self.snapshot().hashes)
@@ -354,7 +350,7 @@ class Ledger(Described):
         """Public identifier of this ledger and its copies, 64 hexadecimal digits.
 
         It is a digest under the ledger's own key, so that it reveals nothing about the contents. A ledger that was
-        moved, or restored from a backup, has the same identifier.
+        restored from a backup has the same identifier.
         """
         key = self._decided(decisions.make_key).key
         assert key is not None
@@ -370,7 +366,6 @@ class Ledger(Described):
         log, known = self._log(), self._known
         with log.writing(known.head.number) as writing:
             state = known.caught_up(list(writing.rows), lambda: log.since(0), self.path)
-            check_not_moved(state)
             rows = [writing.append(_signed(event, writing.by or self.by)) for event in decide(state)]
         return self._remember(state.after(rows))
 

@@ -121,10 +121,9 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
     "53100": (LedgerError, "it cannot grow: the server's disk is full"),
     "42501": (
         LedgerError,
-        "the role may not do that: limits and moves are the owner's, and charging needs a charging role",
+        "the role may not do that: limits are the owner's, and charging needs a charging role",
     ),
     "23505": (InputError, "token must be new; the ledger has a charge with this one"),
-    "CF001": (LedgerError, "it was moved to another place and is charged there only"),
 }
 """Meaning and remedy of SQLite's codes and a server's SQLSTATEs."""
 

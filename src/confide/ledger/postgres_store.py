@@ -12,7 +12,7 @@ error, and nothing is released.
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -226,16 +226,6 @@ def make_server_ledger(
     place = Server(address)
     for role in (*charge_roles, *read_roles):
         postgres_schema.check_role(role)
-    with filled_ledger(place, timeout=timeout, charge_roles=charge_roles, read_roles=read_roles):
-        pass
-    return place
-
-
-@contextmanager
-def filled_ledger(
-    place: Server, *, timeout: float, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = ()
-) -> Iterator[Callable[[Iterable[Row]], None]]:
-    """Yield a function that puts rows into an empty ledger, created if missing; visible when the block ends."""
     store = PostgresStore(place, timeout=timeout)
     with connected(place, timeout) as connection:
         connection.execute("BEGIN")
@@ -247,18 +237,8 @@ def filled_ledger(
         if not state.owns:
             raise ledger_error(LedgerError, place, f"role {state.role!r} is not its owner")
         postgres_schema.grant(connection, charge_roles, read_roles)
-
-        def fill(rows: Iterable[Row]) -> None:
-            connection.execute("SELECT confide.lock_ledger()")
-            if connection.execute("SELECT FROM confide.record LIMIT 1").fetchone() is not None:
-                raise ledger_error(InputError, place, "it already has records; name an empty one")
-            with connection.cursor() as cursor:
-                cursor.executemany(
-                    "INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", [row[1:] for row in rows]
-                )
-
-        yield fill
         commit_ledger(connection, place)
+    return place
 
 
 def commit_ledger(connection: Any, place: Server) -> None:
@@ -271,12 +251,6 @@ def commit_ledger(connection: Any, place: Server) -> None:
                 LedgerError, place, "the connection was lost at the end; run the same command again"
             ) from None
         raise
-
-
-def has_ledger(place: Server, *, timeout: float) -> bool:
-    """Whether there is a ledger in a server's database."""
-    with connected(place, timeout) as connection:
-        return connection.execute(postgres_schema.STATE).fetchone() is not None
 
 
 def _rows(connection: Any, query: str, number: int) -> list[Row]:

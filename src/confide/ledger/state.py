@@ -19,7 +19,6 @@ from confide.ledger.events import (
     Event,
     KeyedEvent,
     LimitedEvent,
-    MovedEvent,
     OpenedEvent,
     ReleasedEvent,
     entry_hash,
@@ -64,7 +63,6 @@ class State(Described):
         self.hashes: list[str] = []
         self.key: str | None = None
         self._has_key = False  # a ledger has a key before its first charge
-        self.moved_to: str | None = None
         self._opened: dict[str, Account] = {}
         self._entries: dict[str, dict[str, Entry]] = {}
         self._owner: dict[str, str] = {}
@@ -75,8 +73,7 @@ class State(Described):
 
     def _section(self) -> Section:
         spent = tuple((account.dataset, account.summary) for account in self.accounts.values())
-        moved = () if self.moved_to is None else (f"moved to {self.moved_to}: charged there only",)
-        return Section("Ledger", "" if spent else "no data sets", spent, notes=moved)
+        return Section("Ledger", "" if spent else "no data sets", spent)
 
     def _brief(self) -> str:
         return f"{len(self.hashes)} records"
@@ -85,12 +82,6 @@ class State(Described):
     def head(self) -> Checkpoint:
         """The number and hash of the last record."""
         return Checkpoint(len(self.hashes), self.hashes[-1]) if self.hashes else EMPTY_CHECKPOINT
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The last record before a closing record of a move, which the ledger keeps wherever it is moved."""
-        number = len(self.hashes) - (self.moved_to is not None)
-        return Checkpoint(number, self.hashes[number - 1]) if number else Checkpoint(0, "")
 
     @cached_property
     def accounts(self) -> Mapping[str, Account]:
@@ -121,7 +112,7 @@ class State(Described):
             return self
         after = State(self.checkpoint_to_check)
         after.records, after.hashes = [*self.records], [*self.hashes]
-        after.key, after._has_key, after.moved_to = self.key, self._has_key, self.moved_to
+        after.key, after._has_key = self.key, self._has_key
         after._opened, after._owner, after._names = {**self._opened}, {**self._owner}, {*self._names}
         after._entries = {name: {**entries} for name, entries in self._entries.items()}
         for row in new:
@@ -168,7 +159,6 @@ class State(Described):
             self.records.append((made, event))
 
     def _evolve(self, made: str, event: Event) -> None:
-        _require(self.moved_to is None)
         match event:
             case OpenedEvent(dataset, neighbors, fingerprint):
                 _require(name_key(dataset) not in self._names)
@@ -192,8 +182,6 @@ class State(Described):
             case KeyedEvent(key):
                 _require(not self._has_key)
                 self.key, self._has_key = key, True
-            case MovedEvent(to):
-                self.moved_to = to
 
 
 class MissingRecordsError(LedgerError):
@@ -214,20 +202,6 @@ def check_checkpoint(place: Path | Server, hashes: list[str], known: Checkpoint,
             f"{str(place)!r} has {len(hashes)} records and lacks record {known.number} of {who}: a backup was put "
             "back, or it is another ledger; later charges are missing",
             remedy="Charge nothing before you put the newest ledger back, or add the missing charges up",
-        )
-
-
-def check_not_moved(state: State) -> None:
-    """Check that a ledger was not moved.
-
-    Raises
-    ------
-    LedgerError
-        If it was, with its new location.
-    """
-    if state.moved_to is not None:
-        raise LedgerError(
-            "ledger", f"was moved to {state.moved_to!r} and is charged there only", remedy="Name that one"
         )
 
 

@@ -8,14 +8,13 @@ No connection outlives an operation, so that handles may be shared between threa
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from confide.errors import FormatError, InputError, LedgerError
-from confide.ledger.events import SCHEMA, Event, entry_hash, read_event, schema_of, write_event
+from confide.ledger.events import SCHEMA, Event, entry_hash, schema_of, write_event
 from confide.ledger.log import Row, failure
 from confide.ledger.state import EMPTY_CHECKPOINT, Checkpoint
 from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
@@ -126,46 +125,30 @@ def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
     return connection.execute("SELECT id, made, body, seal FROM record WHERE id >= ? ORDER BY id", (number,)).fetchall()
 
 
-@contextmanager
-def new_ledger_file(path: Path) -> Iterator[Callable[[Iterable[Row]], None]]:
-    """Yield a function that puts rows into a new ledger file, which is on disk when the block ends without an error.
+def _create(path: Path) -> None:
+    """Create an empty ledger, which is on disk when this returns; an existing file was created by another process.
 
     Raises
     ------
-    OutputExistsError, LedgerError
-        If the file exists, or cannot be created.
+    LedgerError
+        If the file cannot be created.
     """
     try:
         with new_file(path, overwrite=False) as part:
-            yield partial(_fill, path, part)
+            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                for statement in _SCHEMA.values():
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version={_FIRST_SCHEMA}")
             to_disk(part)
-    except (OutputExistsError, FormatError):
-        raise
+    except OutputExistsError:
+        return
+    except sqlite3.Error as error:
+        raise failure(path, _code(error)) from None
     except InputError as error:
         raise LedgerError("ledger", f"{str(path)!r} cannot be created: {error}") from None
     to_disk(path.parent)
-
-
-def _fill(path: Path, part: Path, rows: Iterable[Row]) -> None:
-    stored = [(made, body, sealed) for _, made, body, sealed in rows]
-    try:
-        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-            for statement in _SCHEMA.values():
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            needed = max((schema_of(read_event(str(body))) for _, body, _ in stored), default=_FIRST_SCHEMA)
-            connection.execute(f"PRAGMA user_version={needed}")
-            connection.execute("BEGIN")
-            connection.executemany(_INSERT, stored)
-            connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise failure(path, _code(error)) from None
-
-
-def _create(path: Path) -> None:
-    with suppress(OutputExistsError), new_ledger_file(path) as fill:  # if it exists, another process created it first
-        fill([])
 
 
 def _size(path: Path) -> int:

@@ -60,7 +60,6 @@ def ledger_page(
     context = {
         "headline": _headline(accounts),
         "blocks": blocks,
-        "moved_to": found.moved_to,
         "releases": f"{sum(len(account.entries) for account in accounts):,}",
         "sets": f"{len(accounts):,}",
         "last": max((entry.charged_at for account in accounts for entry in account.entries), default="none yet"),

@@ -41,7 +41,7 @@ class FileKind(StrEnum):
     EXPORT = "an export of a ledger"
     COUNTING = "a counting plan"
     COUNTS = "published counts"
-    HEAD = "a ledger's head"
+    CHECKPOINT = "the checkpoint of a silo's keys"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
     OPENING = "a coordinator's opening"
@@ -75,7 +75,7 @@ _DOCUMENTS = {
     "private-evaluation": FileKind.PRIVATE_EVALUATION,
     "ledger": FileKind.EXPORT,
     "counting-plan": FileKind.COUNTING,
-    "ledger-head": FileKind.HEAD,
+    "federated.checkpoint": FileKind.CHECKPOINT,
     "federated.plan": FileKind.PLAN,
     "federated.plans": FileKind.PLAN,
     "federated.answer": FileKind.ANSWER,
@@ -92,7 +92,7 @@ SHOWN_ELSEWHERE = {
     FileKind.PAGE: "a browser shows it",
     FileKind.CARD: "it is Markdown, which an editor shows",
     FileKind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
-    FileKind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
+    FileKind.CHECKPOINT: "the keys next to it compare it with their ledger",
     FileKind.LEDGER: "`confide ledger list FILE` shows it",
     FileKind.TABLE: "`confide evaluate` and other commands read its records",
 }

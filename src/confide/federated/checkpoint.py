@@ -1,0 +1,65 @@
+"""The checkpoint next to the keys of a silo: the last record of its ledger, which detects a restored copy of it.
+
+A restored backup, or a standby that took over before it had everything, is a whole and valid ledger of an earlier day.
+It does not show that later charges are missing. A later record that was stored elsewhere shows it.
+"""
+
+import json
+from pathlib import Path
+
+from confide.errors import FormatError
+from confide.ledger import Checkpoint, Ledger, check_checkpoint, is_hexadecimal
+from confide.support import Fields, FileKind, new_file, parse_document, read_as, shapes, to_disk
+
+KIND = "confide.federated.checkpoint"
+_MOST_CHARACTERS = 10_000
+
+
+def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
+    """Check that a ledger still has the last record stored in a file, and store the current last record.
+
+    The first call creates the file. It contains a number and a hash, nothing secret, and is on disk when this returns.
+
+    Raises
+    ------
+    LedgerError
+        If the stored record is missing or differs: charges are missing in the ledger. The file is not changed.
+    FormatError
+        If the file is not a checkpoint.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(Path(folder) / "budget.db")
+    ...     _ = ledger.set_limit("patients", 1.0)
+    ...     store_checkpoint(ledger, Path(folder) / "north.key.checkpoint").number
+    2
+    """
+    # The file is read before the ledger, which is written first.
+    known = read_as(path, _read) if path.exists() else Checkpoint(0, "")
+    state = ledger.snapshot()
+    check_checkpoint(ledger.path, state.hashes, known, repr(str(path)))
+    now = state.head if state.hashes else Checkpoint(0, "")
+    with new_file(path, overwrite=True, kind=FileKind.CHECKPOINT) as part:
+        part.write_text(json.dumps({"kind": KIND, "schema": 1, "number": now.number, "seal": now.record_hash}) + "\n")
+        to_disk(part)
+    to_disk(path.parent)
+    return now
+
+
+_SHAPE: shapes.Shape = {
+    "kind": shapes.choice(KIND),
+    "schema": shapes.integer(1),
+    "number": shapes.integer(2**63 - 1, 0),
+    "seal": shapes.TEXT,
+}
+
+
+def _read(text: str) -> Checkpoint:
+    content = parse_document(text, "checkpoint", _MOST_CHARACTERS, hint="Restore the file with the keys")
+    values = shapes.read_shape(Fields("checkpoint", content), _SHAPE)
+    number, seal = values["number"], values["seal"]
+    if not (is_hexadecimal(seal, least=64) if number else seal == ""):
+        raise FormatError("checkpoint.seal", "must be 64 hexadecimal digits, or empty before the first record")
+    return Checkpoint(number, seal)

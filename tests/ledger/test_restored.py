@@ -1,0 +1,108 @@
+"""A ledger that was restored from a copy is found by those who had it open, and nothing else is remembered."""
+
+import copy
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger.state import MissingRecordsError
+from confide.ledger.store import Store
+from tests.ledger.servers import JOBS
+from tests.ledger.test_server import FORBIDDEN
+from tests.refused import refused
+
+COST = Cost(1.0, "add_remove", "slopes")
+DIGEST = request_digest({"a": 1})
+
+
+@pytest.fixture
+def old(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", limit=10.0, by="audit team")
+    ledger.attach(ledger.charge("patients", COST, DIGEST), "release", b"seen")
+    ledger.charge("others", COST, DIGEST)
+    return ledger
+
+
+USES = {
+    "an account": lambda ledger: ledger.account("patients"),
+    "a charge": lambda ledger: ledger.charge("patients", COST, DIGEST),
+    "a limit": lambda ledger: ledger.set_limit("patients", 1.0),
+    "the release": lambda ledger: ledger.attach(ledger.token, "release"),
+    "the page": str,
+}
+
+
+@pytest.mark.parametrize("since", ["nothing", "as many records"])
+@pytest.mark.parametrize("use", USES)
+def test_a_copy_that_is_put_back_under_an_open_ledger_is_refused(old, tmp_path, use, since):
+    """An open ledger has its last record at every use, or raises an error."""
+    shutil.copy(old.path, tmp_path / "backup.db")
+    token = old.charge("patients", COST, DIGEST)
+    object.__setattr__(old, "token", token)
+    shutil.copy(tmp_path / "backup.db", old.path)
+    if since == "as many records":
+        Ledger(old.path).charge("patients", COST, DIGEST, token=token)
+    for _ in range(2):
+        with refused(MissingRecordsError, "ledger"):
+            USES[use](old)
+    assert len(Ledger(old.path).account("patients").entries) == (1 if since == "nothing" else 2)
+
+
+def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp_path):
+    shutil.copy(old.path, tmp_path / "backup.db")
+    old.attach(old.charge("patients", COST, DIGEST), "what was released", b"seen")
+    pickled = pickle.dumps(old)
+    assert old.snapshot().key.encode() not in pickled
+    assert b"what was released" not in pickled
+    again = pickle.loads(pickled)  # noqa: S301
+    assert again.accounts() == copy.deepcopy(again).accounts() == old.accounts()
+    shutil.copy(tmp_path / "backup.db", old.path)
+    for one in (again, copy.deepcopy(old)):
+        with refused(MissingRecordsError, "ledger"):
+            one.charge("patients", COST, DIGEST)
+
+
+def test_only_new_entries_are_read_including_those_of_others(old, monkeypatch):
+    read = []
+    since = Store.since
+    monkeypatch.setattr(Store, "since", lambda store, number: [read.append(number), since(store, number)][1])
+    other = Ledger(old.path)
+    old.charge("patients", COST, DIGEST)
+    here = old.snapshot().head.number
+    other.set_limit("patients", 9.0)
+    assert other.accounts() == old.accounts() == Ledger(old.path).accounts()
+    assert read[-3:] == [here, 0, here + 1]
+
+
+def test_what_a_ledger_hands_out_is_not_what_it_remembers(old):
+    before = old.accounts()
+    old.records().clear()
+    old.hashes().clear()
+    old.charge("others", COST, DIGEST)
+    assert old.accounts()["patients"] == before["patients"]
+    assert old.records() == Ledger(old.path).records()
+
+
+def test_what_was_read_under_others_writing_is_no_copy_of_before(old):
+    """Threads that read and charge with one open ledger never cause errors."""
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(old.charge, "patients", Cost(0.1, "add_remove", "m"), DIGEST) for _ in range(12)]
+        read = [pool.submit(old.account, "patients") for _ in range(12)]
+        for one in (*done, *read):
+            one.result()
+    assert len(old.account("patients").entries) == 13
+
+
+def test_a_restored_server_is_found(on_server):
+    """The owner removes the last charges, as on a standby that missed them."""
+    ledger = Ledger(on_server.url(JOBS))
+    ledger.charge("patients", COST, DIGEST)
+    ledger.charge("patients", COST, DIGEST)
+    off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
+    on_server.execute(f"{off}; {FORBIDDEN['delete the last']}; {on}")
+    assert Ledger(on_server.url(JOBS)).account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
+    with refused(MissingRecordsError, "ledger"):
+        ledger.account("patients")
