@@ -99,7 +99,6 @@ from confide.sets import predict_labels as predict_labels
 from confide.sets import predict_masks as predict_masks
 from confide.sets import predict_set as predict_set
 from confide.tables import evaluate as evaluate
-from confide.tables import register_grouping as register_grouping
 from confide.watching import CorrectedRelease as CorrectedRelease
 from confide.watching import Watch as Watch
 from confide.watching import WatchPower as WatchPower

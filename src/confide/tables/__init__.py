@@ -10,7 +10,7 @@ open_table.py      from a name or data to a table; files, objects, streams, data
 table.py           the interface of a table; duckdb_table.py, databases.py and spark/ implement it
 arrow.py           Arrow's types and columns; buffers.py: from Arrow to numpy and back
 expressions.py     types and columns of SQL and Ibis, and the rule of missing values
-named_columns.py   the columns of labels, groups, weights and persons; groupings.py: groups by a registered function
+named_columns.py   the columns of labels, groups, weights and persons
 readers.py         from columns to one score per record: in numpy, or as SQL
 records.py         all columns of a record together, and the one loop over checked batches
 failures.py        rows that cannot be used; errors of files and engines, in fixed words
@@ -39,7 +39,6 @@ from confide.tables.evaluate import (
 )
 from confide.tables.failures import EngineError
 from confide.tables.file_formats import file_format, format_of
-from confide.tables.groupings import grouping_of, register_grouping
 from confide.tables.open_table import files_of, open_table
 from confide.tables.predict import is_folder, predict_table, refuse_existing_folder, refuse_existing_predictions
 from confide.tables.spark import names_spark
@@ -50,7 +49,7 @@ __all__ = [
     "ScoreColumn", "TargetColumns",
     "calibrate_table", "class_histograms", "count_batches", "evaluate",
     "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_table",
-    "read_pilot", "recalibrate_table", "register_grouping", "score_batches",
+    "read_pilot", "recalibrate_table", "score_batches",
     "score_histogram",
 ]  # fmt: skip
 

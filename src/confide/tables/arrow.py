@@ -12,15 +12,13 @@ from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name
 from confide.tables.buffers import from_numpy, from_texts, integers_of, to_numpy
-from confide.tables.groupings import Grouping
 
-Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text", "grouped"]
+Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
 """The form in which a column is read.
 
 `number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: the
 entry of a list of numbers at the position in an integer column. `length`: the length of a list. `flag`: as computed by
-`bound_contributions`. `value`: unchanged. `text`: as written into a CSV cell. `grouped`: unchanged, for a registered
-grouping.
+`bound_contributions`. `value`: unchanged. `text`: as written into a CSV cell.
 """
 
 
@@ -36,19 +34,11 @@ class ColumnRef:
         The form in which it is read.
     at
         For an `entry`: the column that contains its position.
-    grouping
-        The registered grouping that maps the values to names, or None if the values are names.
     """
 
     column: str
     form: Form = "number"
     at: str | None = None
-    grouping: Grouping | None = None
-
-    @property
-    def title(self) -> str:
-        """The name in messages."""
-        return self.column if self.grouping is None else f"{self.grouping.name}({self.column})"
 
     @property
     def alias(self) -> str:
@@ -128,14 +118,14 @@ def describe_type(kind: Any) -> str:
 
 
 def column_of(batch: Any, read: ColumnRef) -> Any:
-    """A column by its alias or by its own name, or the names that a grouping makes from it."""
+    """A column by its alias or by its own name."""
     names = batch.schema.names
     name = read.alias if read.alias in names else read.column
     if name not in names:
         raise InputError(
             "column", f"{name!r} is not in the batches", remedy=f"Their columns are {', '.join(names[:40])}"
         )
-    return batch.column(name) if read.grouping is None else read.grouping.names(batch.column(name))
+    return batch.column(name)
 
 
 def number_column(batch: Any, name: str) -> NDArray[Any]:
@@ -192,7 +182,7 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
         known = from_texts([str(canonical_name(name)) for name in names]).cast(pa.large_string())
         values = values.cast(pa.large_string())
     else:
-        raise InputError("column", f"{read.title!r} must hold texts or whole numbers, the names of classes or groups")
+        raise InputError("column", f"{read.column!r} must hold texts or whole numbers, the names of classes or groups")
     found = pc.index_in(values, value_set=known, skip_nulls=True)
     return np.append(np.array(places, np.int64), -1)[integers_of(found, -1)]
 

@@ -537,7 +537,7 @@ def group_or_class_column(
     assert groups is not None
     column = group_column(table, by, tuple(groups))
     in_csv = table.texts and all(as_integer(name) is not None for name in groups)
-    integers = column.in_sql and (in_csv or is_integer(table.type_of(by)))
+    integers = in_csv or is_integer(table.type_of(by))
     names = tuple(as_integer(name) if integers else canonical_name(name) for name in groups)  # type: ignore[misc]
     return replace(column, names=names)
 

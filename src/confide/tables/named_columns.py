@@ -24,7 +24,6 @@ from confide.tables.arrow import (
 )
 from confide.tables.expressions import exact, number, position
 from confide.tables.failures import ColumnError
-from confide.tables.groupings import grouping_of
 from confide.tables.table import Table
 
 Names = tuple[str | int, ...]
@@ -61,22 +60,17 @@ class NamedColumn:
         return (self,)
 
     @property
-    def in_sql(self) -> bool:
-        """Whether engines can match the names; the names of a registered grouping are computed in Python."""
-        return self.read.grouping is None
-
-    @property
     def requirement(self) -> str:
         """The requirement on every record, for messages."""
         k = len(self.names)
         if self.others:
-            return f"column {self.read.title!r} must hold the true class, none missing,"
+            return f"column {self.read.column!r} must hold the true class, none missing,"
         if self.positions:
             return f"column {self.read.column!r} must hold the position of a class, 0 to {k - 1},"
         some = ", ".join(map(str, self.names[:10])) + (", ..." if k > 10 else "")
         if self.what == "classes" and is_numbering(list(map(str, self.names))):
             some += "; other names with classes=[...]"
-        return f"column {self.read.title!r} must hold one of the {k} {self.what} ({some})"
+        return f"column {self.read.column!r} must hold one of the {k} {self.what} ({some})"
 
     def places(self, batch: Any) -> NDArray[np.int64]:
         """The position of each record's name, int64, shape (n,); -1 if it has none."""
@@ -147,7 +141,6 @@ class GroupedColumns:
 
     each: tuple[NamedColumn, ...]
     columns: GroupColumns
-    in_sql = False  # each column is counted by an engine; the largest threshold of several is taken here
 
     @classmethod
     def of(cls, table: Table, by: str | Sequence[str], columns: GroupColumns) -> "GroupedColumns":
@@ -196,7 +189,7 @@ class AnyGroups:
     @property
     def requirement(self) -> str:
         """The requirement on every record, for messages."""
-        return f"column {self.read.title!r} must name the group of the record (not missing)"
+        return f"column {self.read.column!r} must name the group of the record (not missing)"
 
     def keys(self, batch: Any) -> NDArray[Any]:
         """The name of each record as a text, shape (n,)."""
@@ -249,7 +242,7 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
 
 
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:
-    """The column of each record's group, for groups with these names, or a column with a registered grouping.
+    """The column of each record's group, for groups with these names.
 
     Raises
     ------
@@ -259,7 +252,7 @@ def group_column(table: Table, column: str, names: Names) -> NamedColumn:
     """
     read = _groups(table, column)
     wrong = sum(as_integer(name) is None for name in names)
-    if read.grouping is None and is_integer(table.type_of(column)) and wrong:
+    if is_integer(table.type_of(column)) and wrong:
         raise InputError(
             "groups", f"must be integers, because column {column!r} holds integers", got=f"{wrong} that are not"
         )
@@ -281,11 +274,7 @@ def one_column(by: str | Sequence[str]) -> str:
 
 
 def _groups(table: Table, column: str) -> ColumnRef:
-    """The way groups are read: from a column with their names, or by a registered grouping."""
-    if column not in table.columns and (found := grouping_of(column)) is not None:
-        grouping, column = found
-        table.type_of(column)
-        return ColumnRef(column, "grouped", grouping=grouping)
+    """The way groups are read: from a column with their names."""
     kind = table.type_of(column)
     if not table.holds_labels(column):
         held = describe_type(kind)

@@ -141,7 +141,7 @@ class RecordColumns:
     @property
     def in_sql(self) -> bool:
         """Whether engines can count the records."""
-        return self.reader.in_sql and all(one.read.grouping is None for one in self._groups)
+        return self.reader.in_sql
 
     @property
     def requirements(self) -> list[str]:

@@ -50,7 +50,6 @@ from confide.tables import (
     ScoreColumn,
     TargetColumns,
     class_keys,
-    grouping_of,
 )
 
 OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "selector", "mechanism", "epsilon")
@@ -389,10 +388,6 @@ def _division(
         raise InputError("by", "by and groups must be given together: a column, and the public list of its values")
     if not isinstance(by, str) or isinstance(groups, Mapping):
         raise InputError("by", "must name one column: a query counts groups that divide the records", got="several")
-    if grouping_of(by) is not None:
-        raise InputError(
-            "by", "must name a column of the warehouse", remedy=f"{by!r} is a function of Python, not of SQL"
-        )
     if isinstance(groups, str):
         raise InputTypeError("groups", "must be a list of names", got="one text")
     return by, {"group": check_names("groups", groups)}
