@@ -173,6 +173,8 @@ def lists_aps_sets_peak(path: Path, rounds: int) -> None:
 
 def postgres(rows: int, rounds: int) -> None:
     """The histogram of a column in a separate server, against count, sum and maximum of the same column."""
+    import psycopg
+
     from confide.tables import ScoreColumn, open_table, score_histogram
     from tests.tables.postgres_server import OWNER, READER, binaries, running
 
@@ -180,8 +182,7 @@ def postgres(rows: int, rounds: int) -> None:
         print("PostgreSQL was left out")
         return
     with running() as server:
-        with open_table(server.url(OWNER), "pg_catalog.pg_class", write=True) as table:
-            connection = table.backend.con
+        with psycopg.connect(server.url(OWNER), autocommit=True) as connection:
             connection.execute(f"CREATE TABLE t AS SELECT random() AS score FROM generate_series(1, {rows})")  # noqa: S608
             connection.execute("VACUUM ANALYZE t")
         print(f"{rows:,} scores in PostgreSQL")
@@ -195,37 +196,6 @@ def postgres(rows: int, rounds: int) -> None:
                 "histogram, 4800 candidates": lambda: score_histogram(table, ScoreColumn("score")),
             }
             report(measured, rounds)
-        postgres_sets(server.url(OWNER), rows // 25, rounds)
-
-
-def postgres_sets(url: str, rows: int, rounds: int) -> None:
-    """Write sets next to the rows: of LAC by the server, of APS by this process, against reading the lists once."""
-    import confide
-    from confide.tables import ClassColumns, open_table, predict_table
-
-    with open_table(url, "pg_catalog.pg_class", write=True) as table:
-        connection = table.backend.con
-        drawn = "SELECT random() + 0 * i AS x FROM generate_series(1, 10)"  # drawn for every row, as i is in it
-        shares = f"SELECT array_agg((x / total)::float4) FROM (SELECT x, sum(x) OVER () AS total FROM ({drawn}) d) s"  # noqa: S608
-        connection.execute(f"CREATE TABLE lists AS SELECT i, ({shares}) AS p FROM generate_series(1, {rows}) i")  # noqa: S608
-        connection.execute("VACUUM ANALYZE lists")
-    print(f"{rows:,} lists of 10 probabilities in PostgreSQL")
-    candidates = confide.Candidates.of([0.9])
-    with open_table(url, "lists", write=True) as table:
-        connection = table.backend.con
-
-        def write(score: str) -> None:
-            calibration = confide.calibrate([0.9] * 5000, 0.1, 10.0, score=score, candidates=candidates)
-            predict_table(table, ClassColumns("p", classes=tuple(range(10))), calibration, out_table="sets")
-            connection.execute("DROP TABLE sets")
-
-        once = "SELECT count(*), sum((SELECT sum(x) FROM unnest(p) AS x)) FROM lists"
-        measured = {
-            "every list read once": lambda: connection.execute(once).fetchall(),
-            "sets of LAC": lambda: write("lac"),
-            "sets of APS": lambda: write("aps_deterministic"),
-        }
-        report(measured, rounds)
 
 
 def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:

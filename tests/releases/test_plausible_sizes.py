@@ -107,15 +107,6 @@ def test_tables_warn(tmp_path):
     tables.predict_table(table.slice(0, 0), what, _wide(1.5e10), tmp_path / "none.csv")
 
 
-def test_databases_warn(tmp_path):
-    duckdb = pytest.importorskip("duckdb", reason="needs the extra tables")
-    with duckdb.connect(str(tmp_path / "data.db")) as database:
-        database.execute("CREATE TABLE records AS SELECT 100.0 + 6 * range AS f FROM range(50)")
-    source = tables.open_table(f"duckdb://{tmp_path / 'data.db'}", table="records", write=True)
-    with WARNED, source as table:
-        tables.predict_table(table, tables.TargetColumns("f"), _wide(1.5e10), out_table="wide")
-
-
 def test_tensors_warn():
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     from confide import torch as front

@@ -262,40 +262,6 @@ def test_quantile_regression(source, tmp_path):
         assert intervals.column("upper").to_pylist() == upper.tolist()
 
 
-def test_predictions_are_written_into_the_same_database(tmp_path, request):
-    import duckdb
-
-    released = tmp_path / "cal.json"
-    confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0, score="lac").save(released)
-    options = ["--probabilities", "p_*", "--calibration", str(released), "--out-table", "sets"]
-    with duckdb.connect(tmp_path / "db.duckdb") as connection:
-        connection.register("arriving", DATA)
-        connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
-    assert main(["predict", f"duckdb://{tmp_path}/db.duckdb", "--table", "records", *options]) == 0
-    expected = confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"]).labels()
-    with duckdb.connect(tmp_path / "db.duckdb") as connection:
-        rows = connection.execute("SELECT prediction_set, set_size FROM sets ORDER BY id").fetchall()
-        assert [list(row[0]) for row in rows] == expected
-        connection.execute("INSERT INTO records SELECT * REPLACE (NULL AS p_1) FROM records LIMIT 2")
-    options[-1] = "more"
-    assert main(["predict", f"duckdb://{tmp_path}/db.duckdb", "--table", "records", *options]) == 3
-    with duckdb.connect(tmp_path / "db.duckdb") as connection:
-        assert "more" not in [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
-
-
-def test_postgresql_writes_sets_as_an_owner_and_not_as_a_reader(postgres, reader, tmp_path, capsys):
-    released = tmp_path / "cal.json"
-    confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0, score="lac").save(released)
-    name = reader.table(DATA).get_name()
-    options = ["--table", name, "--probabilities", "p_*", "--calibration", str(released), "--out-table", f"{name}_sets"]
-    assert main(["predict", postgres.url(postgres_server.READER), *options]) == 3
-    assert "the role has no right" in capsys.readouterr().err
-    assert main(["predict", postgres.url(postgres_server.OWNER), *options]) == 0
-    with open_table(postgres.url(postgres_server.READER), f"{name}_sets") as written:
-        sets = written.expression.order_by("id").prediction_set.to_pyarrow().to_pylist()
-    assert sets == confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"]).labels()
-
-
 def test_a_reader_needs_no_right_to_write(postgres, reader):
     """The role can neither create tables nor temporary ones; the session is read-only as well."""
     import psycopg
@@ -360,14 +326,13 @@ def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("option", ["--out", "--out-table"])
-def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys, option):
+def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys):
     """The executors write the sets; the second time the folder exists."""
     pq.write_table(DATA, tmp_path / "records.parquet")
     source = [spark.sparkContext.master, "--table", str(tmp_path / "records.parquet")]
     released, out = tmp_path / "cal.json", tmp_path / "sets"
     assert main(["calibrate", *source, *COUNTED, "--out", str(released)]) == 0
-    written = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), option, str(out)]
+    written = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), "--out", str(out)]
     assert main([*written, "--keep", "id"]) == 0
     expected = confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"])
     assert in_order_of(pq.read_table(out), "id")["prediction_set"].to_pylist() == expected.labels()

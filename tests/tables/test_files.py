@@ -182,6 +182,7 @@ def test_compressed_csv_is_written_and_read_back(tmp_path, calibration):
 
 def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
     monkeypatch.setattr("confide.tables.predict._ROWS_PER_FILE", 2000)
+    monkeypatch.setattr("confide.tables.records.rows_per_batch", lambda width: 2048)
     what, output = ClassColumns("p_*"), []
     figures = predict_table(
         class_table(5000), what, calibration, tmp_path / "sets", keep=("id",), progress=output.append
@@ -198,47 +199,19 @@ def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
         assert table.columns == ["id", "prediction_set", "set_size"]
 
 
-def test_a_folder_by_value_is_written_and_read_back(tmp_path, calibration):
-    """Values with characters that folder names cannot have, and a missing value."""
-    wards = np.array(["north", "a/b", "c=d", "ü %"])[np.arange(400) % 4]
-    data = class_table(400).append_column("ward", pa.array(wards)).append_column("n", pa.array(np.arange(400) % 3))
-    out = tmp_path / "sets"
-    predict_table(data, ClassColumns("p_*"), calibration, out, keep=("id", "ward", "n"), partition_by=("ward", "n"))
-    assert not list(out.glob("*.parquet"))
-    assert len(list(out.glob("*/*/*.parquet"))) == 12
-    predict_table(data, ClassColumns("p_*"), calibration, tmp_path / "one.parquet", keep=("id", "ward", "n"))
-    one, found = read(tmp_path / "one.parquet"), pq.read_table(out).sort_by("id")
-    assert found["ward"].cast("string").to_pylist() == one["ward"].to_pylist()
-    assert found["n"].to_pylist() == one["n"].to_pylist()
-    assert found["prediction_set"].to_pylist() == one["prediction_set"].to_pylist()
-    by_ward = group_histograms(out, ScoreColumn("set_size"), "ward", ["north", "a/b", "c=d", "ü %"], UNIT)
-    assert [histogram.total for histogram in by_ward.values()] == [100] * 4
-
-
 def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
-    bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "p_c": [0.0, 0.0], "g": ["a", "b"]})
-    for options in ({}, {"partition_by": ("g",)}):
-        with refused(InputError, "table") as caught:
-            predict_table(bad, ClassColumns("p_*"), calibration, tmp_path / "sets", **options)
-        assert bad_rows(caught) == [(1, 1)]
+    bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "p_c": [0.0, 0.0]})
+    with refused(InputError, "table") as caught:
+        predict_table(bad, ClassColumns("p_*"), calibration, tmp_path / "sets")
+    assert bad_rows(caught) == [(1, 1)]
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"out": "sets.parquet", "partition_by": ("id",)}, "partition_by"),
-        ({"out": "sets", "partition_by": ("missing",)}, "partition_by"),
-        ({"out": "hdfs://host/sets"}, "output"),
-        ({"out": "sets.xlsx"}, "path"),
-        ({"out_table": "sets"}, "out_table"),
-        ({}, "out"),
-    ],
-)
-def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, options, argument):
+@pytest.mark.parametrize(("out", "argument"), [("hdfs://host/sets", "output"), ("sets.xlsx", "path")])
+def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, out, argument):
     monkeypatch.chdir(tmp_path)
     with refused(InputError, argument):
-        predict_table(class_table(10), ClassColumns("p_*"), calibration, **options)
+        predict_table(class_table(10), ClassColumns("p_*"), calibration, out)
     assert list(tmp_path.iterdir()) == []
 
 

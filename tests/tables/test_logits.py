@@ -10,13 +10,10 @@ from confide.tables import (
     ClassColumns,
     calibrate_table,
     evaluate_table,
-    open_table,
     predict_table,
     read_pilot,
     score_histogram,
 )
-from confide.tables.predictors import predictors_of
-from tests.calibrations import calibration_at
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
@@ -68,24 +65,6 @@ def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
 
     sets = in_order_of(pq.read_table(tmp_path / "sets.parquet"), "i").column("prediction_set").to_pylist()
     assert sets == ours.labels()
-
-
-def test_sets_written_into_the_database_of_a_table(tmp_path):
-    """LAC's sets of probabilities are computed in SQL, those of logits are not."""
-    import duckdb
-
-    address = tmp_path / "records.duckdb"
-    with duckdb.connect(str(address)) as connection:
-        connection.register("held", table())
-        connection.execute("CREATE TABLE records AS SELECT * FROM held")
-    released = calibration_at(0.6)
-    with open_table(f"duckdb://{address}", "records", write=True) as opened:
-        what = ClassColumns("z_*", logits=True)
-        assert not predictors_of(opened, what, released)[0].in_sql
-        predict_table(opened, what, released, out_table="sets", keep=["i"])
-    with duckdb.connect(str(address)) as connection:
-        rows = connection.execute("SELECT prediction_set FROM sets ORDER BY i").fetchall()
-    assert [one for (one,) in rows] == confide.predict_set(softmax(Z), released, NAMES).labels()
 
 
 def test_one_logit_of_two_classes():

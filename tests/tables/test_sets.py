@@ -1,4 +1,4 @@
-"""Sets and intervals of every table, here and in SQL, equal those of `predict_set` and `predict_interval`."""
+"""Sets and intervals of every table equal those of `predict_set` and `predict_interval`."""
 
 from dataclasses import replace
 from itertools import count
@@ -11,10 +11,7 @@ import pytest
 import confide
 from confide import Candidates, InputError
 from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
-from confide.tables.databases import IbisTable
-from confide.tables.open_table import as_open_table, open_table
-from confide.tables.predictors import predictors_of
-from confide.tables.writers import Predictions, in_sql
+from confide.tables.open_table import as_open_table
 from tests.builders import slow
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
@@ -36,28 +33,16 @@ def released(threshold, score="lac"):
 
 @pytest.fixture
 def rows(tmp_path):
-    """Columns of predictions in the order of the column i, written by this process and computed in SQL."""
+    """Columns of predictions in the order of the column i."""
     numbers = count()
 
     def predicted(source, what, release, *names, by=None):
         out = tmp_path / f"{next(numbers)}.parquet"
         predict_table(source, what, release, out, by=by, keep=("i",))
         answer = in_order_of(pq.read_table(out), "i")
-        computed = sql(source, what, release, by)
-        for name in names:
-            assert computed is None or computed[name].to_pylist() == answer[name].to_pylist()
         return [answer[name].to_pylist() for name in names]
 
     return predicted
-
-
-def sql(source, what, release, by=None):
-    """The predictions that the engine computes; None for sources that this process reads."""
-    with as_open_table(source) as table:
-        if not isinstance(table, IbisTable) or table.backend.name not in ("duckdb", "postgres", "pyspark"):
-            return None
-        predictions = Predictions(table, ("i",), predictors_of(table, what, release, by))
-        return in_order_of(in_sql(table.expression, predictions).to_pyarrow(), "i")
 
 
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
@@ -129,10 +114,6 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
         predict_table(table, what, released(0.5), tmp_path / "out.parquet")
     assert sum(count for count, _ in bad_rows(caught)) == 4
     assert not list(tmp_path.glob("*.par*"))
-    computed = sql(table, what, released(0.5))
-    if computed is not None:
-        assert computed["prediction_set"].to_pylist() == [["a", "b"], None, None, None, None]
-        assert computed["set_size"].to_pylist() == [2, None, None, None, None]
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
@@ -159,21 +140,16 @@ def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabili
         answer, expected = pq.read_table(out), pq.read_table(other)
         assert (answer.num_rows, answer.column_names) == (0, ["i", *added])
         assert answer.select(added).schema.types == expected.select(added).schema.types
-        computed = sql(source, what, release, by) if by is None and "aps_deterministic" not in str(release) else None
-        assert computed is None or computed.num_rows == 0
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".arrow", "", "by"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".arrow", ""])
 def test_outputs_of_a_table_without_rows(ending, tmp_path):
     """Every kind of output has the columns, so that the next reader finds them."""
     source = pa.table(
         {"i": pa.array([], pa.int64()), "ward": pa.array([], pa.string()), "p_a": np.zeros(0), "p_b": np.zeros(0)}
     )
     out = tmp_path / f"sets{ending}"
-    found = predict_table(
-        source, ClassColumns("p_*"), released(0.5), out, partition_by=["ward"] if ending == "by" else ()
-    )
-    assert found == {"rows": 0}
+    assert predict_table(source, ClassColumns("p_*"), released(0.5), out) == {"rows": 0}
     with as_open_table(out) as table:
         assert list(table.columns) == ["i", "ward", "prediction_set", "set_size"]
         assert table.counted_rows() in (0, None)
@@ -193,19 +169,6 @@ def test_lists_of_no_rows_have_the_classes_of_the_release(tmp_path):
         assert predict_table(source, ClassColumns("p"), release, out) == {"rows": 0}
         predict_table(whole, ClassColumns("p"), release, other)
         assert pq.read_schema(out) == pq.read_schema(other)
-
-
-def test_duckdb_gets_a_table_without_rows(tmp_path):
-    import duckdb
-
-    database = str(tmp_path / "d.duckdb")
-    with duckdb.connect(database) as connection:
-        connection.execute("CREATE TABLE records (i BIGINT, p_a DOUBLE, p_b DOUBLE)")
-    with open_table(f"duckdb://{database}", "records", write=True) as table:
-        assert predict_table(table, ClassColumns("p_*"), released(0.5), out_table="sets") == {"rows": 0}
-    with duckdb.connect(database) as connection:
-        described = connection.execute("DESCRIBE sets").fetchall()
-    assert [row[:2] for row in described] == [("i", "BIGINT"), ("prediction_set", "VARCHAR[]"), ("set_size", "INTEGER")]
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def test_sets_are_those_of_predict_set(frame, tmp_path, score):
         def share(self, done, total):
             shares.append(done / total)
 
-    predict_table(frame, WHAT, calibration, tmp_path / "out", partition_by=("ward",), progress=Bar())
+    predict_table(frame, WHAT, calibration, tmp_path / "out", progress=Bar())
     predict_table(frame, WHAT, calibration, tmp_path / "out.parquet")
     expected = confide.predict_set(P, calibration, NAMES)
     for written in ("out", "out.parquet"):
@@ -139,17 +139,6 @@ def test_rows_without_a_set_leave_no_row_behind(engine, tmp_path, score):
         predict_table(source, ClassColumns("p", classes=NAMES), calibrated(score), tmp_path / "out")
     assert bad_rows(caught)[0][0] == 2
     assert pq.read_table(tmp_path / "out").num_rows == 0
-
-
-def test_a_table_of_the_catalogue(frame, session):
-    name = "confide_connect_sets"
-    try:
-        assert predict_table(frame, WHAT, calibrated("aps_deterministic"), out_table=name, keep=("id",))["rows"] == N
-        assert session.table(name).count() == N
-        with refused(OutputExistsError, "out_table"):
-            predict_table(frame, WHAT, calibrated("aps_deterministic"), out_table=name, keep=("id",))
-    finally:
-        session.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def test_values_quoted_by_the_server_are_not_passed_on(engine):

@@ -52,7 +52,7 @@ def test_intervals_are_written_by_the_executors(table, tmp_path):
     np.testing.assert_array_equal(found["upper"].to_numpy(), upper)
 
 
-def test_intervals_that_sql_does_not_compute(table, spark, tmp_path):
+def test_intervals(table, spark, tmp_path):
     released = confide.calibrate(np.random.default_rng(0).random(4000), 0.1, 10.0, score="gamma")
     price = np.exp(np.random.default_rng(5).normal(size=500))
     priced = Spark(spark, tmp_path).table(pa.table({"id": np.arange(500), "price": price}))
@@ -71,11 +71,9 @@ def test_intervals_that_sql_does_not_compute(table, spark, tmp_path):
 def test_the_executors_write_tables_without_rows(spark, tmp_path, score):
     schema = pa.schema([("id", pa.int64()), ("ward", pa.string()), ("p", pa.list_(pa.float32()))])
     table = Spark(spark, tmp_path).table(schema.empty_table())
-    for parts in ((), ("ward",)):
-        out = tmp_path / f"out{len(parts)}"
-        assert predict_table(table, WHAT, calibrated(score), out, partition_by=parts) == {"rows": 0}
-        found = pq.read_table(out)
-        assert (found.num_rows, found.column_names) == (0, ["id", "ward", "prediction_set", "set_size"])
+    assert predict_table(table, WHAT, calibrated(score), tmp_path / "out") == {"rows": 0}
+    found = pq.read_table(tmp_path / "out")
+    assert (found.num_rows, found.column_names) == (0, ["id", "ward", "prediction_set", "set_size"])
 
 
 @pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
@@ -106,19 +104,6 @@ def test_an_infinite_threshold_gives_full_sets(table, tmp_path):
     assert set(pq.read_table(tmp_path / "out")["set_size"].to_pylist()) == {K}
 
 
-@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
-def test_folders_by_value(table, tmp_path, score):
-    """Folders of folders that the executors write are read back as one table."""
-    calibration = calibrated(score)
-    predict_table(table, WHAT, calibration, tmp_path / "out", keep=("id", "ward"), partition_by=("ward",))
-    assert {path.name for path in (tmp_path / "out").glob("ward=*")} == {"ward=north", "ward=south"}
-    found = pq.read_table(tmp_path / "out").sort_by("id")
-    assert found["ward"].cast("string").to_pylist() == WARD.tolist()
-    assert found["prediction_set"].to_pylist() == confide.predict_set(P, calibration, NAMES).labels()
-    with open_table(tmp_path / "out") as written:
-        assert (written.row_count(), set(written.columns)) == (N, {"id", "ward", "prediction_set", "set_size"})
-
-
 def test_several_levels_are_written_by_the_executors(table, tmp_path):
     scores = confide.class_score(P, RNG.integers(0, K, N), "aps_deterministic")
     levels = confide.calibrate_levels(scores, [0.1, 0.3], 20.0, score="aps_deterministic")
@@ -128,17 +113,6 @@ def test_several_levels_are_written_by_the_executors(table, tmp_path):
     for alpha, part in levels.parts.items():
         expected = confide.predict_set(P, part, NAMES)
         assert found[f"prediction_set_{float(alpha):g}"].to_pylist() == expected.labels()
-
-
-def test_a_table_of_the_catalogue(spark, table):
-    name = "confide_sets"
-    try:
-        figures = predict_table(table, WHAT, calibrated("aps_deterministic"), out_table=name, keep=("id",))
-        assert figures["rows"] == N == spark.table(name).count()
-        with refused(OutputExistsError, "out_table"):
-            predict_table(table, WHAT, calibrated("aps_deterministic"), out_table=name, keep=("id",))
-    finally:
-        spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def test_a_file_is_written_partition_by_partition(spark, tmp_path):

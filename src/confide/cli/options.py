@@ -301,9 +301,7 @@ OPTIONS: Mapping[str, Row] = dict([
     ),
     *_panel(OUTPUT,
         out=Row("FILE", "Output file.", PLACE, everyday=True),
-        out_table=Row("NAME", "A new table in the same database or in Spark."),
         out_folder=Row("FOLDER", "Folder for a file for every opener (share holder); created if new.", PLACE),
-        partition_by=Row("COLUMN,...", "For a folder: columns whose values become subfolders."),
         keep=Row("COLUMN,...", "Input columns to keep; repeatable (default: all except the probabilities)."),
         about=Row("KEY=TEXT", f"Public metadata, repeatable; KEY: {', '.join(ABOUT)}."),
         fingerprint=Row("FILE", "A table of the model's outputs on PUBLIC probe records, or the model's file: other "

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from confide.cli.choices import split
 from confide.cli.columns import Columns
 from confide.cli.command import command
@@ -30,33 +28,28 @@ def predict(
     *,
     release: Released,
     columns: Columns,
-    out: str | None = None,
-    out_table: str | None = None,
-    partition_by: str | None = None,
+    out: str,
     keep: tuple[str, ...] = (),
     force: bool = False,
     as_json: bool = False,
 ) -> None:
     r"""Predict sets of classes, or intervals, for new records.
 
-    The output is a file or a folder, or with --out-table a new table in the
-    same database. It has the columns of TABLE (without the probabilities)
-    and, for classes, prediction_set (a list of class names; in CSV a JSON
-    array) and set_size; for numbers, lower and upper; for several levels such
-    columns for each. Predicting costs no privacy.
+    The output is a file or a folder. It has the columns of TABLE (without the
+    probabilities) and, for classes, prediction_set (a list of class names; in
+    CSV a JSON array) and set_size; for numbers, lower and upper; for several
+    levels such columns for each. Predicting costs no privacy.
 
     Example:
 
       confide predict new.parquet --calibration cal.json \
         --probabilities 'p_*' --out sets.parquet
     """
-    if (out is None) == (out_table is None):
-        raise click.UsageError("give --out, a file, or with --table also --out-table, a new table in the same database")
     released = release.load()
     what = columns.to_predict(released, release.calibration)
     release.check_group(released, of_classes=False)
-    place = None if out is None or ("://" in out and names_spark(source.file)) else as_place(out)
-    if place is not None and not is_folder(str(out)):
+    place = None if "://" in out and names_spark(source.file) else as_place(out)
+    if place is not None and not is_folder(out):
         _ = file_format(place)  # checks the ending
         check_output(place, FileKind.PREDICTIONS, *source.files, release.calibration, force=force)
     elif place is not None:
@@ -64,35 +57,32 @@ def predict(
     alternatives = "--probabilities or --prediction"
     with (
         capture_warnings(CoverageWarning) as caught,
-        source.open("predicting", what, alternatives, write=out_table is not None) as (opened, what, progress),
+        source.open("predicting", what, alternatives) as (opened, what, progress),
     ):
         found = predict_table(
             opened,
             what,
             released,
             out,
-            out_table=out_table,
             by=release.columns_of(released),
             keep=option_names(keep),
-            partition_by=() if partition_by is None else split(partition_by),
             overwrite=force,
             skip_incomplete=source.skip_incomplete,
             progress=progress,
         )
         found |= source.left_out(opened)
-    where = str(out or out_table)
     notes = [*caught.notes, *_too_many_empty(released, found)]
     for note in notes:
         print_warning(note)
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     empty = int(found.get("empty_sets", 0))
     print_result(
-        lambda: {"out": where, **_promised(released), **found, "warnings": notes},
+        lambda: {"out": out, **_promised(released), **found, "warnings": notes},
         f"{short_number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}",
         f"empty sets: {_empty(empty, int(found['rows']))}" if empty else None,
         left_out_text(found),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
-        f"saved: {where}",
+        f"saved: {out}",
         as_json=as_json,
     )
 

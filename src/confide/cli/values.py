@@ -39,10 +39,10 @@ class ReadingOptions:
     decimal: str = "."
 
     @contextmanager
-    def opened(self, file: str, doing: str, *, write: bool = False) -> Iterator[tuple[Any, Progress]]:
+    def opened(self, file: str, doing: str) -> Iterator[tuple[Any, Progress]]:
         """Open the table, with a progress bar."""
         with (
-            open_table(file, self.table, write=write, decimal=self.decimal) as opened,
+            open_table(file, self.table, decimal=self.decimal) as opened,
             progress_bar(doing, opened.row_count) as progress,
         ):
             yield opened, progress
@@ -95,10 +95,10 @@ class Source(ReadingOptions):
 
     @contextmanager
     def open(
-        self, doing: str, what: ColumnSpec | None, alternatives: str, *, write: bool = False
+        self, doing: str, what: ColumnSpec | None, alternatives: str
     ) -> Iterator[tuple[Any, ColumnSpec, Progress]]:
         """Open the table, with its columns and a progress bar; an error about missing columns lists `ALTERNATIVES`."""
-        with self.opened(self.file, doing, write=write) as (opened, progress):
+        with self.opened(self.file, doing) as (opened, progress):
             if what is None:
                 raise InputError("probabilities", f"name the columns to read: {alternatives}", remedy=opened.existing())
             yield opened, what, progress

@@ -34,7 +34,6 @@ from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
 from confide.tables.failures import RowErrors, engine_errors_in_fixed_words
 from confide.tables.table import ContributionBound, Progress, Table
-from confide.tables.writers import Predictions, Summary, write_postgres
 
 
 class IbisTable(Table):
@@ -57,7 +56,6 @@ class IbisTable(Table):
             schema = expression.schema().to_pyarrow()
         super().__init__(name, schema)
         self.expression, self._incomplete = expression, None
-        self.writes_tables = self.writes_tables or self.backend.name == "postgres"
 
     @property
     def backend(self) -> Any:
@@ -135,10 +133,6 @@ class IbisTable(Table):
             return None
         with engine_errors_in_fixed_words():
             return grouped_counts(self.expression.union(self.expression.filter(False)), job, progress)
-
-    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
-        """Write a new table of PostgreSQL."""
-        return write_postgres(self.expression, predictions, name, progress)
 
 
 def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> Iterator[Any]:
@@ -231,7 +225,7 @@ def files_behind(url: str) -> tuple[Path, ...]:
 
 
 @contextmanager
-def open_database(url: str, table: str | None, *, write: bool = False) -> Iterator[Table]:
+def open_database(url: str, table: str | None) -> Iterator[Table]:
     """Open a table of the database at an address; `polars://FILE` reads Parquet files by that engine."""
     shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
     if scheme in _ELSEWHERE:
@@ -254,8 +248,8 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
     if scheme == "duckdb":
         with ExitStack() as opening:
             with engine_errors_in_fixed_words(doing):
-                connection = opening.enter_context(embedded(path, write=write))
-                opened = _duckdb_table(connection, shown, str(table), writes=write)
+                connection = opening.enter_context(embedded(path))
+                opened = _duckdb_table(connection, shown, str(table))
                 opened.files = files_behind(url)
             yield opened
         return
@@ -263,7 +257,7 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
     if scheme == "databricks":
         extra += ", which brings the rows here; or hand over a data frame of Databricks Connect, which counts there"
     with engine_errors_in_fixed_words(doing, f"install {extra}"):
-        connection = _connect(url, scheme, path, write)
+        connection = _connect(url, scheme, path)
     try:
         with engine_errors_in_fixed_words(doing):
             if scheme in _IN_MEMORY:
@@ -291,7 +285,7 @@ def _check_engine(shown: str, scheme: str) -> None:
         )
 
 
-def _connect(url: str, scheme: str, path: str, write: bool) -> Any:
+def _connect(url: str, scheme: str, path: str) -> Any:
     import ibis
 
     if scheme in _IN_MEMORY:
@@ -299,10 +293,9 @@ def _connect(url: str, scheme: str, path: str, write: bool) -> Any:
     if scheme == "sqlite":
         if not Path(path).is_file():
             raise InputError("path", f"{path!r} does not exist")
-        # Folders of sets are written by another thread, which then reads, too; only one thread reads at a time.
-        return ibis.sqlite.from_connection(sqlite3.connect(path, check_same_thread=False))
+        return ibis.sqlite.from_connection(sqlite3.connect(path))
     connection = ibis.connect(url)
-    if scheme in _POSTGRES and not write:
+    if scheme in _POSTGRES:
         connection.raw_sql("SET default_transaction_read_only = on").close()
     return connection
 
@@ -317,7 +310,7 @@ def _table(connection: Any, shown: str, name: str) -> Any:
         raise InputError("table", f"{name!r} is not in {shown!r}, or this role may not see it") from None
 
 
-def _duckdb_table(connection: Any, shown: str, name: str, *, writes: bool) -> DuckTable:
+def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
     import duckdb
 
     source = ".".join(identifier(part) for part in re.split(r"\.", name))
@@ -333,5 +326,4 @@ def _duckdb_table(connection: Any, shown: str, name: str, *, writes: bool) -> Du
         source,
         partial(engine_errors_in_fixed_words, f"reading table {name!r}"),
         rows=lambda: int(connection.sql(count).fetchall()[0][0]),
-        writes_tables=writes,
     )

@@ -24,8 +24,7 @@ from confide.tables.arrow import (
     or_empty_batch,
 )
 from confide.tables.expressions import identifier, incomplete_sql, select, text
-from confide.tables.table import ContributionBound, Progress, Table
-from confide.tables.writers import Predictions, Summary, write_duckdb
+from confide.tables.table import ContributionBound, Table
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _SETTINGS = (
@@ -64,11 +63,11 @@ class _FirstCells:
 
 
 @contextmanager
-def embedded(path: str = ":memory:", *, write: bool = True) -> Iterator[Any]:
-    """A connection to a DuckDB of this process."""
+def embedded(path: str | None = None) -> Iterator[Any]:
+    """A connection to a DuckDB of this process: in memory, or to a database file, which is only read."""
     import duckdb
 
-    with closing(duckdb.connect(path, read_only=not write, config=dict(_OFFLINE))) as connection:
+    with closing(duckdb.connect(path or ":memory:", read_only=bool(path), config=dict(_OFFLINE))) as connection:
         for setting in _SETTINGS:
             connection.execute(setting)
         yield connection
@@ -112,11 +111,10 @@ class DuckTable(Table):
         texts: bool = False,
         renew: Callable[[Collection[str] | None], object] = lambda names: None,
         rows: Callable[[], int | None] = lambda: None,
-        writes_tables: bool = False,
     ) -> None:
         super().__init__(name, schema)
         self.connection, self._source, self._in_words, self.texts = connection, source, in_words, texts
-        self._renew, self._rows, self.writes_tables = renew, rows, writes_tables
+        self._renew, self._rows = renew, rows
         self._sorts = False
         self._incomplete = ""
         self._needed: tuple[ColumnRef, ...] = ()
@@ -157,10 +155,6 @@ class DuckTable(Table):
             self._renew(None)
             found = self.connection.sql(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")).fetchall()
         return found[0][0] if found else None
-
-    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
-        """Write a new table of the same database."""
-        return write_duckdb(self.connection, predictions, name, progress)
 
     def holds_numbers(self, column: str) -> bool:
         """Whether a column can be read as numbers; in CSV every column, because bad cells are counted."""

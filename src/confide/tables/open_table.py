@@ -22,7 +22,7 @@ _STANDARD_INPUT = ("-", "/dev/stdin")
 
 
 @contextmanager
-def open_table(source: Any, table: str | None = None, *, write: bool = False, decimal: str = ".") -> Iterator[Table]:
+def open_table(source: Any, table: str | None = None, *, decimal: str = ".") -> Iterator[Table]:
     """Open a table, and close it at the end of the block.
 
     Parameters
@@ -39,8 +39,6 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
         batches, Arrow tables or mappings of arrays, which is read once.
     table
         The table of a database, possibly as `schema.table`; for Spark also a path of Parquet files.
-    write
-        Whether tables will be written. By default a database is opened read-only if it supports this.
     decimal
         The decimal separator of CSV, `.` or `,`. With a comma no cell may have a point.
 
@@ -76,7 +74,7 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
         with open_spark(text, _needed(table, text)) as opened:
             yield opened
     elif isinstance(source, str) and _names_database(text):
-        with open_database(text, table, write=write) as opened:
+        with open_database(text, table) as opened:
             yield opened
     else:
         if table is not None:
@@ -162,7 +160,7 @@ def _ibis_table(expression: Any) -> Table:
             return IbisTable("the table", expression)
         backend._run_pre_execute_hooks(expression)
         source, schema = f"({backend.compile(expression)})", expression.schema().to_pyarrow()
-        return DuckTable("the table", schema, backend.con, source, engine_errors_in_fixed_words, writes_tables=True)
+        return DuckTable("the table", schema, backend.con, source, engine_errors_in_fixed_words)
 
 
 def _needed(table: str | None, shown: str) -> str:

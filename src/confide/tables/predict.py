@@ -1,9 +1,10 @@
-"""Prediction sets and intervals for the rows of a table, written into a file, a folder or a new table."""
+"""Prediction sets and intervals for the rows of a table, written into a file or a folder."""
 
+import itertools
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from confide.tables.file_formats import file_format, format_of, open_sink
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
-from confide.tables.readers import refuse_first_rows
 from confide.tables.table import Progress, Table, no_progress
 from confide.tables.writers import PredictionCounts, Predictions, Summary
 
@@ -38,12 +38,10 @@ def predict_table(
     source: Any,
     what: ColumnSpec,
     release: Release,
-    out: str | Path | None = None,
+    out: str | Path,
     *,
-    out_table: str | None = None,
     by: str | Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
-    partition_by: Sequence[str] = (),
     overwrite: bool = False,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
@@ -66,18 +64,14 @@ def predict_table(
     out
         The file: Parquet, CSV or Arrow by its extension. Or a folder of Parquet files (a name without an extension, or
         one that ends in `/`), into which Spark's executors write directly.
-    out_table
-        Instead of `out`: a new table in the same database or Spark.
     by
         For thresholds per group: the column of each row's group. If groups overlap: their columns, whose names may
         differ from those at the calibration if they are in the same order.
     keep
         Columns to keep; by default all but the probabilities.
-    partition_by
-        For a folder: columns whose values become folders, `ward=north/part-0.parquet`.
     overwrite
         Whether an existing file may be replaced if its last columns are predictions (`prediction_set` and `set_size`,
-        or `lower` and `upper`). Other files, folders and tables are never replaced.
+        or `lower` and `upper`). Other files and folders are never replaced.
     skip_incomplete
         Write no row with a missing value in a column that is read, instead of raising an error. `left_out()` of an open
         table returns their number.
@@ -115,25 +109,13 @@ def predict_table(
     "[""a"", ""b""]",2
      1.5
     """
-    if (out is None) == (out_table is None):
-        raise InputError("out", "out or out_table must be given, and not both")
     with as_open_table(source) as table:
         predictors = predictors_of(table, what, release, by)
-        for one in predictors[:1]:
-            if isinstance(one, SetPredictor) and one.sums and one.in_sql and not table.local:
-                refuse_first_rows(table, one.probabilities)
         warn_about(release)
         reads = [read for one in predictors for read in one.reads]
         rows = table.drop_missing(reads) if skip_incomplete else table
         made = Predictions(rows, _kept(table, keep, predictors), predictors)
-        summary = write_predictions(
-            made,
-            str(out_table) if out is None else out,
-            as_table=out is None,
-            partition_by=tuple(partition_by),
-            overwrite=overwrite,
-            progress=progress,
-        )
+        summary = write_predictions(made, out, overwrite=overwrite, progress=progress)
     if not release.bounded:
         warn_of_empty_sets(int(summary.get("empty_sets", 0)), int(summary["rows"]))
     return summary
@@ -209,32 +191,11 @@ def refuse_existing_folder(folder: FileLocation) -> None:
         raise OutputExistsError("output", f"{str(folder)!r} exists already", remedy="Choose another name")
 
 
-def write_predictions(
-    predictions: Predictions,
-    out: str | Path,
-    *,
-    as_table: bool,
-    partition_by: tuple[str, ...],
-    overwrite: bool,
-    progress: Progress,
-) -> Summary:
-    """Write into a file, a folder, or with `as_table` into a new table of the same engine; everything, or nothing."""
+def write_predictions(predictions: Predictions, out: str | Path, *, overwrite: bool, progress: Progress) -> Summary:
+    """Write into a file or a folder; everything, or nothing."""
     table = predictions.table
-    if partition_by and (as_table or not is_folder(out)):
-        raise InputError("partition_by", "belongs to a folder: name one with out")
-    for name in partition_by:
-        if name not in predictions.keep:
-            raise InputError("partition_by", "must name kept columns", remedy=f"{name!r} is none of them")
-    if as_table:
-        if not table.writes_tables:
-            raise InputError(
-                "out_table",
-                "belongs to a DuckDB or PostgreSQL database, or to Spark",
-                remedy="Name a file or a folder with out",
-            )
-        return table.write_table(predictions, str(out), progress)
     if table.writes_folders and (is_folder(out) or "://" in str(out)):
-        return table.write_folder(predictions, str(out), partition_by, progress)
+        return table.write_folder(predictions, str(out), progress)
     if not is_folder(out):
         return _write_file(predictions, as_place(out), overwrite=overwrite, progress=progress)
     if "://" in str(out) and not names_object(out):
@@ -243,7 +204,7 @@ def write_predictions(
             f"{without_password(str(out))!r} is an address that only Spark writes to",
             remedy="Name a file, a folder, or an address s3://, gs:// or az://",
         )
-    return _write_folder(predictions, as_place(out), partition_by, progress)
+    return _write_folder(predictions, as_place(out), progress)
 
 
 def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool, progress: Progress) -> Summary:
@@ -261,49 +222,28 @@ def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool
     return tally.summary()
 
 
-def _write_folder(
-    predictions: Predictions, folder: FileLocation, partition_by: tuple[str, ...], progress: Progress
-) -> Summary:
-    """Write Parquet files of at most a million rows into a new folder, possibly in folders by value; one if no rows."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
+def _write_folder(predictions: Predictions, folder: FileLocation, progress: Progress) -> Summary:
+    """Write Parquet files of about a million rows into a new folder; one file without rows if there are none."""
     import pyarrow.parquet as pq
 
-    tally = PredictionCounts(predictions)
-
-    def counted(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            tally.add(batch)
-            yield batch
-
-    with _new_folder(folder) as part, closing(predictions.batches(as_text=False, progress=progress)) as batches:
-        first = next(batches)
-        tally.add(first)
+    tally, parts = PredictionCounts(predictions), itertools.count()
+    with (
+        _new_folder(folder) as part,
+        closing(predictions.batches(as_text=False, progress=progress)) as batches,
+        ExitStack() as opened,
+    ):
         where = str(part) if isinstance(part, Path) else part.address.path
         system = None if isinstance(part, Path) else part.filesystem
-        if not first.num_rows:  # a data set makes no file of it, and a folder by value has no columns
-            pq.write_table(pa.Table.from_batches([first]), f"{where}/part-0.parquet", filesystem=system)
-        else:
-            reader = pa.RecordBatchReader.from_batches(first.schema, _chained(first, counted(batches)))
-            fields = pa.schema([first.schema.field(name) for name in partition_by])
-            ds.write_dataset(
-                reader,
-                where,
-                filesystem=system,
-                create_dir=isinstance(part, Path),
-                format="parquet",
-                basename_template="part-{i}.parquet",
-                partitioning=ds.partitioning(fields, flavor="hive") if partition_by else None,
-                max_rows_per_file=_ROWS_PER_FILE,
-                max_rows_per_group=_ROWS_PER_FILE,
-                use_threads=False,
-            )
+        writer, rows = None, 0
+        for batch in batches:
+            if writer is None or rows >= _ROWS_PER_FILE:
+                opened.close()
+                file = f"{where}/part-{next(parts)}.parquet"
+                writer, rows = opened.enter_context(pq.ParquetWriter(file, batch.schema, filesystem=system)), 0
+            tally.add(batch)
+            writer.write_batch(batch)
+            rows += batch.num_rows
     return tally.summary()
-
-
-def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from others
 
 
 @contextmanager

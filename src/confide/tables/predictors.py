@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.releases import FALSE_NEGATIVES, UNNAMED, Release, as_release, classes_of, names_for
-from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
+from confide.scores import interval_ends, score_kind, set_mask
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import ColumnRef
 from confide.tables.buffers import from_names, from_numpy, from_texts
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
-from confide.tables.expressions import as_column_value, exact, number
 from confide.tables.failures import ColumnError
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_of_release
 from confide.tables.readers import (
@@ -24,7 +23,6 @@ from confide.tables.readers import (
     Reasons,
     finite_columns,
     finite_errors,
-    finite_expression,
     finite_requirement,
     mark,
     other_sums,
@@ -34,7 +32,6 @@ from confide.tables.table import Table
 SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
 Added: TypeAlias = Literal["texts", "integers", "size", "number"]
 """The content of an added column: a list of texts or of integers, the size of a set, or an end of an interval."""
-_DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +48,6 @@ class Predictor(ABC):
         The requirements on every record, in words.
     width
         The approximate count of numbers that are read of each record.
-    in_sql
-        Whether engines can compute the predictions.
     thresholds
         float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names. For
         intervals, shape (2, ...), for the lower and the upper end.
@@ -64,7 +59,6 @@ class Predictor(ABC):
     adds: tuple[str, str]
     requirements: tuple[str, ...]
     width: int
-    in_sql: bool
     thresholds: NDArray[np.float64]
     group: NamedColumn | GroupedColumns | None
 
@@ -85,10 +79,6 @@ class Predictor(ABC):
     @abstractmethod
     def own_errors(self, batch: Any) -> list[ColumnError]:
         """The errors of probabilities or predictions."""
-
-    @abstractmethod
-    def added(self, table: Any) -> Any:
-        """An Ibis table with the added columns; only if `in_sql`."""
 
     def thresholds_of(self, batch: Any, reasons: Reasons) -> tuple[NDArray[np.float64], Reasons]:
         """The threshold of each record by its group, and a reason for records of an unknown group.
@@ -148,37 +138,6 @@ class SetPredictor(Predictor):
         """Columns of probabilities."""
         return self.probabilities.column_errors(batch)
 
-    def added(self, table: Any) -> Any:
-        """The sets for LAC in SQL: p >= the smallest included probability, in double precision."""
-        import ibis
-
-        names, usable = self.names, ibis.literal(True)
-        if self.group is None:
-            cuts = [number(_cut(float(t))) for t in self.thresholds] * (1 if self.by_class else len(names))
-        else:
-            cut = _per_group(table, self.group, [_cut(float(t)) for t in self.thresholds])
-            cuts, usable = [cut] * len(names), cut.notnull()
-        if self.probabilities.from_list:
-            lists = table[self.probabilities.columns[0]]
-            held = ibis.array([ibis.literal(name) for name in names])
-            limits = ibis.array(cuts) if self.by_class else None
-            members = held.filter(lambda _, i: exact(lists[i]) >= (cuts[0] if limits is None else limits[i]))
-            valid = lists.filter(lambda p: (exact(p) >= number(0.0)) & (exact(p) <= number(1.0)))
-            usable &= (lists.length() == len(names)) & (valid.length() == len(names))
-        else:
-            columns = self.probabilities.expressions(table)
-            nothing = ibis.null(ibis.literal(names[0]).type())
-            inside = [
-                (p >= cut).ifelse(ibis.literal(name), nothing)
-                for p, cut, name in zip(columns, cuts, names, strict=True)
-            ]
-            members = ibis.array(inside).filter(lambda name: name.notnull())
-            for p in columns:
-                usable &= ((p >= number(0.0)) & (p <= number(1.0))).fill_null(False)
-        sets = usable.fill_null(False).ifelse(members, ibis.null(members.type()))
-        made = table.mutate(**{self.adds[0]: sets})
-        return made.mutate(**{self.adds[1]: made[self.adds[0]].length().cast("int32")})
-
 
 @dataclass(frozen=True, eq=False)
 class IntervalPredictor(Predictor):
@@ -210,24 +169,6 @@ class IntervalPredictor(Predictor):
     def own_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of predictions."""
         return finite_errors(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
-
-    def added(self, table: Any) -> Any:
-        """The intervals in SQL, in double precision."""
-        import ibis
-
-        f, finite = [exact(table[name]) for name in self.predictions], ibis.literal(True)
-        for value in f:
-            finite &= finite_expression(value)
-        low, high = (self._reach(table, side) for side in (0, 1))
-        lower = number(-np.inf) if self.scores[0] == "cqr_high" else f[0] - low
-        upper = number(np.inf) if self.scores[1] == "cqr_low" else f[-1] + high
-        nothing = ibis.null("float64")
-        ends = (finite.ifelse(lower, nothing), finite.ifelse(upper, nothing))
-        return table.mutate(**dict(zip(self.adds, ends, strict=True)))
-
-    def _reach(self, table: Any, side: int) -> Any:
-        reaches = [float(np.nextafter(t, np.inf)) for t in self.thresholds[side]]
-        return number(reaches[0]) if self.group is None else _per_group(table, self.group, reaches)
 
 
 def predictors_of(
@@ -315,7 +256,6 @@ def _predictor(
         adds=(SET + suffix, SIZE + suffix),
         requirements=(*p.probability_requirements, *sums, *_required(group)),
         width=p.width,
-        in_sql=score_kind(score).of_one_entry and not p.logits and not isinstance(group, GroupedColumns),
         thresholds=_limits(release, names),
         group=group,
         probabilities=p,
@@ -339,7 +279,6 @@ def _interval_predictor(
         adds=(LOWER + suffix, UPPER + suffix),
         requirements=(*wanted, *_required(group)),
         width=len(wanted),
-        in_sql=not gamma and not isinstance(group, GroupedColumns),
         thresholds=np.array([_limits(low), _limits(high)]),
         group=group,
         predictions=what.predictions,
@@ -369,27 +308,6 @@ def _score(release: Release, task: str) -> str:
     if score_kind(score).task != task:
         raise InputError("release", f"was made for the score {score!r}, which is no {task} score")
     return score
-
-
-def _per_group(table: Any, group: NamedColumn | GroupedColumns, values: Sequence[float]) -> Any:
-    import ibis
-
-    assert isinstance(group, NamedColumn)  # the only kind of which `in_sql` may be true
-
-    member = table[group.read.column]
-    clauses = [
-        (member == name, number(value))
-        for one, value in zip(group.names, values, strict=True)
-        if (name := as_column_value(member, one)) is not None
-    ]
-    return ibis.cases(*clauses, else_=ibis.null("float64"))
-
-
-def _cut(threshold: float) -> float:
-    """The cut for float32 probabilities, at which a comparison in double precision has the same result."""
-    if threshold >= 1:
-        return 0.0
-    return 2.0 if threshold < 0 else float(smallest_probability(threshold, _DOUBLE))
 
 
 def _set_columns(

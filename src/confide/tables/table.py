@@ -153,9 +153,6 @@ class Table(ABC):
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 
-    writes_tables = False
-    """Whether new tables can be written into the same database."""
-
     writes_folders = False
     """Whether its engine writes folders of files directly."""
 
@@ -203,13 +200,7 @@ class Table(ABC):
         """Count in the table's engine; None if this process counts."""
         return None
 
-    def write_table(self, predictions: Any, name: str, progress: Any) -> dict[str, float]:
-        """Write predictions into a new table of the same engine; only if `writes_tables`."""
-        raise NotImplementedError
-
-    def write_folder(
-        self, predictions: Any, folder: str, partition_by: tuple[str, ...], progress: Any
-    ) -> dict[str, float]:
+    def write_folder(self, predictions: Any, folder: str, progress: Any) -> dict[str, float]:
         """Let the engine write predictions into a new folder; only if `writes_folders`."""
         raise NotImplementedError
 

@@ -26,14 +26,13 @@ from confide.tables.spark.session import (
     frame_of,
     functions_of,
     is_connect,
-    is_path,
     open_session,
     run_on_spark,
     spark_table,
     table_of,
 )
 from confide.tables.table import Progress
-from confide.tables.writers import Predictions, Summary, checked_summary, count_expression, in_sql, table_exists_error
+from confide.tables.writers import Predictions, Summary, checked_summary
 
 _GROUP = "spark.jobGroup.id"
 _SECONDS = 0.5
@@ -294,12 +293,10 @@ def _counter(job: Job) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def prediction_table(expression: Any, predictions: Predictions) -> Any:
-    """The kept columns with the predictions, as an Ibis table: by SQL, or in Python on the executors.
+    """The kept columns with the predictions, as an Ibis table, computed in Python on the executors.
 
     The predictions are null if probabilities, predictions or the group cannot be used.
     """
-    if all(one.in_sql for one in predictions.predictors):
-        return in_sql(expression, predictions)
 
     def frame() -> Any:
         from pyspark.sql.types import (
@@ -347,9 +344,7 @@ def _appended(keep: tuple[str, ...], predictors: tuple[Any, ...]) -> Any:
     return work
 
 
-def write_folder(
-    expression: Any, predictions: Predictions, folder: str, partition_by: tuple[str, ...], progress: Progress
-) -> Summary:
+def write_folder(expression: Any, predictions: Predictions, folder: str, progress: Progress) -> Summary:
     """Let the executors write Parquet files into a new folder.
 
     Parameters
@@ -377,11 +372,8 @@ def write_folder(
             raise OutputExistsError("output", f"{folder!r} exists already", remedy="Choose another name")
         try:
             with report_progress(backend._session, progress):
-                writer = frame_of(prediction_table(expression, predictions)).write
-                if partition_by and not frame_of(expression).isEmpty():  # folders by value cannot keep the columns
-                    writer = writer.partitionBy(*partition_by)
-                writer.parquet(folder)
-            query = count_expression(backend.read_parquet(folder), predictions)
+                frame_of(prediction_table(expression, predictions)).write.parquet(folder)
+            query = _count_expression(backend.read_parquet(folder), predictions)
             return checked_summary(frame_of(query).collect()[0].asDict(), predictions)
         except BaseException as error:
             target.delete()
@@ -394,21 +386,19 @@ def write_folder(
     return run_on_spark(write, "output", f"output {folder!r}")
 
 
-def write_table(expression: Any, predictions: Predictions, name: str) -> Summary:
-    """Let the executors write into a new table of the cluster's catalogue."""
-    backend = expression.get_backend()
+def _count_expression(written: Any, predictions: Predictions) -> Any:
+    """An expression with one row: the number of rows, of rows without a prediction, of members of sets, of empty sets.
 
-    def write() -> Summary:
-        if name in backend.list_tables():
-            raise table_exists_error(name)
-        written = backend.create_table(name, prediction_table(expression, predictions))
-        try:
-            return checked_summary(frame_of(count_expression(written, predictions)).collect()[0].asDict(), predictions)
-        except BaseException:
-            backend.drop_table(name)
-            raise
-
-    return run_on_spark(write, "out_table", f"table {name!r}")
+    For intervals it has half of the smallest width, and the smallest and the largest centre.
+    """
+    proof = written[predictions.proof]
+    found = {"rows": written.count(), "missing": proof.isnull().sum()}
+    if predictions.counts_members:
+        found |= {"members": proof.cast("int64").sum(), "empty": (proof == 0).sum()}
+    if predictions.ends is not None:
+        low, high = (written[name] / 2 for name in predictions.ends)  # sums of halves do not overflow
+        found |= {"half": (high - low).min(), "least": (high + low).min(), "most": (high + low).max()}
+    return written.aggregate(**found)
 
 
 class _Folder:
@@ -476,7 +466,6 @@ class SparkTable(IbisTable):
     """An Ibis table on Spark."""
 
     writes_folders = True
-    writes_tables = True
 
     @classmethod
     def of_frame(cls, frame: Any) -> "SparkTable":
@@ -495,16 +484,7 @@ class SparkTable(IbisTable):
         with engine_errors_in_fixed_words():
             return (count_in_java if job.columns.in_sql else count_in_python)(self.expression, job, progress)
 
-    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
-        """Write a new table of the catalogue, or a new folder of Parquet files if the name is a path."""
-        with engine_errors_in_fixed_words(f"writing table {name!r}"):
-            if is_path(name):
-                return write_folder(self.expression, predictions, name, (), progress)
-            return write_table(self.expression, predictions, name)
-
-    def write_folder(
-        self, predictions: Predictions, folder: str, partition_by: tuple[str, ...], progress: Progress
-    ) -> Summary:
+    def write_folder(self, predictions: Predictions, folder: str, progress: Progress) -> Summary:
         """Write a new folder of Parquet files."""
         with engine_errors_in_fixed_words(f"writing {folder!r}"):
-            return write_folder(self.expression, predictions, folder, partition_by, progress)
+            return write_folder(self.expression, predictions, folder, progress)
