@@ -7,24 +7,31 @@ python -m benchmarks.newer_methods two-classes  the one below it: the authors' o
 """
 
 import argparse
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 import confide
 from benchmarks.small import small
-from confide.calibration import Request
-from confide.candidates import Candidates
-from confide.mechanisms import NoisySearch, pcoqs_for, published_candidates, published_pcoqs_for
-from confide.papers import pcoqs, rob_fcp
 from confide.selection import selection_law
 
 Floats = NDArray[np.float64]
 ALPHA = 0.1
 DATA_SETS = small(100, 3)
+
+
+def rob_fcp_bound(honest: int, byzantine: int, n: int, bins: int, alpha: float = ALPHA, beta: float = 0.05) -> float:
+    """Rob-FCP's lower bound of coverage for IID silos of n scores, as its authors' program computes it, not cut at 0.
+
+    Kang, Lin, Sun, Xiao and Li, ICML 2024; kangmintong/Rob-FCP (commit 8918a1a), `src/certification.py`.
+    """
+    tau = byzantine / honest
+    z = -NormalDist().inv_cdf(beta / (2 * bins * honest))
+    return 1 - alpha - 1 / (n + honest) - bins * z / (2 * math.sqrt(n)) * (1 + 2 * tau / (1 - tau))
 
 
 def rob_fcp_table() -> Iterator[str]:
@@ -33,7 +40,73 @@ def rob_fcp_table() -> Iterator[str]:
     yield f"| scores per silo | {' | '.join(f'H = {h}' for h in bins)} |"
     yield "|" + "---|" * (1 + len(bins))
     for n in (200, 1000, 10000, 100000):
-        yield f"| {n} | {' | '.join(short(rob_fcp.lower_bound(17, 3, n, h)) for h in bins)} |"
+        yield f"| {n} | {' | '.join(short(rob_fcp_bound(17, 3, n, h)) for h in bins)} |"
+
+
+DELTA, DECIMALS = 1e-10, 2
+"""The width of the last interval of P-COQS' program, and the decimals to which it rounds its answer."""
+
+
+def pcoqs_target(n: int, alpha: float) -> int:
+    """The count that P-COQS searches: ceil((1 - alpha)(n + 1)), without an addition for the noise."""
+    return math.ceil(round((1 - alpha) * (n + 1), 9))
+
+
+def pcoqs_law(
+    scores: Floats,
+    alpha: float,
+    rho: float,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    delta: float = DELTA,
+    decimals: int | None = DECIMALS,
+) -> tuple[Floats, Floats]:
+    """The answers of P-COQS' program and their probabilities over its noise alone.
+
+    Romanus and Molinari, TMLR; SMAC-Group/pcoqs (commit 8845977). The interval is halved until it is `delta` wide. Each
+    step queries the number of scores up to the middle with Gaussian noise, and continues left or right of the middle.
+    The answer is the middle of the last interval, rounded to `decimals`. With None it is not rounded, and answers
+    without a score between them are merged at their mean, so that the coverage of the scores is exact.
+    """
+    ordered = np.sort(scores)
+    times = math.ceil(math.log2((high - low) / delta))
+    scale, wanted = math.sqrt(times / (2 * rho)), pcoqs_target(len(ordered), alpha)
+    found: dict[float, float] = {}
+    open_ends = [(low, high, 0, 1.0)]
+    while open_ends:
+        left, right, made, chance = open_ends.pop()
+        middle = (left + right) / 2
+        below = int(np.searchsorted(ordered, middle, side="right") - np.searchsorted(ordered, low, side="left"))
+        reached = math.erfc((wanted - below) / scale / math.sqrt(2)) / 2
+        if made == times or _settled(ordered, left, right, delta * times, decimals):
+            mean = _mean(left, right, times - made, delta, reached)
+            answer = mean if decimals is None else round(mean, decimals)
+            found[answer] = found.get(answer, 0.0) + chance
+            continue
+        for one, other, share in ((left, middle, reached), (middle + delta, right, 1 - reached)):
+            if chance * share > 1e-18:
+                open_ends.append((one, other, made + 1, chance * share))
+    answers = np.array(sorted(found))
+    return answers, np.array([found[answer] for answer in answers.tolist()])
+
+
+def _settled(ordered: Floats, left: float, right: float, drift: float, decimals: int | None) -> bool:
+    """Whether further halvings do not change the result: the same decimals, or no score between the ends."""
+    if decimals is not None:
+        return round(left - drift, decimals) == round(right + drift, decimals)
+    return bool(np.searchsorted(ordered, left, side="right") == np.searchsorted(ordered, right + drift, side="left"))
+
+
+def _mean(left: float, right: float, times: int, delta: float, reached: float) -> float:
+    """Mean middle of the last interval after halvings that all have the same probability to go left."""
+    for _ in range(times):
+        middle = (left + right) / 2
+        left, right = (
+            reached * left + (1 - reached) * (middle + delta),
+            reached * middle + (1 - reached) * right,
+        )
+    return (left + right) / 2
 
 
 @dataclass(frozen=True)
@@ -68,7 +141,7 @@ SETTINGS = (*((kind, 1000, 0.5) for kind in KINDS), (UNIFORM, 1000, 0.125), (UNI
 
 def pcoqs_table() -> Iterator[str]:
     """Mean coverage at level 0.9 and its standard deviation, noise averaged exactly, on data sets with exact laws."""
-    names = ("P-COQS, its program", "unrounded", "`pcoqs`", "`pcoqs-published`", "`slopes`", "`none`")
+    names = ("P-COQS, its program", "unrounded", "`slopes`", "`none`")
     yield f"| n, rho, scores | {' | '.join(names)} |"
     yield "|" + "---|" * (1 + len(names))
     for kind, n, rho in SETTINGS:
@@ -79,19 +152,13 @@ def pcoqs_table() -> Iterator[str]:
 def compared(kind: Scores, n: int, rho: float, data_sets: int = DATA_SETS) -> list[tuple[float, float]]:
     """Mean and standard deviation of coverage of each column; the non-private threshold is a control variate."""
     ours = confide.plan(ALPHA, rho=rho, n=n, neighbors="replace_one", score=kind.score)
-    level, rank = Fraction(9, 10), pcoqs.target(n, ALPHA)
-    usual = Request(alpha=ALPHA, rho=rho, score=kind.score, mechanism="pcoqs", neighbors="replace_one").counted_over(n)
-    searches = (
-        (pcoqs_for(n, level, rho, usual.size), usual),
-        (published_pcoqs_for(n, level, rho), published_candidates()),
-    )
+    rank = pcoqs_target(n, ALPHA)
     rng, rows = np.random.default_rng(1), []
     for _ in range(data_sets):
         scores = kind.draw(rng, n)
-        program = [pcoqs.answer_law(scores, ALPHA, rho, decimals=d) for d in (pcoqs.DECIMALS, None)]
-        listed = [(of.values, search_law(search, of, scores)) for search, of in searches]
+        program = [pcoqs_law(scores, ALPHA, rho, decimals=d) for d in (DECIMALS, None)]
         plain = np.sort(scores)[[rank - 1]]
-        laws = [*program, *listed, slopes_law(ours, scores), (plain, np.ones(1))]
+        laws = [*program, slopes_law(ours, scores), (plain, np.ones(1))]
         rows.append([(law @ kind.below(at), law @ kind.below(at) ** 2) for at, law in laws])
     first, second = np.moveaxis(np.array(rows), 2, 0)
     plain = first[:, -1]
@@ -151,16 +218,11 @@ def two_classes(trial: int, rho: float = 0.5) -> list[list[tuple[float, float]]]
 
     rows = []
     for alpha in TWO_CLASSES:
-        plain = np.quantile(scores, [pcoqs.target(len(scores), alpha) / len(scores)])
+        plain = np.quantile(scores, [pcoqs_target(len(scores), alpha) / len(scores)])
         ours = confide.plan(alpha, rho=rho, n=len(scores), neighbors="replace_one", score="lac")
-        found = ((plain, np.ones(1)), pcoqs.answer_law(scores, alpha, rho), slopes_law(ours, scores))
+        found = ((plain, np.ones(1)), pcoqs_law(scores, alpha, rho), slopes_law(ours, scores))
         rows.append([judged(at, law) for at, law in found])
     return rows
-
-
-def search_law(search: NoisySearch, over: Candidates, scores: Floats) -> Floats:
-    """The exact law of a search over a list."""
-    return search.law(np.bincount(np.searchsorted(over.edges, scores), minlength=over.size))
 
 
 def slopes_law(ours: confide.Plan, scores: Floats) -> tuple[Floats, Floats]:

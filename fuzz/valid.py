@@ -39,7 +39,6 @@ def calibrations() -> tuple[Any, ...]:
         {"epsilon": 5.0, "mechanism": "pps", "n_min": 200, "candidates": confide.Candidates.published(20)},
         {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "noisy-histogram"},
         {"epsilon": 2.0, "mechanism": "opendp-quantile"},
-        {"rho": 0.5, "mechanism": "pcoqs", "neighbors": "replace_one"},
         {"neighbors": "replace_one", "mechanism": "none"},
     ]
     with warnings.catch_warnings():

@@ -25,7 +25,7 @@ import confide.mechanisms
 from benchmarks.small import small
 from confide import Candidates, ScoreHistogram
 from confide.scores import interval_score
-from confide.selection import noisy_counts, noisy_integer, select
+from confide.selection import noisy_counts, select
 from confide.tables import ClassColumns, ContributionBound, LossColumns, ScoreColumn, TargetColumns, calibrate_table
 
 Asked = tuple[str, Callable[[], Any]]
@@ -49,8 +49,6 @@ GRID: dict[str, dict[str, Any]] = {
     "pps secret": {"mechanism": "pps", "n_min": 100},
     "pps laplace": {"mechanism": "pps-laplace", **PUBLIC},
     "noisy": {"mechanism": "noisy-histogram"},
-    "pcoqs": {"mechanism": "pcoqs", "rho": 0.5, **PUBLIC},
-    "pcoqs published": {"mechanism": "pcoqs-published", "rho": 0.5, **PUBLIC},
     "none": {"mechanism": "none"},
     "about": {"about": {"model": "m"}},
     "names": {"classes": ["x", "y", "z"]},
@@ -235,7 +233,6 @@ def take_out_noise() -> None:
     instead: dict[Any, Callable[..., Any]] = {
         select: lambda utilities, *_: int(np.argmax(utilities)),
         noisy_counts: lambda counts, *_: np.asarray(counts),
-        noisy_integer: lambda value, *_: int(value),
     }
     for name, module in list(sys.modules.items()):
         if name.startswith("confide"):

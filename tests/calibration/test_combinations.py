@@ -41,7 +41,7 @@ SAMPLES = {
     "slopes": [(1, 2)],
     "rise": [1.0],
     "shift": [2.0],
-    "mechanism": ["pps", "pps-laplace", "noisy-histogram", "pcoqs", "none"],
+    "mechanism": ["pps", "pps-laplace", "noisy-histogram", "none"],
     "renews": [PREVIOUS],
     "cold": [True],
     "chosen": [Chosen("a", ("a", "b"), Fraction(1, 5), 1.0)],
@@ -76,11 +76,9 @@ def _completed(asked):
         if full.get("by") in ("group", "class"):
             full.setdefault("names", ("a", "b"))
     method = full.get("mechanism")
-    if method == "pcoqs":
-        full.setdefault("rho", 0.1)
     if "rho" not in full and method != "none" and "renews" not in full:
         full.setdefault("epsilon", 1.0)
-    if method in ("pps-laplace", "pcoqs"):
+    if method == "pps-laplace":
         full.setdefault("neighbors", "replace_one")
     if method == "pps" and full.get("neighbors") != "replace_one":
         full.setdefault("n_min", 50)
@@ -147,7 +145,7 @@ def test_the_documentation_prints_the_table():
 def test_the_rejected_argument_may_be_a_default():
     """An error names a default that conflicts with a given argument as if it were given."""
     with refused(InputError, "neighbors"):
-        check_combinations({"mechanism": "pcoqs", "rho": 0.1})
+        check_combinations({"mechanism": "pps-laplace", "epsilon": 0.1})
 
 
 @pytest.mark.parametrize("make", [np.array, list, tuple])

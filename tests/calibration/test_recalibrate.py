@@ -75,8 +75,6 @@ KINDS = {
     "pps-laplace": (one, {"epsilon": 9.0, "neighbors": "replace_one", "mechanism": "pps-laplace"}),
     "noisy-histogram": (one, {"epsilon": 2.0, "mechanism": "noisy-histogram"}),
     "opendp-quantile": (one, {"epsilon": 2.0, "mechanism": "opendp-quantile"}),
-    "pcoqs": (one, {"rho": 0.5, "mechanism": "pcoqs", "neighbors": "replace_one"}),
-    "pcoqs-published": (one, {"rho": 0.5, "mechanism": "pcoqs-published", "neighbors": "replace_one"}),
     "none": (one, {"mechanism": "none"}),
     "levels": (levels, {"epsilon": 1.5, "neighbors": "replace_one"}),
     "levels with shares": (levels, {"epsilon": 2.0, "shares": ["1/4", "3/4"], "neighbors": "replace_one"}),

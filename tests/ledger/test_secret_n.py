@@ -62,9 +62,8 @@ def without_thresholds(document):
 @pytest.mark.parametrize(("mechanism", "neighbors"), grid(list(MECHANISMS), NEIGHBORS))
 def test_no_output_depends_on_n(tmp_path, monkeypatch, mechanism, neighbors):
     fix_noisy_number(monkeypatch)
-    epsilon = {} if mechanism == "none" else {"rho" if mechanism.startswith("pcoqs") else "epsilon": 0.5}
-    own = {"candidates": None} if mechanism == "pcoqs-published" else {}  # its list is fixed
-    found = [output(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon, **own}) for n in SIZES]
+    epsilon = {} if mechanism == "none" else {"epsilon": 0.5}
+    found = [output(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon}) for n in SIZES]
     assert all(each == found[0] for each in found)
     if neighbors == "replace_one" or mechanism == "none":
         assert "publishes the number of records" in found[0][0]

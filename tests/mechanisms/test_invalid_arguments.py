@@ -7,7 +7,6 @@ import pytest
 
 from confide.errors import InputError
 from confide.mechanisms import privacy_statement
-from confide.mechanisms.pcoqs import pcoqs_for
 from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for
 from confide.mechanisms.privacy import sequential_composition
@@ -18,7 +17,7 @@ MANY = np.array([2**61, 2**61, 0])
 
 
 ONE, TWO = (privacy_statement(None, "replace_one", number) for number in (1, 2))
-FULL = [pcoqs_for(1000, 1 - TENTH, 0.5, 3), pps_for(1000, TENTH, 1.0, 3), pps_laplace_for(1000, TENTH, 1.0, 3)]
+FULL = [pps_for(1000, TENTH, 1.0, 3), pps_laplace_for(1000, TENTH, 1.0, 3)]
 STATED = {"mechanism": pps_for(100, TENTH, 1.0, 3), "neighbors": "replace_one", "records_per_person": 1}
 REFUSED = [
     *(Refused(one.choose, {}, {"counts": MANY}, "counts", kind=InputError) for one in FULL),

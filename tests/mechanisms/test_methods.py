@@ -17,15 +17,12 @@ from tests.refused import refused
 SCORES = np.random.default_rng(0).random(4000)
 FEW = confide.Candidates.unit(40)
 NEIGHBORS = {"pps": "replace_one", "pps-laplace": "replace_one", "none": "replace_one"}
-CONCENTRATED = ("pcoqs", "pcoqs-published")
-NEIGHBORS |= dict.fromkeys(CONCENTRATED, "replace_one")
-CLAIMING = [name for name in MECHANISMS if name not in ("opendp-quantile", *CONCENTRATED)]
+CLAIMING = [name for name in MECHANISMS if name != "opendp-quantile"]
 
 
 def run(name, scores=SCORES, **options):
-    candidates = {} if name == "pcoqs-published" else {"candidates": FEW}
-    loss = {"rho": 0.5} if name in CONCENTRATED else {"epsilon": None if name == "none" else 3.0}
-    options = {**candidates, **loss, "neighbors": NEIGHBORS.get(name, "add_remove"), **options}
+    epsilon = None if name == "none" else 3.0
+    options = {"candidates": FEW, "epsilon": epsilon, "neighbors": NEIGHBORS.get(name, "add_remove"), **options}
     return confide.calibrate(scores, 0.1, mechanism=name, **options)
 
 
@@ -76,16 +73,13 @@ def test_scores_as_candidates_are_only_for_mechanism_none():
     "option", [{"delta": 0.1}, {"shift": 3.0}, {"slopes": (1, 1)}, {"selector": "exponential"}, {"rho": 0.1}]
 )
 def test_options_of_slopes_raise_an_error(name, option):
-    if name in CONCENTRATED and "rho" in option:
-        option = {"rho": None, "epsilon": 1.0}
     with refused(confide.InputError, next(iter(option))):
         run(name, **option)
 
 
 def test_methods_that_need_a_public_n_raise_an_error():
-    for name in ("pps-laplace", *CONCENTRATED):
-        with refused(confide.InputError, "neighbors"):
-            run(name, neighbors="add_remove")
+    with refused(confide.InputError, "neighbors"):
+        run("pps-laplace", neighbors="add_remove")
     with refused(confide.InputError, "mechanism"):
         run("best")
 

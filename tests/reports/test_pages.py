@@ -91,24 +91,20 @@ METHODS = {
     "pps-laplace": {"epsilon": 1.0, "neighbors": "replace_one"},
     "noisy-histogram": {"epsilon": 1.0},
     "opendp-quantile": {"epsilon": 1.0},
-    "pcoqs": {"rho": 0.5, "neighbors": "replace_one"},
     "none": {},
 }
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")
-@pytest.mark.parametrize(
-    "method", ["pps", "pcoqs", "none", *slow(["pps-laplace", "noisy-histogram", "opendp-quantile"])]
-)
+@pytest.mark.parametrize("method", ["pps", "none", *slow(["pps-laplace", "noisy-histogram", "opendp-quantile"])])
 def test_pages_of_published_methods_state_missing_guarantees(method):
     scores, candidates = np.linspace(0, 1, 1000), confide.Candidates.unit(100)
     cal = confide.calibrate(scores, 0.1, score="lac", candidates=candidates, mechanism=method, **METHODS[method])
     words = words_of(page_of(cal))
     assert method in words
-    assert ("No coverage is promised" in words) == (method in ("opendp-quantile", "pcoqs"))
+    assert ("No coverage is promised" in words) == (method == "opendp-quantile")
     assert ("Not private. The threshold is a function" in words) == (method == "none")
-    assert ("No ε. The threshold has zero-concentrated privacy" in words) == (method == "pcoqs")
     assert ("plans for the library’s own mechanism" in words) == (method != "slopes")
     assert method == "slopes" or words.index("plans for the library’s own mechanism") < words.index("Against ε")
     assert ("exact for continuous scores" in words) == (method == "none")

@@ -132,7 +132,6 @@ def test_files_that_are_not_plans_raise_an_error(text, words):
     [
         ("classes", {"neighbors": "replace_one", "n": 1200, "delta": 0.1}),
         ("classes", {"mechanism": "none", "epsilon": None, "n": 1200}),
-        ("classes", {"mechanism": "pcoqs", "epsilon": None, "rho": 0.5, "n": 1200, "neighbors": "replace_one"}),
         ("classes", {"alpha": ["0.2", "0.1"], "neighbors": "replace_one", "n": 1200}),
         ("each class", {"neighbors": "replace_one"}),
         ("one column", {"n_typical": 3000}),

@@ -23,7 +23,6 @@ from typing import Any, Protocol
 from confide.calibration.threshold_request import Key, ThresholdRequest, divide_budget, most_groups
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread, spread_of
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import published_candidates
 from confide.planning import Terms, check_combinations
 from confide.releases import (
     Calibration,
@@ -186,8 +185,6 @@ def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: NewCh
     """The budget of each threshold: what it spent before, or its share of a new budget."""
     epsilon, rho = request.epsilon, request.rho
     # If a published method claims another privacy loss than it has, the claimed one was requested.
-    if epsilon is None and rho is None and all(part.privacy.concentrated_only for part in parts.values()):
-        return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
     spent = [part.privacy.claimed or own_loss(part) for part in parts.values()]
     if epsilon is None and rho is None:
         if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
@@ -223,8 +220,6 @@ def _as_typed(epsilon: float) -> float:
 
 def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
     """The candidates of a renewed threshold (see the head of this module)."""
-    if given is None and part.mechanism is not None and part.mechanism.name == "pcoqs-published":
-        return published_candidates()
     if given is not None:
         law = kind_asked(part.score).choose_candidates(given)
         if isinstance(law, Spread) and law.around is not None:

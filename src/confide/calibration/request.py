@@ -30,7 +30,7 @@ from confide.calibration.threshold_request import (
 )
 from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors, published_candidates
+from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors
 from confide.planning import CHOICES, Population, Terms, check_combinations
 from confide.releases import Metadata, ModelFingerprint, Release, critical_score, kind_asked
 from confide.scores import score_kind
@@ -245,8 +245,6 @@ class Request:
     def _law(self, score: str | None) -> Candidates | Spread:
         """The candidates of a threshold: the given list, or the spread from which one is made."""
         free = self.candidates is None and self.unit is None
-        if free and self.mechanism == "pcoqs-published":
-            return published_candidates()
         if self.loss is not None and (kind := kind_asked(score)).name == "lac":
             return kind.choose_candidates(self.candidates)
         if free and self.mechanism != "slopes":

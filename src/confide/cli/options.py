@@ -158,8 +158,8 @@ OPTIONS: Mapping[str, Row] = dict([
     ),
     *_panel(THRESHOLD,
         selector=Row("RULE", "permute_and_flip (default) or exponential (with --rho).", click.Choice(SELECTORS)),
-        mechanism=Row("NAME", "slopes, or for comparison pps, pps-laplace, noisy-histogram, opendp-quantile, pcoqs and "
-                      "pcoqs-published (with --rho: zCDP and no epsilon), or none, which is NOT PRIVATE.",
+        mechanism=Row("NAME", "slopes, or for comparison pps, pps-laplace, noisy-histogram, opendp-quantile, or none, "
+                      "which is NOT PRIVATE.",
                       click.Choice(MECHANISMS)),
         candidates=Row("SPEC", "Public candidates, such as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, "
                        "around:RELEASE, or their number (default: suitable for the score)."),

@@ -112,7 +112,7 @@ class Cost:
 
         Examples
         --------
-        >>> Cost(math.inf, "replace_one", "pcoqs", 0.5).concentrated_only
+        >>> Cost(math.inf, "replace_one", "gaussian", 0.5).concentrated_only
         True
         """
         return self.epsilon == math.inf and self.rho is not None
@@ -234,7 +234,7 @@ def unbounded(costs: Iterable[Cost]) -> str:
 
     Examples
     --------
-    >>> unbounded([Cost(math.inf, "replace_one", "none")]), unbounded([Cost(math.inf, "replace_one", "pcoqs", 0.5)])
+    >>> unbounded([Cost(math.inf, "replace_one", "none")]), unbounded([Cost(math.inf, "replace_one", "gaussian", 0.5)])
     ('not private', 'zCDP alone')
     """
     bare = [cost for cost in costs if not cost.private]

@@ -6,7 +6,6 @@ pps.py              Private Prediction Sets, the exponential mechanism, for a pu
 pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram, with exact quantiles of its noise
 noisy_histogram.py  a noisy histogram that is calibrated by the random-rank lemma
 opendp_quantile.py  OpenDP's private quantile
-pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
 stated_noise.py     the law of the noise in counts that another engine made
 published_counts.py thresholds from such counts, and their privacy as their maker states it
 noisy_size.py       a noisy number of records, released first, and the design for it
@@ -35,7 +34,6 @@ from confide.mechanisms.noisy_size import (
     size_zcdp,
 )
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
-from confide.mechanisms.pcoqs import NoisySearch, pcoqs_for, published_candidates, published_pcoqs_for
 from confide.mechanisms.pps import (
     PpsOfSecretSize,
     PrivatePredictionSets,

@@ -8,7 +8,6 @@ from typing import Any
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
-from confide.mechanisms.pcoqs import NoisySearch, PublishedNoisySearch
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
@@ -29,8 +28,6 @@ _STATEMENTS: dict[MechanismName, type[Any]] = {
         LaplaceHistogram,
         NoisyHistogram,
         OpenDPQuantile,
-        NoisySearch,
-        PublishedNoisySearch,
         SplitConformal,
     )
 }
@@ -94,7 +91,6 @@ _FIELDS: shapes.Shape = {
     "gamma": shapes.Field("a number above 0 and below 1", (float,), shapes.reads_if(lambda gamma: 0 < gamma < 1)),
     "size": shapes.nullable(shapes.integer()),
     "rank": shapes.integer(MOST_RECORDS + 1),
-    "halvings": shapes.integer(64),
 }
 MECHANISM = shapes.Field("a mechanism", (dict,), _read, mechanism_fields, shape=_shape)
 """A mechanism in a file."""

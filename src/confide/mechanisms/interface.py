@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from confide.guarantee import RankLaw
 
-MechanismName: TypeAlias = Literal[
-    "slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "pcoqs", "pcoqs-published", "none"
-]
+MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
 
 MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
 
@@ -53,11 +51,6 @@ class Mechanism(Protocol):
     def bounded_range(self) -> bool:
         """Whether the loss is bounded-range, so that `zcdp_of_range` of it is a zCDP loss."""
         return False
-
-    @property
-    def zcdp(self) -> float | None:
-        """Proven zCDP loss when one record is replaced, for a mechanism without a pure epsilon; else None."""
-        return None
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that uses private counts."""

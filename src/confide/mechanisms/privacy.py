@@ -175,9 +175,7 @@ def _statement(
             "neighbors", f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
         )
     if math.isinf(per_record):
-        # Records that change together change a count by their number, so zCDP grows with the square.
-        rho = None if mechanism.zcdp is None else float_above(records_per_person**2 * Fraction(mechanism.zcdp))
-        return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, rho)
+        return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, None)
     epsilon = float_above(records_per_person * Fraction(per_record))
     return PrivacyStatement(
         neighbors=neighbors,

@@ -8,27 +8,21 @@ private_prediction_sets.py     Angelopoulos, Bates, Zrnic and Jordan, versions 2
 private_prediction_sets_v1.py  the same, version 1 (noisy histogram)
 opendp_quantile.py             Shoemate, Covington and Globus-Harris: the note on OpenDP's quantile scores
 one_shot_federated             Humbert, Le Bars, Bellet and Arlot, ICML 2023
-pcoqs.py                       Romanus and Molinari, TMLR: the law of the answer of their program
-rob_fcp.py                     Kang, Lin, Sun, Xiao and Li, ICML 2024: the certificate of their program
 checked.py                     checks of numeric arguments
 """
 
 from confide.papers import (
     one_shot_federated,
     opendp_quantile,
-    pcoqs,
     private_prediction_sets,
     private_prediction_sets_v1,
-    rob_fcp,
 )
 
 __all__ = [
     "one_shot_federated",
     "opendp_quantile",
-    "pcoqs",
     "private_prediction_sets",
     "private_prediction_sets_v1",
-    "rob_fcp",
 ]
 
 

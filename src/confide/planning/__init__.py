@@ -14,7 +14,6 @@ from confide.planning.choice import COUNTED_SIZES, FEW_SIZES, PARTS, answer_law,
 from confide.planning.combinations import (
     ALONE,
     COMBINATIONS,
-    CONCENTRATED,
     TOGETHER,
     check_combinations,
     check_together,

@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import InputError
-from confide.mechanisms import MECHANISMS, MechanismName
-
-CONCENTRATED: tuple[MechanismName, ...] = ("pcoqs", "pcoqs-published")
-"""Methods that have zCDP and no pure epsilon; their budget is rho."""
+from confide.mechanisms import MECHANISMS
 
 DEFAULTS: Mapping[str, Any] = {
     "neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes", "bound": 1.0,
@@ -23,7 +20,6 @@ DEFAULTS: Mapping[str, Any] = {
 """Values of omitted arguments, where they are not None."""
 
 _PUBLISHED = tuple(name for name in MECHANISMS if name != "slopes")
-_OF_PUBLIC_SIZE = ("none", "pps-laplace", *CONCENTRATED)
 _DISJOINT = ("group", "class")
 
 
@@ -82,11 +78,9 @@ class Combination:
 
 
 COMBINATIONS = (
-    Combination("mechanism", tuple(n for n in _PUBLISHED if n not in CONCENTRATED), ("rho",),
+    Combination("mechanism", _PUBLISHED, ("rho", "delta", "selector", "slopes", "rise", "shift"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
-    Combination("mechanism", _PUBLISHED, ("delta", "selector", "slopes", "rise", "shift"),
-                "with mechanism={value!r}; it belongs to mechanism='slopes'"),
-    Combination("mechanism", _OF_PUBLIC_SIZE[1:], ("neighbors",),
+    Combination("mechanism", ("pps-laplace",), ("neighbors",),
                 "for mechanism={value!r}: its target rank depends on n, which must be public",
                 ("replace_one",)),
     Combination("mechanism", ("none",), ("epsilon",), "with mechanism='none', which is not private"),
@@ -113,7 +107,7 @@ COMBINATIONS = (
                 "with two sides: weights belong to one threshold for one population"),
     Combination("by", _DISJOINT, ("mechanism",),
                 "with groups or classes: their sizes stay secret, and {found!r} needs them",
-                tuple(name for name in MECHANISMS if name not in _OF_PUBLIC_SIZE),
+                tuple(name for name in MECHANISMS if name not in ("none", "pps-laplace")),
                 "one for a secret number of records"),
     Combination("by", _DISJOINT, ("shares",),
                 "with groups or classes: each record is in one of them, which has the whole privacy budget"),
@@ -125,7 +119,7 @@ COMBINATIONS = (
                 ("add_remove",)),
     Combination("chosen", (), ("mechanism",),
                 "with a chosen score: the size of its share is secret, and {found!r} needs it",
-                tuple(name for name in MECHANISMS if name not in _OF_PUBLIC_SIZE),
+                tuple(name for name in MECHANISMS if name not in ("none", "pps-laplace")),
                 "one for a secret number of records"),
     Combination("chosen", (), ("by",),
                 "with a chosen score: the loss of a choice is compared with that of one threshold of each record",

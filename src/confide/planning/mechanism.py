@@ -30,11 +30,9 @@ from confide.mechanisms import (
     free_fade,
     noisy_histogram_for,
     opendp_quantile_for,
-    pcoqs_for,
     pps_for,
     pps_laplace_for,
     pps_of_secret_size,
-    published_pcoqs_for,
     slopes_for,
     split_conformal_for,
 )
@@ -84,10 +82,6 @@ def mechanism_for(request: Terms) -> Mechanism | None:
             return pps_for(n, request.alpha, epsilon, m)
         case "pps-laplace":
             return pps_laplace_for(n, request.alpha, epsilon, m)
-        case "pcoqs":
-            return pcoqs_for(n, level, request.rho_per_record, m)
-        case "pcoqs-published":
-            return published_pcoqs_for(n, level, request.rho_per_record)
         case "none":
             return split_conformal_for(level, n)
 

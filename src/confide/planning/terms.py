@@ -18,13 +18,12 @@ from confide.mechanisms import (
     Neighbors,
     PrivacyStatement,
     design_for,
-    published_candidates,
     size_scale,
     size_zcdp,
     slopes_for,
 )
 from confide.planning.choice import FEW_SIZES, LEFTS, PARTS, Choice, ChoiceInputs, choose
-from confide.planning.combinations import CONCENTRATED, check_combinations
+from confide.planning.combinations import check_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
 from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
 from confide.support import (
@@ -98,8 +97,7 @@ class Choices(TypedDict, total=False):
         coverage is then computed, and may be below 1-alpha.
     mechanism
         `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
-        `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee), `"pcoqs"` and `"pcoqs-published"` (no coverage
-        guarantee, with `rho`: zero-concentrated privacy and no pure epsilon) or `"none"` (**not private**: split
+        `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee) or `"none"` (**not private**: split
         conformal prediction on the scores themselves; leave out epsilon). See docs/methods.md.
     """
 
@@ -124,10 +122,10 @@ class Terms:
     """All public parameters of one threshold that a plan depends on; made by `Terms.of`.
 
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
-    otherwise. epsilon is infinite without privacy (`mechanism="none"`), and for a mechanism with zCDP alone, whose
-    privacy loss per person is `rho`. `population` is that of the guarantee, if it differs by a known shift. If
-    `size_scale` is a number, a noisy number of records with noise of this scale is released first, and `designed_for`
-    returns the terms of the threshold. `longest` is then the length of the longest list among which the design chooses.
+    otherwise. epsilon is infinite without privacy (`mechanism="none"`). `population` is that of the guarantee, if it
+    differs by a known shift. If `size_scale` is a number, a noisy number of records with noise of this scale is released
+    first, and `designed_for` returns the terms of the threshold. `longest` is then the length of the longest list among
+    which the design chooses.
     """
 
     alpha: Fraction
@@ -145,7 +143,6 @@ class Terms:
     shift: Fraction | None = None
     mechanism: MechanismName = "slopes"
     population: Population | None = None
-    rho: float | None = None
     size_scale: float | None = None
     longest: int | None = None
 
@@ -197,12 +194,6 @@ class Terms:
     def weight(self) -> int | None:
         """The largest integer weight of a record; None without weights."""
         return None if self.population is None else self.population.heaviest
-
-    @cached_property
-    def rho_per_record(self) -> float:
-        """The zCDP loss of one record, for a mechanism without pure epsilon; that of a group grows with its square."""
-        assert self.rho is not None
-        return float_below(Fraction(self.rho) / self.records_per_person**2)
 
     def suited(self, spread: Spread) -> "Terms":
         """The same terms with a suitable number of candidates of a spread; 1000 for a published method."""
@@ -351,12 +342,9 @@ class Terms:
             shift=_sixteenths(_from_0_to("shift", shift, MOST_RECORDS, "a number of ranks", "2**48")),
             mechanism=method,
             population=population,
-            rho=loss.rho,
             size_scale=loss.size_scale,
             longest=None if loss.size_scale is None else _longest(longest),
         )
-        if terms.rho is not None and terms.rho_per_record < LEAST_LOSS:
-            raise _too_little(loss.records, f"rho={terms.rho:g}", "rho")
         if terms.size_scale is not None:
             terms.check_designs()
         return terms
@@ -375,10 +363,6 @@ class Terms:
         """The same terms over other candidates, for another public number of records."""
         public_n = positive_integer("n", n, most=MOST_RECORDS) if self.public_n else None
         listed = candidates if isinstance(candidates, Candidates | Spread) else _even(candidates)
-        if self.mechanism == "pcoqs-published" and listed != published_candidates():
-            raise InputError(
-                "candidates", "must be left out with mechanism='pcoqs-published', whose list from 0 to 1 is fixed"
-            )
         if isinstance(listed, Spread):
             return replace(self, n=public_n).suited(listed)
         return replace(self, candidates=listed, n=public_n)
@@ -391,10 +375,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class _Loss:
-    """A privacy budget, epsilon or for methods without a pure epsilon rho, and the number of records of a person."""
+    """A privacy budget in epsilon, and the number of records of a person."""
 
     epsilon: float
-    rho: float | None
     selector: str
     records: int
     size_scale: float | None = None
@@ -404,19 +387,8 @@ class _Loss:
         rho, selector = choices.get("rho"), choices.get("selector")
         selector = "permute_and_flip" if selector is None else selector
         records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
-        if method in CONCENTRATED:
-            if epsilon is not None or rho is None:
-                raise InputError(
-                    "rho",
-                    (
-                        f"must be given with mechanism={method!r}, and epsilon left out: it has zero-concentrated "
-                        "privacy and no pure epsilon"
-                    ),
-                    remedy="The authors' rho = epsilon**2/2 follows from epsilon and does not imply it",
-                )
-            return cls(math.inf, privacy_loss("rho", rho), selector, records)
         if method == "none":
-            return cls(math.inf, None, selector, records)
+            return cls(math.inf, selector, records)
         if epsilon is None and rho is None:
             raise InputError(
                 "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
@@ -438,17 +410,13 @@ class _Loss:
     @classmethod
     def _checked(cls, epsilon: float, selector: str, records: int, scale: float | None) -> "_Loss":
         if epsilon < LEAST_LOSS * records:
-            raise _too_little(records, f"epsilon={epsilon:g}", "epsilon")
-        return cls(epsilon, None, selector, records, scale)
-
-
-def _too_little(records: int, stated: str, name: str) -> InputError:
-    return InputError(
-        "records_per_person",
-        f"leaves each record a privacy loss of less than {LEAST_LOSS:g}",
-        got=f"{records} records for {stated}",
-        remedy=f"Raise {name} or keep fewer records of each person",
-    )
+            raise InputError(
+                "records_per_person",
+                f"leaves each record a privacy loss of less than {LEAST_LOSS:g}",
+                got=f"{records} records for epsilon={epsilon:g}",
+                remedy="Raise epsilon or keep fewer records of each person",
+            )
+        return cls(epsilon, selector, records, scale)
 
 
 def _pair(slopes: tuple[int, int] | None) -> tuple[int, int] | None:

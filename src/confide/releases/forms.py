@@ -18,14 +18,12 @@ from confide.mechanisms import (
     PUBLISHED,
     SIZE,
     Neighbors,
-    NoisySearch,
     PrivacyStatement,
     Slopes,
     StatedPrivacy,
     certify,
     design_for,
     privacy_statement,
-    published_candidates,
     with_choice,
 )
 from confide.planning import POPULATION
@@ -205,9 +203,7 @@ def _check_claims(c: Calibration) -> None:
             raise FormatError("calibration.chosen", must, remedy=_UNUSABLE)
     privacy = with_choice(alone, None if c.chosen is None else c.chosen.epsilon)
     private = c.mechanism is not None and c.mechanism.name != "none"
-    if isinstance(c.mechanism, NoisySearch):
-        _check_search(c, c.mechanism, privacy)
-    elif private and not LEAST_LOSS * records * _LEAST_SPENT <= privacy.epsilon <= MOST_LOSS:
+    if private and not LEAST_LOSS * records * _LEAST_SPENT <= privacy.epsilon <= MOST_LOSS:
         raise _no_loss()
     if c.privacy != privacy:
         raise _other_loss()
@@ -229,18 +225,6 @@ def _check_size(c: Calibration) -> None:
     if not possible or c.size.design_for != design_for(c.size.counted, c.size.scale, c.guarantee.n_min or 1):
         must = "must be a noisy secret number of records with the design for it"
         raise FormatError("calibration.size", must, remedy=_UNUSABLE)
-
-
-def _check_search(c: Calibration, mechanism: NoisySearch, privacy: PrivacyStatement) -> None:
-    """Reject a search whose privacy loss or target rank does not follow from its level and candidates."""
-    rank = None if c.guarantee.n is None else math.ceil((1 - c.alpha) * (c.guarantee.n + 1))
-    published = mechanism.name == "pcoqs-published"
-    planned = mechanism.rank == rank and max(1, mechanism.count_queries(c.candidates)) <= mechanism.halvings
-    if not planned or (published and c.candidates != published_candidates().size):
-        must = "must be the search that follows from its level and candidates"
-        raise FormatError("calibration.mechanism", must, remedy=_UNUSABLE)
-    if privacy.rho is None or not LEAST_LOSS * 0.99 <= privacy.rho <= MOST_LOSS:
-        raise _no_loss()
 
 
 def _check_target(c: Calibration, mechanism: Slopes) -> None:

@@ -6,9 +6,7 @@ padding.py   constant time for a release
 """
 
 from confide.selection.noise import (
-    gaussian_map,
     noisy_counts,
-    noisy_integer,
 )
 from confide.selection.selector import (
     SELECTORS,

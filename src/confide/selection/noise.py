@@ -46,34 +46,3 @@ def laplace_map(distance: int, scale: float) -> float:
     return float(_laplace(scale).map(distance))
 
 
-def noisy_integer(value: int, scale: float) -> int:
-    """An integer plus Gaussian noise on integers; (largest change of the integer / scale)^2/2-zCDP.
-
-    Examples
-    --------
-    >>> noisy_integer(5, 1e-3)
-    5
-    """
-    return int(_gaussian(scale)(int(value)))
-
-
-@lru_cache(maxsize=64)
-def _gaussian(scale: float) -> Any:
-    check_sampler()
-    from opendp.domains import atom_domain
-    from opendp.measurements import make_gaussian
-    from opendp.metrics import absolute_distance
-
-    domain, metric = atom_domain(T="i64"), absolute_distance(T="i64")
-    return with_contrib(lambda: make_gaussian(domain, metric, scale=scale))
-
-
-def gaussian_map(distance: int, scale: float) -> float:
-    """OpenDP's statement of the zCDP loss for integers at a distance.
-
-    Examples
-    --------
-    >>> gaussian_map(2, 2.0)
-    0.5
-    """
-    return float(_gaussian(scale).map(distance))

@@ -24,7 +24,7 @@ from confide.calibration import (
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.planning import CONCENTRATED, FEW_SIZES, law_of, typical_of_groups
+from confide.planning import FEW_SIZES, law_of, typical_of_groups
 from confide.scores import SCORE
 from confide.support import (
     Described,
@@ -256,7 +256,6 @@ class CountingPlan(Described):
     def _section(self) -> Section:
         request = self.request
         loss = f"epsilon {request.epsilon:g}" if request.rho is None else f"rho {request.rho:g}"
-        loss += ", no epsilon" if request.mechanism in CONCENTRATED else ""
         rows = [
             ("score", ", ".join(map(str, self.scores))),
             ("columns", ", ".join([*self.numbers, *self.labels])),

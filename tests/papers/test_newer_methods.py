@@ -1,4 +1,4 @@
-"""P-COQS by its program: settings, the exact law of its answer, and what it covers."""
+"""P-COQS and Rob-FCP by their programs: the exact law of an answer, what it covers, and a certificate."""
 
 import itertools
 import math
@@ -7,15 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from confide.papers import pcoqs
-
-
-def test_halvings_noise_and_target():
-    assert pcoqs.halvings() == 34 == math.ceil(mpmath.log(mpmath.mpf(10) ** 10, 2))
-    assert pcoqs.halvings(-3.0, 5.0, 0.5) == 4
-    for rho in (0.125, 0.5, 3.0):
-        assert abs(pcoqs.noise_scale(rho) - mpmath.sqrt(mpmath.mpf(34) / (2 * mpmath.mpf(rho)))) < 1e-12
-    assert [pcoqs.target(n, 0.1) for n in (9, 10, 999, 1000)] == [9, 10, 900, 901]
+from benchmarks.newer_methods import pcoqs_law, rob_fcp_bound, rob_fcp_table
+from tests.docs.blocks import ROOT
 
 
 def enumerated(scores, rho, delta, decimals):
@@ -41,7 +34,7 @@ def enumerated(scores, rho, delta, decimals):
 @pytest.mark.parametrize("scores", [(0.1, 0.3, 0.3, 0.72, 0.9), (0.5,) * 4, (0.0, 0.05, 1.0, 1.7)])
 def test_the_law_is_that_of_the_program(scores, decimals):
     """Against all 128 sequences of seven halvings."""
-    answers, chances = pcoqs.answer_law(scores, 0.1, 0.4, delta=0.01, decimals=decimals)
+    answers, chances = pcoqs_law(np.array(scores), 0.1, 0.4, delta=0.01, decimals=decimals)
     theirs = enumerated(scores, 0.4, 0.01, decimals)
     assert set(answers.tolist()) == set(theirs)
     for answer, chance in zip(answers.tolist(), chances.tolist(), strict=True):
@@ -51,7 +44,7 @@ def test_the_law_is_that_of_the_program(scores, decimals):
 def test_the_unrounded_law_is_a_sum_over_the_same_paths():
     """Coverage of the scores themselves, and the mean answer, from sixteen-digit decimals that round nothing."""
     scores = (0.1, 0.3, 0.3, 0.72, 0.9)
-    answers, chances = pcoqs.answer_law(scores, 0.1, 0.4, delta=0.01, decimals=None)
+    answers, chances = pcoqs_law(np.array(scores), 0.1, 0.4, delta=0.01, decimals=None)
     theirs = enumerated(scores, 0.4, 0.01, 16)
     assert abs(answers @ chances - sum(answer * chance for answer, chance in theirs.items())) < 1e-12
     for score in scores:
@@ -59,7 +52,7 @@ def test_the_unrounded_law_is_a_sum_over_the_same_paths():
 
 
 def coverage(scores, below, **options):
-    answers, chances = pcoqs.answer_law(scores, 0.1, 0.5, **options)
+    answers, chances = pcoqs_law(np.array(scores), 0.1, 0.5, **options)
     return float(chances @ below(answers))
 
 
@@ -68,7 +61,7 @@ RNG = np.random.default_rng(5)
 
 def test_small_scores_are_not_covered_at_all():
     """u/200: the quantile .0045 is rounded to 0, below every score, but for less than one chance in a million."""
-    answers, chances = pcoqs.answer_law(RNG.random(1000) / 200, 0.1, 0.5)
+    answers, chances = pcoqs_law(RNG.random(1000) / 200, 0.1, 0.5)
     assert chances[answers == 0].sum() > 1 - 1e-6
 
 
@@ -106,3 +99,29 @@ def test_on_even_scores_it_covers_the_level_in_the_mean():
     apart = np.array(rounded) - plain
     assert abs(apart.mean() + 901 / 1001 - 0.9003) < 6 * apart.std() / np.sqrt(60)
     assert abs(apart.mean()) < 0.002
+
+
+@pytest.mark.parametrize("setting", [(17, 3, 200, 2), (17, 3, 200, 100), (17, 3, 10_000, 10), (100, 0, 17, 1)])
+def test_the_certificate_is_the_programs(setting):
+    """Rob-FCP's lower bound in fifty digits, written down from the program's formula."""
+    honest, byzantine, n, bins = setting
+    with mpmath.workdps(50):
+        tau, beta = mpmath.mpf(byzantine) / honest, mpmath.mpf("0.05")
+        z = mpmath.sqrt(2) * mpmath.erfinv(1 - beta / (bins * honest))
+        wide = bins * z / 2 / mpmath.sqrt(n) * (1 + tau) / (1 - tau)
+        low = mpmath.mpf("0.9") - mpmath.mpf(1) / (n + honest) - wide
+    assert abs(rob_fcp_bound(*setting) - low) < 1e-12 * max(1, abs(low))
+
+
+@pytest.mark.parametrize(
+    ("n", "found"), [(200, (0.574, None, None)), (10_000, (0.854, 0.641, None))]
+)  # None: below zero
+def test_it_is_vacuous_at_the_sizes_of_hospitals(n, found):
+    for bins, stated in zip((2, 10, 100), found, strict=True):
+        value = rob_fcp_bound(17, 3, n, bins)
+        assert value < 0 if stated is None else round(value, 3) == stated
+
+
+def test_the_table_of_the_page_is_what_the_command_prints():
+    page = (ROOT / "docs" / "theory-federated.md").read_text(encoding="utf-8")
+    assert "\n".join(rob_fcp_table()) in page.replace("$", "")  # the page sets the formulas of the head
