@@ -304,10 +304,6 @@ ROWS = {
     "predict_interval": lambda y: confide.predict_interval(N, SCALED, difficulty=y(ONES)),
     "predict_set": lambda y: confide.predict_set(FRAME, BY_GROUP, groups=y(GROUPS)),
     "recalibrate": lambda y: confide.recalibrate(BY_GROUP, SERIES, groups=y(GROUPS)),
-    "tune_raps": lambda y: confide.tune_raps(pd.DataFrame(P), y(pd.Series(Y)), 0.1, calibration=[[0.5, 0.5, 0.0]]),
-    "tune_temperature": lambda y: confide.tune_temperature(
-        pd.DataFrame(P), y(pd.Series(Y)), calibration=[[0.5, 0.5, 0.0]]
-    ),
     "plot_coverage": lambda y: confide.plot_coverage(SETS, y(LABELLED)),
 }  # fmt: skip
 ALIGNED = {

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-import confide
 from benchmarks.small import small
 from confide.mechanisms import pps, pps_laplace
+from examples.tune_scores import tuned_temperature
 from experiments.cache import cached, write_docs
 from experiments.cifar10 import data_folder
 from experiments.laws import draw
@@ -38,7 +38,7 @@ def probabilities(name: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np
     """
     data = np.load(data_folder() / FILES[name][0])
     raw, tuning = softmax(data["test_logits"]), softmax(data["val_logits"])
-    t = confide.tune_temperature(tuning, data["val_labels"].ravel(), calibration=raw)
+    t = tuned_temperature(tuning, data["val_labels"].ravel())
     both = dict(zip(KINDS, (raw, softmax(data["test_logits"] / t)), strict=True))
     return both, data["test_labels"].ravel().astype(np.int64), t, len(data["val_labels"])
 
@@ -202,7 +202,7 @@ agrees within 0.001 and the median within 0.002, the step of a coverage of 500 r
 concentrate in the last bin of 212. Unscaled, the threshold is rounded up to 1 in most splits, with every class in every
 set. Finer bins help, such as those of the code's range, and so does a temperature. The authors' code divides the logits
 by a temperature first. It fits the temperature on the calibration images, which the privacy of the threshold does not
-cover. Here it is fitted on separate validation records, which makes it public (`confide.tune_temperature`). With it the
+cover. Here it is fitted on separate validation records, which makes it public (`examples/tune_scores.py`). With it the
 same bins behave as on uniform scores. Logit-spaced bins need no temperature ([cost.md](../cost.md)).
 
 ## Figure 1: example sets

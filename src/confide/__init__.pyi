@@ -12,7 +12,6 @@ from confide.calibration import calibrate_losses as calibrate_losses
 from confide.calibration import calibrate_masks as calibrate_masks
 from confide.calibration import calibrate_sides as calibrate_sides
 from confide.calibration import choose_score as choose_score
-from confide.calibration import false_claims_losses as false_claims_losses
 from confide.calibration import recalibrate as recalibrate
 from confide.candidates import Candidates as Candidates
 from confide.counting import ScoreHistogram as ScoreHistogram
@@ -89,8 +88,6 @@ from confide.scores import raps_score as raps_score
 from confide.scores import saps_score as saps_score
 from confide.scores import score_name as score_name
 from confide.scores import top_k_score as top_k_score
-from confide.scores import tune_raps as tune_raps
-from confide.scores import tune_temperature as tune_temperature
 from confide.sets import CoverageEstimate as CoverageEstimate
 from confide.sets import PredictionIntervals as PredictionIntervals
 from confide.sets import PredictionSets as PredictionSets

@@ -145,22 +145,6 @@ def test_names_carry_their_parameters():
             confide.scores.kinds.score_kind(wrong)
 
 
-def test_tuning_on_the_calibration_records_raises():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(30) / 3, 900).astype(np.float32)
-    y = np.array([rng.choice(30, p=row / row.sum()) for row in p.astype(np.float64)])
-    wide = p.astype(np.float64).tolist()
-    for tuning, same in ((p[:400], p[:400]), (p[:400], p[100:300]), (wide, wide)):
-        with refused(confide.InputError, "probabilities"):
-            confide.tune_raps(tuning, y[: len(tuning)], 0.1, calibration=same)
-    best = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0, 0.05), k_regs=(1, 4))
-    plain = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0,), k_regs=(1,))
-    assert best.mean_size <= plain.mean_size
-    # The contents of the calibration records are not compared: the result reveals nothing about them.
-    for held in (p[:400].copy(), np.tile(p[:1], (400, 1)), np.full((2, 30), np.nan)):
-        assert confide.tune_raps(p[:400], y[:400], 0.1, calibration=held, penalties=(0.0,), k_regs=(1,)) == plain
-
-
 @pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr"])
 def test_intervals_are_the_sets_of_their_scores(score):
     """Ends contain every target whose score is at most the threshold, and no target beyond two floats more."""

@@ -104,6 +104,7 @@ def test_an_infinite_threshold_gives_full_sets(table, tmp_path):
     assert set(pq.read_table(tmp_path / "out")["set_size"].to_pylist()) == {K}
 
 
+@pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")  # labels that are ranked last
 def test_several_levels_are_written_by_the_executors(table, tmp_path):
     scores = confide.class_score(P, RNG.integers(0, K, N), "aps_deterministic")
     levels = confide.calibrate_levels(scores, [0.1, 0.3], 20.0, score="aps_deterministic")

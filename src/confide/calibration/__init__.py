@@ -41,7 +41,6 @@ from confide.calibration.risk import (
     calibrate_losses,
     calibrate_masks,
     critical_thresholds,
-    false_claims_losses,
     false_negative_thresholds,
     missed_area,
     true_pixels,

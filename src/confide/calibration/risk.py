@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import (
     ExperimentalUniforms,
     Uniforms,
-    as_array,
     as_label_image,
     as_numeric,
     as_true_labels,
     as_uniforms,
-    as_vector,
     class_areas,
     class_columns,
     image_by_image,
@@ -402,82 +400,3 @@ def missed_area(background: int | None, average: str) -> MissedAreaLoss:
 def _arrays(values: Iterator[float]) -> Iterator[NDArray[np.float64]]:
     while some := list(islice(values, _AT_ONCE)):
         yield np.array(some)
-
-
-# Losses for answers that are divided into claims, for `calibrate_losses`.
-#
-# Every claim has a confidence, and claims above a threshold are kept. Both losses here decrease with the threshold, and
-# are 0 if nothing is kept. Mohri and Hashimoto, "Language models with conformal factuality guarantees", ICML 2024,
-# bound the second one, without privacy. The share of false claims *among the kept ones* is not monotone, and cannot be
-# bounded in this way.
-
-
-def false_claims_losses(
-    confidences: ArrayLike,
-    false: ArrayLike,
-    answers: ArrayLike,
-    n: int,
-    candidates: Candidates,
-    *,
-    loss: Literal["share", "any"] = "share",
-) -> NDArray[np.float64]:
-    """The losses of n answers at every finite candidate, if claims with a confidence above it are kept.
-
-    Parameters
-    ----------
-    confidences
-        Shape (c,): a finite number for every claim, larger for claims that are more likely true.
-    false
-        bool, shape (c,): which claims are false.
-    answers
-        Integers in [0, n), shape (c,): the answer that each claim belongs to. An answer without claims has no loss.
-    n
-        The number of answers; one answer is one record.
-    candidates
-        The m public candidates for the threshold.
-    loss
-        `share`: the number of false claims that are kept, divided by the number of all claims of the answer; `any`: 1
-        if a false claim is kept, else 0.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (n, m-1), for `calibrate_losses`. At the candidate +inf nothing is kept.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If lengths differ, a confidence is not finite, `false` is not boolean, answers are not integers in [0, n), or
-        the loss is unknown.
-
-    Examples
-    --------
-    >>> candidates = Candidates.of([0.0, 0.5, 1.0])
-    >>> false_claims_losses([0.4, 0.9, 0.8], [True, False, True], [0, 0, 1], 2, candidates)
-    array([[0.5, 0. , 0. ],
-           [1. , 1. , 0. ]])
-    """
-    if not isinstance(candidates, Candidates):
-        raise InputTypeError("candidates", "must be a confide.Candidates", got=type(candidates).__name__)
-    if loss not in ("share", "any"):
-        raise InputError("loss", "must be 'share' or 'any'", got=repr(loss))
-    if not isinstance(n, int | np.integer) or n < 0:
-        raise InputError("n", "must be the number of answers, an integer that is not negative")
-    sure = as_vector("confidences", confidences, empty=True).astype(np.float64)
-    is_false, place = as_array("false", false), as_array("answers", answers)
-    if is_false.dtype != np.bool_ or is_false.shape != sure.shape:
-        raise InputError(
-            "false", f"must be boolean of shape {sure.shape}", got=f"dtype {is_false.dtype}, shape {is_false.shape}"
-        )
-    if place.shape != sure.shape or place.dtype.kind not in "iu":
-        actual = f"dtype {place.dtype}, shape {place.shape}"
-        raise InputError("answers", f"must be integers of shape {sure.shape}", got=actual)
-    raise_for_rows("confidences", ~np.isfinite(sure), "must be finite", "that are not", place="claim")
-    raise_for_rows("answers", (place < 0) | (place >= n), f"must lie between 0 and {n - 1}", "outside", place="claim")
-    reach = np.searchsorted(candidates.edges, sure, side="left")  # the number of candidates below the confidence
-    kept = np.zeros((n, candidates.size), np.int64)
-    np.add.at(kept, (place[is_false], reach[is_false]), 1)
-    kept = kept[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-    if loss == "any":
-        return (kept > 0).astype(np.float64)
-    return kept / np.maximum(np.bincount(place, minlength=n), 1)[:, None]

@@ -35,4 +35,3 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
-from confide.scores.tuning import RapsParameters, tune_raps, tune_temperature

@@ -51,7 +51,7 @@ from confide.support import bisect
 #
 # For the softmax of logits z this is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
 # neural networks", ICML 2017). T > 1 flattens the probabilities of an over-confident model. T is a public number in the
-# score's name, `lac(temperature=2)`: it must be chosen without the calibration records, as `tune_temperature` does.
+# score's name, `lac(temperature=2)`: it must be chosen without the calibration records.
 
 
 def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
@@ -107,7 +107,7 @@ def class_score(
         `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_deterministic`,
         `raps_deterministic(...)` or `saps_deterministic(...)`; see the functions of these names. All but `top_k` may
         also have a public `temperature`, such as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
-        probabilities are first raised to the power 1/temperature and rescaled (`tune_temperature`).
+        probabilities are first raised to the power 1/temperature and rescaled.
     u
         For the randomised scores `aps`, `raps` and `saps`: your own numbers in [0, 1], shape (n,). By default they are
         drawn. Each number must be stored with its record like a column, and not depend on its position: if a record is
@@ -515,7 +515,7 @@ def raps_score(
 
     Angelopoulos, Bates, Malik and Jordan, "Uncertainty sets for image classifiers using conformal prediction", ICLR
     2021. The rank of a class counts the classes that are at least as likely. Its name is `raps(penalty=...,k_reg=...)`,
-    or `raps_deterministic(...)` with `randomised=False`. `penalty` and `k_reg` must be public: see `tune_raps`.
+    or `raps_deterministic(...)` with `randomised=False`. `penalty` and `k_reg` must be public.
 
     Examples
     --------
