@@ -1,10 +1,8 @@
-"""Rounds over couriers: accepted replies, repeated requests, and folders."""
+"""Rounds over couriers: accepted replies, repeated requests, and the files of a silo."""
 
 import json
 import logging
-import os
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +13,6 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated.remote import (
     Failure,
-    FolderCourier,
     FunctionsCourier,
     NotReleasedError,
     Round,
@@ -23,7 +20,6 @@ from confide.federated.remote import (
     one_round,
     run,
     serve,
-    serve_folder,
 )
 from tests.federated.helpers import Federation, asked_twice_at_once
 from tests.federated.test_products import SILENT, functions_of, grid_of, setup_of
@@ -185,7 +181,7 @@ def test_a_round_that_is_run_again_waits_for_an_answer_in_progress(three, monkey
     asked_twice_at_once(monkeypatch, asked)
 
 
-# Folders
+# A silo's own files
 
 
 def test_both_sides_of_an_interval_are_answered_from_the_folder_of_the_silo(three, tmp_path):
@@ -201,56 +197,6 @@ def test_both_sides_of_an_interval_are_answered_from_the_folder_of_the_silo(thre
     found, _ = run(FunctionsCourier(functions), functions, plan.sign(three.coordinator), keys=three.coordinator)
     assert isinstance(found, federated.FederatedSides)
     assert len(found.sent) == 3
-
-
-def folder_of(tmp_path, i):
-    return tmp_path / "shared" / str(10 + i)
-
-
-@pytest.mark.slow
-def test_replies_in_a_folder_are_taken_by_the_next_try(three, tmp_path):
-    """People carry the files: the first try writes requests, and the second one reads the replies."""
-    plan, nodes, courier = three.plan(), [10, 11, 12], FolderCourier(tmp_path / "shared", timeout=0)
-    with refused(NotReleasedError, "missing"):
-        run(courier, nodes, plan)
-    for i in range(3):
-        assert serve_folder(folder_of(tmp_path, i), lambda i=i: setup_of(three, i), SILENT) == 1
-        assert serve_folder(folder_of(tmp_path, i), lambda i=i: setup_of(three, i), SILENT) == 0
-    found, _ = run(courier, nodes, plan, keys=three.coordinator)
-    assert found == federated.aggregate(plan, three.answers(plan), keys=three.coordinator)
-    assert len(list((tmp_path / "shared").rglob("*.json"))) == 6
-    with refused(NotReleasedError, "missing"):  # replies to another plan are not accepted
-        run(courier, nodes, three.plan())
-
-
-def test_files_of_another_side_that_cannot_be_read(three, tmp_path, caplog):
-    plan, courier = three.plan(), FolderCourier(tmp_path / "shared", timeout=0)
-    requests = {10 + i: {"plan": plan} for i in range(3)}
-    assert one_round(courier, requests).silent == [10, 11, 12]
-    (request,) = folder_of(tmp_path, 0).glob("*.request.json")
-    for i, damage in enumerate((b"\xff", b"[]", b'{"answer": "a", "answer": "b"}')):
-        path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
-        path.write_bytes(damage)
-    assert one_round(courier, requests).refused == dict.fromkeys((10, 11, 12), "malformed")
-    for i, special in enumerate((Path.mkdir, os.mkfifo)):  # reading a pipe would block without end
-        path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
-        path.unlink()
-        special(path)
-    assert one_round(courier, requests).refused == dict.fromkeys((10, 11, 12), "malformed")
-    (folder_of(tmp_path, 0) / request.name.replace("request", "reply")).rmdir()
-    request.write_bytes(b"\xff")
-    assert serve_folder(folder_of(tmp_path, 0), lambda: setup_of(three, 0), logging.getLogger("confide")) == 1
-    assert one_round(courier, requests).refused[10] == "internal"
-    assert three.ledgers[0].spent == 0
-
-
-def test_a_request_names_only_its_folder(three, tmp_path):
-    """A silo answers the requests in its own folder only, and only they are charged."""
-    plan = three.plan()
-    one_round(FolderCourier(tmp_path / "shared", timeout=0), {10: {"plan": plan}})
-    assert serve_folder(folder_of(tmp_path, 1), lambda: setup_of(three, 1), SILENT) == 0
-    assert serve_folder(folder_of(tmp_path, 0), lambda: setup_of(three, 0), SILENT) == 1
-    assert [ledger.spent for ledger in three.ledgers] == [2.0, 0, 0]
 
 
 def test_unreadable_files_of_a_silo_are_reported_as_a_code(three, caplog):

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import threading
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.remote import FolderCourier, FunctionsCourier, SiloSetup, run, serve, serve_folder
+from confide.federated.remote import FunctionsCourier, SiloSetup, run, serve
 from tests.builders import slow
 from tests.federated.helpers import Federation
 
@@ -80,28 +79,9 @@ class Silent:
 SILENT = Silent()
 
 
-def over_functions(made, plan, keys, silent, folder):
+def over_functions(made, plan, keys, silent):
     functions = functions_of(made, silent)
     return run(FunctionsCourier(functions), functions, plan, keys=keys)
-
-
-def over_a_folder(made, plan, keys, silent, folder):
-    over, nodes = threading.Event(), [10 + i for i in range(len(made.keys))]
-
-    def silos():
-        while not over.wait(0.01):
-            for node in nodes:
-                if node - 10 not in silent:
-                    serve_folder(folder / str(node), lambda i=node - 10: setup_of(made, i), SILENT)
-
-    worker = threading.Thread(target=silos)
-    worker.start()
-    try:
-        timeout = 0.5 if silent else 60
-        return run(FolderCourier(folder, timeout=timeout, poll=0.01), nodes, plan, keys=keys)
-    finally:
-        over.set()
-        worker.join()
 
 
 def grid_of(made, silent=()):
@@ -116,14 +96,14 @@ def grid_of(made, silent=()):
     return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(made.keys))}, dead=[10 + i for i in silent])
 
 
-def over_flower(made, plan, keys, silent, folder):
+def over_flower(made, plan, keys, silent):
     grid = grid_of(made, silent)
     from confide.federated import flower
 
     return flower.calibrate(grid, plan, keys=keys, timeout=0.2 if silent else 60, poll=0.01)
 
 
-COURIERS = {"functions": over_functions, "flower": over_flower, "folder": over_a_folder}
+COURIERS = {"functions": over_functions, "flower": over_flower}
 
 
 def messages_of(made, plan, silent):
@@ -161,7 +141,7 @@ def test_every_courier_brings_the_release_of_the_messages(tmp_path, asked, metho
     for number, carried in enumerate(COURIERS.values()):
         for keys in (made.coordinator, None) if "dropouts" not in method else (made.coordinator,):
             signed = keys is not None
-            found, asked_of = carried(made, plan, keys, silent, tmp_path / f"shared-{number}-{signed}")
+            found, asked_of = carried(made, plan, keys, silent)
             if number == 0 and signed:
                 spent = [ledger.spent for ledger in made.ledgers]
                 answers, parts = messages_of(made, plan, silent)

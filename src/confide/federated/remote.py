@@ -8,7 +8,6 @@ one list of answers only. So the list can be kept in a file before the second re
 
 import json
 import logging
-import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,12 +18,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.errors import ConfideError, InputError
+from confide.errors import InputError
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import Scores, answer
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease
-from confide.federated.envelope import digest, parse
+from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee, openings
@@ -37,13 +36,13 @@ from confide.support import write_text
 
 LOG = logging.getLogger("confide")
 MOST_CHARACTERS = 200_000_000
-"""Limit for a stored list, which has the answers of all silos, and for a request in a folder, which has openings."""
+"""Limit for a stored list, which has the answers of all silos."""
 
 _SHOWN = 10
 
 __all__ = [
-    "Courier", "Failure", "FolderCourier", "FunctionsCourier", "NotReleasedError", "Reply", "Request", "Round",
-    "SiloSetup", "run", "serve", "serve_folder",
+    "Courier", "Failure", "FunctionsCourier", "NotReleasedError", "Reply", "Request", "Round",
+    "SiloSetup", "run", "serve",
 ]  # fmt: skip
 
 
@@ -113,63 +112,6 @@ class FunctionsCourier:
         for node, request in requests.items():
             if (found := self.functions[node](request)) is not None:
                 yield node, found
-
-
-@dataclass(frozen=True)
-class FolderCourier:
-    """A courier that uses files in a folder that the coordinator shares with the silos, one subfolder for each node.
-
-    A request is `DIGEST.request.json`, its reply `DIGEST.reply.json`. A repeated request uses a reply that exists. If a
-    silo replied with a code, remove this reply to have the request served again.
-
-    Parameters
-    ----------
-    folder
-        The shared folder.
-    timeout
-        Seconds to wait in total.
-    poll
-        Seconds between checks for replies.
-    """
-
-    folder: str | Path
-    timeout: float = 60.0
-    poll: float = 0.2
-
-    def ask(self, requests: Mapping[Any, Request]) -> Iterator[tuple[Any, Reply | Failure]]:
-        """Write the requests and wait for replies."""
-        waiting, end = {}, time.monotonic() + self.timeout
-        for node, request in requests.items():
-            path = Path(self.folder) / str(node) / f"{digest(request)}{_REQUEST}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, request)
-            waiting[node] = _reply_to(path)
-        while waiting:
-            for node in [node for node, path in waiting.items() if path.exists()]:
-                yield node, _read(waiting.pop(node), "reply")
-            if not waiting or time.monotonic() > end:
-                return
-            time.sleep(self.poll)
-
-
-_REQUEST, _REPLY = ".request.json", ".reply.json"
-
-
-def _reply_to(path: Path) -> Path:
-    return path.with_name(path.name.removesuffix(_REQUEST) + _REPLY)
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    if not path.exists():  # whole or not at all
-        write_text(path, json.dumps(dict(content)) + "\n", overwrite=True)
-
-
-def _read(path: Path, name: str) -> Mapping[str, Any]:
-    """The content of another party's file; empty if it cannot be read."""
-    with suppress(ConfideError, OSError, ValueError):
-        if path.is_file() and path.stat().st_size <= MOST_CHARACTERS:
-            return parse(path.read_text(encoding="utf-8"), name, MOST_CHARACTERS)
-    return {}
 
 
 # In a silo
@@ -250,22 +192,6 @@ def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger 
         return {"refused": refusal.code}
     except Exception:
         return _failed(log)
-
-
-def serve_folder(folder: str | Path, setup: Callable[[], SiloSetup], log: logging.Logger = LOG) -> int:
-    """Reply to the requests of a `FolderCourier` that have no reply yet, and return their number.
-
-    Parameters
-    ----------
-    folder
-        The silo's subfolder of the shared folder.
-    setup, log
-        As in `serve`.
-    """
-    waiting = [path for path in sorted(Path(folder).glob(f"*{_REQUEST}")) if not _reply_to(path).exists()]
-    for path in waiting:
-        _write(_reply_to(path), serve(_read(path, "request"), setup, log))
-    return len(waiting)
 
 
 def _message(request: Request, silo: SiloSetup) -> str:
