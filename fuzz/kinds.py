@@ -17,12 +17,10 @@ from confide.federated.answers import read_answer
 from confide.federated.envelope import sign_message
 from confide.federated.message_head import message_head
 from confide.federated.openings import read_opening, read_part
-from confide.federated.silo_report import SiloReport
 from confide.ledger.events import read_event, write_event
 from confide.releases import Calibration, Document, parts_of
 from confide.reports.guarantee_text import headline
 from confide.reports.measurements import evaluation_sections, private_sections
-from confide.reports.protection import report_row
 from confide.reports.thresholds import worked_example
 from confide.support import Section, to_text
 from confide.warehouse import CountingPlan, counting_query
@@ -37,7 +35,6 @@ from fuzz.valid import (
     policy,
     privately_evaluated,
     replied,
-    report,
     several,
     steep,
     team,
@@ -163,11 +160,6 @@ def _counting_plan_holds(read: Any) -> None:
             one_line(error)
 
 
-def _report_holds(read: Any) -> None:
-    assert 0 <= read.estimate.low <= read.estimate.high <= 1
-    assert report_row(read)
-
-
 def _policy_holds(read: Any) -> None:
     assert set(read.methods) <= set(federated.METHODS)
 
@@ -238,7 +230,6 @@ KINDS: dict[str, Kind] = {
     "record": Kind(
         read_event, lambda: tuple(json.loads(write_event(event)) for event in EVENTS), json.dumps, _event_holds
     ),
-    "silo_report": Kind(SiloReport.from_json, _texts(lambda: report().to_json()), holds=_report_holds),
     "policy": Kind(federated.Policy.from_json, _texts(lambda: policy().to_json()), json.dumps, _policy_holds),
     "federated_release": Kind(
         Document.from_json,

@@ -14,12 +14,10 @@ import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
-from confide.federated.silo_report import SiloReport
 from confide.ledger import Cost
 from confide.ledger.events import ChargedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
 from confide.planning import ClassShift
 from confide.releases import Release
-from confide.sets import coverage_from_counts
 from confide.tables import ClassColumns, ContributionBound, ScoreColumn, TargetColumns
 from confide.warehouse import CountingPlan
 from confide.watching import Watch
@@ -315,11 +313,6 @@ def replied() -> Replied:
             sent[plan] = [federated.answer(plan, scores, k, policy, one) for k, one in zip(keys, ledgers, strict=True)]
     share = federated.own_share(federated.aggregate(opened, sent[opened]), sent[opened][0]).to_json()
     return Replied(keys[0], hidden, sent[hidden][0], federated.aggregate(hidden, sent[hidden]).to_json(), share)
-
-
-def report() -> SiloReport:
-    """A silo's report."""
-    return SiloReport("north", coverage_from_counts(90, 100), 1.0)
 
 
 def policy() -> federated.Policy:

@@ -112,7 +112,6 @@ def federations() -> None:
         other.unlink()
     write(FEDERATED / "silo.json", public[0].to_json())
     write(FEDERATED / "policy.json", policy.to_json())
-    write(FEDERATED / "silo-report.json", federated.coverage_in_silo("north", scores[0], 0.8, 1.0).to_json())
 
 
 def _round(name: str, text: str, boss: Any, silos: Any, scores: Any, policy: Any) -> None:

@@ -229,7 +229,6 @@ COMMANDS = {
 ELSEWHERE = {
     "sql": "fills the pattern with the names: test_columns_named_one_by_one_stand_in_the_order_of_the_classes",
     "federated plan": "names classes alone",
-    "federated report": "reads as `evaluate` does, after a federation",
     "federated answer": "reads as `calibrate` does, with keys",
 }
 

@@ -27,7 +27,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import confide
 from confide import federated
-from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 
 ROOT = next(folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "experiments").is_dir())
 sys.path.insert(0, str(ROOT))
@@ -135,8 +134,8 @@ for labels in sets.labels():
 covered = {name: later_scores[name] <= released.threshold for name in NAMES}
 print(f"all together {np.concatenate(list(covered.values())).mean():.3f}")
 for name in NAMES:
-    estimated = coverage_in_silo(name, later_scores[name], released.threshold, epsilon=1.0)
-    print(f"{name:12} {covered[name].mean():.3f}   reported: {estimated.estimate}")
+    found = confide.evaluate(released, scores=later_scores[name], epsilon=1.0, neighbors="replace_one")
+    print(f"{name:12} {covered[name].mean():.3f}   reported: {found.coverage}")
 
 # %% [markdown]
 # ## A safety net for a hospital with low coverage
@@ -149,9 +148,10 @@ for name in NAMES:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", confide.CoverageWarning)  # +inf is a valid answer here
     for name in NAMES:
-        alone = own_calibration(own_scores[name], ALPHA, EPSILON, score="lac", candidates=grid)
-        net = own_calibration(own_scores[name], 0.3, EPSILON, score="lac", candidates=grid)
-        threshold = shrunk_threshold(released, net)
+        request = {"score": "lac", "candidates": grid, "neighbors": "replace_one"}
+        alone = confide.calibrate(own_scores[name], ALPHA, EPSILON, **request)
+        net = confide.calibrate(own_scores[name], 0.3, EPSILON, **request)
+        threshold = max(released.threshold, net.threshold)
         print(
             f"{name:12} common {released.threshold:.3f}, alone {alone.threshold:.3f}, with the net {threshold:.3f}: "
             f"covers {(later_scores[name] <= threshold).mean():.3f}"

@@ -65,13 +65,6 @@ def test_a_silo_answers_from_its_complete_records(confide_run, folder):
     answered = confide_run(*answer, "--skip-incomplete")
     assert answered.code == 0
     assert "left out" not in answered.out
-    assert confide_run("federated", "aggregate", "a.json", "--plan", "plan.json", "--out", "r.json").code == 0
-    report = ("federated", "report", "north.csv", "--score-column", "s", "--calibration", "r.json", "--silo", "north",
-              "--epsilon", 1, "--ledger", "n.db", "--budget", 40, "--out", "report.json")  # fmt: skip
-    assert confide_run(*report).refused == (REFUSED, "table")
-    reported = confide_run(*report, "--skip-incomplete")
-    assert reported.code == 0
-    assert "n=300" in reported.out
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.cli.output import check_output
-from confide.federated import Policy, SiloKeys, SiloReport
+from confide.federated import Policy, SiloKeys
 from confide.federated.envelope import sign_message
 from confide.ledger import Ledger
 from confide.reports.page import page_of
@@ -55,7 +55,6 @@ MADE = {
     "export": (FileKind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
     "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/0.2/fedcp-qq/plan.json"),
     "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
-    "report": (FileKind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
     "silo": (FileKind.SILO, "silo.json", KEYS.public().to_json()),
     "policy": (FileKind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),
     "keys": (FileKind.KEYS, "north.key", KEYS.save),
@@ -84,7 +83,6 @@ WRITTEN = [
     FileKind.EXPORT,
     FileKind.PLAN,
     FileKind.ANSWER,
-    FileKind.REPORT,
 ]
 WRITTEN += [FileKind.SILO, FileKind.POLICY]
 
@@ -194,15 +192,11 @@ def test_federated_commands_spare_their_files(confide_run, folder):
     with_budget = ("--ledger", "north.db", "--budget", 4)
     answer = ("federated", "answer", "north.csv", "--score-column", "s", "--plan", "plan.json", "--keys", "north.key",
               "--coordinator", "coordinator.json", *with_budget)  # fmt: skip
-    shutil.copy(SAMPLES / "federated/samples/0.2/opened/released.json", "released.json")
-    report = ("federated", "report", "north.csv", "--score-column", "s", "--calibration", "released.json", "--silo",
-              "north", "--epsilon", 1, *with_budget)  # fmt: skip
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for words, outs in (
         (plan, ["north.json", "coordinator.key", "north.csv"]),
         (answer, ["plan.json", "north.key", "coordinator.json", "north.csv"]),
         (("federated", "aggregate", "plan.json", "--plan", "plan.json"), ["plan.json", "north.key"]),
-        (report, ["released.json", "north.csv", "north.json"]),
     ):
         for out in outs:
             ran = confide_run(*words, "--out", out, "--force")

@@ -1,7 +1,6 @@
 """`confide report`, `plan --out`, `evaluate --out`, `card`: files, and one-line errors."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import confide
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
 from confide.evaluation import load_evaluation
-from confide.federated.silo_report import SiloReport, coverage_in_silo
 from tests.files import write
 from tests.reports.pages import federation
 
@@ -91,9 +89,6 @@ def test_a_federated_page(confide_run, folder):
     for i, text in enumerate(more["answers"]):
         (folder / f"answer {i}.json").write_text(text)
         options += ["--answer", f"answer {i}.json"]
-    for one in more["silo_reports"]:
-        one.save(f"{one.silo}.json")
-        options += ["--silo-report", f"{one.silo}.json"]
     done = confide_run("report", "joined.json", *options, "--out", "report.html")
     assert done.code == 0, done.err
     assert (folder / "report.html").read_text(encoding="utf-8") == confide.report(
@@ -120,24 +115,10 @@ def test_refusals(confide_run, calibrated, records, folder):
     (folder / "ev.json").write_text("{}")
     assert confide_run("report", calibrated, "--evaluation", "ev.json", "--out", "r.html").refused == (REFUSED, "file")
     assert confide_run("report", calibrated, "--answer", "ev.json", "--out", "r.html").refused == (REFUSED, "--answer")
-    assert confide_run("report", calibrated, "--silo-report", "ev.json", "--out", "r.html").refused == (
-        REFUSED,
-        "report.kind",
-    )
     assert confide_run("report", calibrated, "--title", "", "--out", "r.html").refused == (REFUSED, "--title")
     plain = ("evaluate", records, *COLUMNS, "--calibration", calibrated, "--examples", 3)
     assert confide_run(*plain).refused == (USAGE, "--examples")
     assert not (folder / "r.html").exists()
-
-
-def test_reports_of_silos_come_back_as_they_were_and_damage_is_refused():
-    made = coverage_in_silo("north", np.random.default_rng(0).random(300), 0.9, 0.5)
-    text = made.to_json()
-    assert SiloReport.from_json(text) == made
-    content = json.loads(text)
-    for damaged in ("", "{}", text.replace("north", "south"), json.dumps({**content, "kind": "other"}), "[1]"):
-        with pytest.raises(confide.FormatError):
-            SiloReport.from_json(damaged)
 
 
 @pytest.mark.slow

@@ -3,13 +3,10 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import confide
 from confide import federated
-from confide.federated import SiloReport
-from confide.ledger import Ledger
 from confide.releases.calibration import Calibration
 from tests.builders import slow
 from tests.federated.by_files import Files
@@ -94,84 +91,3 @@ def test_wrong_files_are_refused_by_name(files):
     assert "foreign" in files.aggregate(names=["south", "east"], code=None)
     files.plan("--method", "fedcp-qq", "--force")
     assert "not-allowed" in files.answer("south", "--force", code=None)
-
-
-def report(files, *options, silo="north", epsilon=1.0, code=0):
-    memory = ("--ledger", "north.db", "--budget", 4, "--out", "north-report.json")
-    asked = ("--calibration", "released.json", "--silo", silo, "--epsilon", epsilon)
-    return files.run("federated", "report", "north.csv", *files.columns, *asked, *memory, *options, code=code)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["private-qq", *slow(["fedcp-avg"])])
-def test_a_silos_own_report_from_its_table_to_the_page(files, run, method):
-    private = method == "private-qq"
-    allowed = () if private else ("--allow", method)
-    released = released_of(files, "--method", method, *(("--epsilon", 2) if private else ()), answers=allowed)
-    whose = "calibration records" if private else "new records"
-    if not private:
-        report(files, code=None)  # these records had a release without privacy
-    report(files, "--dataset", whose)
-    made = SiloReport.load("north-report.json")
-    scores = np.loadtxt("north.csv", skiprows=1)
-    assert (made.silo, made.epsilon, made.estimate.n) == ("north", 1.0, 200)
-    covered = np.mean(scores <= released.threshold)
-    assert abs(made.estimate.value - covered) <= 40 / 200  # noise of scale 1 exceeds this with probability 1e-17
-
-    def spent(dataset):
-        return Ledger("north.db").account(dataset).spent().epsilon
-
-    # The same request returns the same noise at no cost; another epsilon makes another release.
-    report(files, "--force", "--dataset", whose)
-    assert SiloReport.load("north-report.json") == made
-    assert spent(whose) == (3.0 if private else 1.0)
-    report(files, "--force", "--dataset", whose, epsilon=3.5, code=None)
-    assert SiloReport.load("north-report.json") == made
-    report(files, "--force", "--dataset", "new patients", epsilon=3.5)
-    report(files, "--force", "--dataset", "newer patients", epsilon=4.5, code=None)
-    table(scores / 2)  # different records, same size
-    report(files, "--force", "--dataset", "new patients", epsilon=0.25)
-    table(np.ones(200))
-    assert "--again" in report(files, "--force", "--dataset", "new patients", epsilon=0.25, code=None)
-    report(files, "--force", "--dataset", "new patients", "--again", epsilon=0.25)
-    assert spent("new patients") == 4.0
-    run("report", "released.json", "--silo-report", "north-report.json", "--out", "page.html")
-    assert "Coverage by silo" in Path("page.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_reports_that_cannot_be_made_cost_nothing(files):
-    released_of(files, "--epsilon", 2)
-    for left in Path().glob("north.db*"):
-        left.unlink()
-    assert "west" in report(files, silo="west", code=3)
-    assert "--score" in report(files, "--score", "lac", code=3)
-    assert "--epsilon" in report(files, epsilon=-1, code=3)
-    good = Path("released.json").read_text()
-    Path("released.json").write_text(confide.calibrate(np.linspace(0, 1, 1000), 0.1, 1.0).to_json())
-    report(files, code=3)  # the release is not federated
-    Path("released.json").write_text(good)
-    with Path("north.csv").open("a") as file:
-        file.write("nan\n")
-    assert "'s'" in report(files, code=3)
-    assert not Path("north.db").exists()
-    assert not Path("north-report.json").exists()
-
-
-@pytest.mark.slow
-def test_an_infinite_threshold_needs_no_report(files):
-    files.plan("--epsilon", 2, "--arbitrary")
-    files.answer("north")
-    files.aggregate(names=["north"])
-    assert Calibration.load("released.json").threshold == np.inf
-    report(files, code=3)
-
-
-@pytest.mark.slow
-def test_a_number_of_records_that_is_secret_stays_so(files):
-    for name in files.names:
-        Path("public", f"{name}.json").write_text(files.keys[name].public().to_json())
-    released_of(files, "--epsilon", 3.5)
-    report(files, code=3)
-    assert not Path("north-report.json").exists()
-    report(files, "--dataset", "new patients")

@@ -154,8 +154,8 @@ def test_an_opening_for_another_silo_is_refused(five):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("over", ["functions", "flower"])
-def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, over):
-    """Run the recommended plan of a comparison; silos compute a share and a report from its release, as over files."""
+def test_a_comparison_is_carried_and_silos_compute_their_shares(three, tmp_path, over):
+    """Run the recommended plan of a comparison; silos compute a share of its release, as over files."""
     compared = federated.compare(three.silos, 0.2, 2.0, candidates=Candidates.unit(21))
     (best,) = (one.plan for one in compared if one.recommended)
     for made in (best, federated.plan(three.silos, 0.2, 2.0, method="private-qq", candidates=Candidates.unit(21))):
@@ -163,9 +163,7 @@ def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, 
         assert type(found).from_json(found.to_json()).plan == made
     assert federated.own_share(found, asked.answers[10]).silo == "silo 0"
     assert federated.replies(made.sign(three.coordinator), list(asked.answers.values())).keys() == set(found.answered)
-    report = federated.coverage_in_silo("silo 0", three.scores[0], found.threshold, 1.0, ledger=three.ledgers[0])
-    assert report.estimate.n == 60
-    assert three.ledgers[0].spent == pytest.approx(5.0)
+    assert three.ledgers[0].spent == pytest.approx(4.0)
 
 
 # Answers in progress

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import confide
 from confide import federated
 from confide.candidates import Candidates
-from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 from confide.releases.calibration import Calibration
 from experiments.federated.heart import NAMES, split
 from tests.builders import slow
@@ -132,8 +132,7 @@ def test_deterministic_parts_agree_without_noise(tmp_path, scores):
     assert federated.aggregate(summed, four.answers(summed)).threshold == values[np.searchsorted(values, pooled)]
 
 
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # with so few patients the threshold is sometimes +inf
-def test_per_silo_report_shows_what_happens_to_the_small_hospitals(tmp_path, hospitals, scores, monkeypatch):
+def test_a_private_evaluation_shows_what_happens_to_the_small_hospitals(tmp_path, hospitals, scores, monkeypatch):
     """The pooled threshold of a model trained on the two large hospitals covers the two small ones below the level."""
     monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", lambda size, *_: np.zeros(size, int))
     four = Federation(tmp_path, scores)
@@ -144,14 +143,6 @@ def test_per_silo_report_shows_what_happens_to_the_small_hospitals(tmp_path, hos
         np.concatenate([records[i] <= pooled.threshold for i in which]).mean() for which in ((0, 1), (2, 3))
     )
     assert small < 0.75 < 0.8 < large
-    reports = [coverage_in_silo(name, s, pooled.threshold, 2.0) for name, s in zip(NAMES, records, strict=True)]
-    for report, fresh in zip(reports, records, strict=True):
-        assert report.estimate.low <= np.mean(fresh <= pooled.threshold) <= report.estimate.high
-        assert report.epsilon == 2.0
-    # The silo's own threshold, or the larger of the two, restores the coverage of a small hospital.
-    for i in (2, 3):
-        own = own_calibration(scores[i], 0.2, 4.0, score="lac", candidates=Candidates.unit(41))
-        assert own.coverage >= 0.8
-        raised = shrunk_threshold(pooled, own)
-        assert raised >= max(pooled.threshold, own.threshold)
-        assert np.mean(records[i] <= raised) >= np.mean(records[i] <= pooled.threshold)
+    for fresh in records:
+        found = confide.evaluate(pooled, scores=fresh, epsilon=2.0, neighbors="replace_one")
+        assert found.coverage.low <= np.mean(fresh <= pooled.threshold) <= found.coverage.high

@@ -11,7 +11,7 @@ from confide.candidates import Candidates
 from confide.cli import main
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
-from confide.federated.silo_report import _certified
+from confide.federated.own_share import _certified
 from confide.releases import Release
 from tests.federated.exact_coverage import populations, reply_law
 from tests.federated.helpers import Federation, kth_reply

@@ -332,18 +332,6 @@ def test_methods_that_are_not_private_say_so(method):
     assert method not in federated.Policy("00" * 32, 1.0, 1.0).methods
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
-def test_loss_of_a_report_by_enumeration(epsilon):
-    """Compare the distributions of the noisy count behind `coverage_in_silo` for adjacent counts."""
-    from confide.noisy_counts import noise_law
-
-    law, n = np.log(noise_law(epsilon)), 6
-    half = len(law) // 2
-    output = np.arange(-6, 7) + half
-    worst = max(np.abs(law[output - count] - law[output - count - 1]).max() for count in range(n))
-    assert 0.999 * epsilon <= worst <= epsilon + 1e-9
-
-
 def test_loss_of_published_messages_by_enumeration():
     silos = [federated.SiloKeys.generate(f"s{i}").public(8) for i in range(20)]
     plan = federated.plan(silos, 0.5, 12.0, method="fedcp2-qq", candidates=Candidates.unit(4))

@@ -1,6 +1,5 @@
 """Several levels, groups and classes by the command line: one plan file, one answer file per silo, one calibration."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -77,14 +76,6 @@ def test_a_threshold_for_each_group(files, run):
     assert "--of: " in run(*own, code=3)
     assert "new records: those of 'north'" in run(*own, "--of", "b")
     assert Release.load("own.json").threshold >= released["b"].threshold
-    asked = ("--calibration", "released.json", "--silo", "north", "--epsilon", 1, "--budget", 20, "--dataset", "later")
-    more = ("--ledger", "north.db", "--out", "report.json")
-    measured = ("federated", "report", "north.csv", *SCORES, *asked, *more)
-    assert "--by is missing" in run(*measured, "--of", "a", code=2)
-    assert "coverage" in run(*measured, "--of", "a", "--by", "ward")
-    with Path("north.csv").open(newline="") as file:
-        wards = [row["ward"] for row in csv.DictReader(file)]
-    assert federated.SiloReport.load("report.json").estimate.n == wards.count("a")  # of this group only
 
 
 @pytest.mark.slow

@@ -357,8 +357,5 @@ def test_a_page_shows_the_silos_of_several_thresholds(five):
     assert "The silos of the plan" in page
     assert "4 of 5 silos answered" in page
     assert "If a person has records in several silos" in page
-    reported = federated.coverage_in_silo("silo 0", five.scores[0], released["0.1"].threshold, 1.0)
-    with pytest.raises(InputError):
-        confide.report(released, silo_reports=[reported])
     with pytest.raises(InputError):
         confide.report(released, answers=five.answers(text, [0]))

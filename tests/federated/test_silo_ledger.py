@@ -283,40 +283,22 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a silo's own threshold may be +inf
-def test_reports_and_local_thresholds_are_paid_from_the_same_account(three):
+def test_evaluations_and_local_thresholds_are_paid_from_the_same_account(three):
     silo, scores = three.ledgers[0], three.scores[0]
-    three.answer(0, three.plan(epsilon=2.0))
+    plan = three.plan(epsilon=2.0)
+    three.answer(0, plan)
     Ledger(silo.path).set_limit(silo.dataset, 5.0, neighbors="replace_one")
-    report = federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
-    with pytest.warns(confide.EarlierReleaseWarning):
-        assert federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo) == report
+    released = federated.aggregate(plan, [three.answer(i, plan) for i in range(3)])
+    paid = {"ledger": silo.ledger, "dataset": silo.dataset, "neighbors": "replace_one"}
+    confide.evaluate(released, scores=scores, epsilon=1.0, **paid)
     assert silo.spent == 3.0
-    own = federated.own_calibration(scores, 0.2, 1.5, ledger=silo)
-    with pytest.warns(confide.EarlierReleaseWarning):
-        assert federated.own_calibration(scores, 0.2, 1.5, ledger=silo) == own
+    confide.calibrate(scores, 0.2, 1.5, **paid)
     assert silo.spent == 4.5
     with pytest.raises(confide.BudgetError):
-        federated.coverage_in_silo("silo 0", scores, 0.8, 1.0, ledger=silo)
+        confide.evaluate(released, scores=scores, epsilon=0.9, **paid)
     with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=1.0))
     assert silo.spent == 4.5
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a silo's own threshold may be +inf
-def test_reports_about_other_records_are_not_the_earlier_one(three):
-    silo, scores = three.ledgers[0], three.scores[0]
-    federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
-    for ask in (federated.coverage_in_silo, lambda *a, **o: federated.own_calibration(a[1], 0.2, 1.0, **o)):
-        paid = {"ledger": silo}
-        if ask is not federated.coverage_in_silo:
-            ask("silo 0", scores, 0.9, 1.0, **paid)
-        before = silo.spent
-        with pytest.raises(confide.OtherDataError):
-            ask("silo 0", scores / 2, 0.9, 1.0, **paid)
-        assert silo.spent == before
-        ask("silo 0", scores / 2, 0.9, 1.0, again=True, **paid)
-        assert silo.spent == before + 1.0
 
 
 def test_a_second_request_waits_for_the_first(three, monkeypatch):

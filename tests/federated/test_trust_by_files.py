@@ -86,9 +86,6 @@ def test_show_reads_what_else_a_federation_writes(files, run):
     assert "altered" in run("show", "bad.json", code=3)
     Path("bad.json").write_text(sign_message("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
     assert "\x1b" not in run("show", "bad.json", code=3)
-    report = federated.coverage_in_silo("north", np.linspace(0, 1, 40), 0.9, 1.0)
-    report.save("report.json")
-    assert str(report) in run("show", "report.json")
 
 
 def test_sizes_are_issued_anew_with_the_same_digits(files, run):

@@ -40,7 +40,6 @@ VALUES = {
     "federated-plans": "federated/samples/0.2/levels/plan.json",
     "silo": "federated/samples/0.2/silo.json",
     "policy": "federated/samples/0.2/policy.json",
-    "silo-report": "federated/samples/0.2/silo-report.json",
 }
 """A kept file of every kind of value."""
 

@@ -14,7 +14,6 @@ from confide.calibration import calibrate_losses
 from confide.cli import main
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import PrivateEvaluation
-from confide.federated import SiloLedger, coverage_in_silo
 from confide.ledger import Ledger
 from confide.releases import Calibration
 from confide.tables import ScoreColumn
@@ -123,14 +122,6 @@ def test_the_command_line_asks_the_same(tmp_path, monkeypatch):
     asked = ["evaluate", "records.parquet", "--calibration", "cal.json", "--score-column", "s", "--score", "lac"]
     code = main([*asked, "--epsilon", "1", "--ledger", "budget.db", "--dataset", "d"])
     assert (code, ledger.account("d").spent().epsilon) == (0, 1.0)
-
-
-def test_a_silo_asks_the_same(tmp_path):
-    """A silo's report."""
-    silo = SiloLedger(tmp_path / "silo.db", dataset="d")
-    for kind in NUMBERS:
-        coverage_in_silo("north", SCORES, 0.9, kind(2), ledger=silo)
-    assert len(Ledger(tmp_path / "silo.db").account("d").entries) == 1
 
 
 WRITTEN_BY_0_2 = {

@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-import confide
 from confide.errors import FormatError
 from confide.ledger import Cost, Ledger
 from confide.ledger.events import ChargedEvent, OpenedEvent, write_event

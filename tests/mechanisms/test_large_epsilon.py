@@ -6,11 +6,9 @@ import pytest
 
 import confide
 from confide.cli.federated import SiloRecords
-from confide.federated.silo_report import SiloReport
 from confide.ledger import Cost, compose
 from confide.mechanisms import PrivacyStatement, weak_privacy_text
 from confide.reports import cost
-from confide.sets import CoverageEstimate
 from confide.support import decimal_text
 from tests.calibrations import released
 
@@ -58,8 +56,7 @@ def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):
         costs = [Cost(epsilon / 2, "replace_one", "slopes")] * 2
         for i, one in enumerate(costs):
             confide.Ledger(path).charge("records", one, f"{i:064}")
-        report = SiloReport("a", CoverageEstimate(0.9, 0.8, 0.95, 0.95, 100), epsilon)
-        for shown in (compose(costs), report, SiloRecords(path, "records").spent(20.0)):
+        for shown in (compose(costs), SiloRecords(path, "records").spent(20.0)):
             assert ("practically no protection" in str(shown)) == weak
 
 

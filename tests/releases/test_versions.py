@@ -10,7 +10,6 @@ import pytest
 
 import confide
 from confide.evaluation import PrivateEvaluation
-from confide.federated import SiloReport, coverage_in_silo
 from confide.watching import Watch
 from tests.releases.test_samples import signed
 
@@ -23,7 +22,6 @@ def made():
     return {
         PrivateEvaluation: confide.evaluate(released, scores=np.linspace(0, 1, 500), epsilon=4.0),
         Watch: Watch.start(released, epsilon=4.0, batch=500).look("a", [450, 50]),
-        SiloReport: coverage_in_silo("north", np.linspace(0, 1, 400), 0.9, 4.0),
     }
 
 
@@ -31,7 +29,13 @@ def holder(content: dict) -> dict:
     return content["looks"][0] if "looks" in content else content
 
 
-@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, SiloReport])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        PrivateEvaluation,
+        Watch,
+    ],
+)
 def test_releases_state_the_versions_that_drew_them(made, kind):
     text = made[kind].to_json()
     content = json.loads(text)
@@ -41,7 +45,13 @@ def test_releases_state_the_versions_that_drew_them(made, kind):
     assert kind.from_json(text).to_json() == text
 
 
-@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, SiloReport])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        PrivateEvaluation,
+        Watch,
+    ],
+)
 def test_files_without_versions_stay_schema_1(made, kind):
     content = json.loads(made[kind].to_json())
     del holder(content)["versions"]
@@ -53,7 +63,13 @@ def test_files_without_versions_stay_schema_1(made, kind):
         kind.from_json(signed({**json.loads(made[kind].to_json()), "schema": 1}))
 
 
-@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, SiloReport])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        PrivateEvaluation,
+        Watch,
+    ],
+)
 @pytest.mark.parametrize(
     "versions", [{"opendp": "\x1b[2J"}, {"opendp": ""}, {"opendp": "1" * 101}, {"a\nb": "1"}, {"opendp": 1}, ["1"]]
 )
@@ -83,5 +99,5 @@ def test_a_stored_answer_states_the_versions_that_drew_it(tmp_path, monkeypatch)
 
 
 def test_versions_are_not_part_of_the_repr(made):
-    assert all("opendp" not in repr(one) for one in made.values() if not isinstance(one, SiloReport))
+    assert all("opendp" not in repr(one) for one in made.values())
     assert replace(made[PrivateEvaluation], versions={}).counts == made[PrivateEvaluation].counts

@@ -18,7 +18,6 @@ from confide.evaluation import (
     evaluate_sets,
     evaluation_from_counts,
 )
-from confide.federated.silo_report import coverage_in_silo
 from confide.reports.page import Page
 from tests.federated.helpers import Federation
 
@@ -90,14 +89,13 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
 
 
 def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, object]]:
-    """Five silos, one of them absent; the answers, and three reports."""
+    """Five silos, one of them absent; and the answers."""
     rng = np.random.default_rng(0)
     silos = Federation(folder, [rng.beta(2, 5 + i, size=600) for i in range(5)])
     plan = silos.plan(epsilon=2.0, dropouts=1)
     answers = silos.answers(plan, range(4))
     released = federated.aggregate(plan, answers)
-    reports = [coverage_in_silo(f"silo {i}", silos.scores[i], released.threshold, 0.5) for i in (0, 1, 3)]
-    return released, {"answers": answers, "silo_reports": reports}
+    return released, {"answers": answers}
 
 
 def course(*, sizes: bool = False, correct: float | None = None) -> confide.Watch:

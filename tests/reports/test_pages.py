@@ -261,12 +261,10 @@ REFUSED = [
     Refused(of_one, {}, {"title": 3}, "title", kind=confide.InputTypeError),
     Refused(of_one, {}, {"evaluation": 3}, "evaluation", kind=confide.InputTypeError),
     Refused(of_one, {}, {"answers": ["x"]}, "answers", kind=confide.InputError),
-    Refused(of_one, {}, {"silo_reports": ["x"]}, "silo_reports", kind=confide.InputError),
     Refused(of_one, {}, {"evaluation": "of another"}, "evaluation", kind=confide.InputError),
     Refused(of_levels, {}, {"evaluation": "of another"}, "evaluation", kind=confide.InputError),
     Refused(of_a_plan, {}, {"evaluation": "evaluation.json"}, "evaluation", kind=confide.InputError),
     Refused(of_a_plan, {}, {"answers": ["x"]}, "answers", kind=confide.InputError),
-    Refused(of_a_plan, {}, {"silo_reports": ["x"]}, "silo_reports", kind=confide.InputError),
     Refused(of_a_plan, {}, {"ledger": "l.db"}, "ledger", kind=confide.InputError),
 ]
 
@@ -382,16 +380,12 @@ def test_federated_page_shows_silos(tmp_path):
     assert "4 of 5 silos answered" in words
     assert "silo 4 600" in words
     assert "did not answer" in words
-    found = silos(joined, more["answers"], more["silo_reports"])
-    assert found["report_chart"].names == ("silo 0", "silo 1", "silo 3")
+    found = silos(joined, more["answers"])
     dots = [mark.at[0] for mark in found["chart"].marks if isinstance(mark, Dot)]
     assert sorted(dots)[joined.k - 1] == joined.threshold
     bare = page_of(joined)
     assert "The answers" not in words_of(bare)
-    assert "Coverage by silo" not in words_of(bare)
     assert page_of(Release.from_json(joined.to_json())) == bare
-    with refused(confide.InputError, "silo_reports"):
-        page_of(joined, silo_reports=[more["silo_reports"][0]] * 2)
     with refused(confide.InputError, "answers"):
         page_of(calibration(), answers=more["answers"])
     (tmp_path / "other").mkdir()

@@ -283,7 +283,6 @@ OPTIONS: Mapping[str, Row] = dict([
         evaluation=Row("FILE", "Output of `confide evaluate --out FILE` for this release; private if it had "
                        "--epsilon.", PLACE),
         answer=Row("FILE", "Federated: a silo's answer to show; repeat it.", PLACE),
-        silo_report=Row("FILE", "Federated: a silo's private estimate of its coverage; repeat it.", PLACE),
         title=Row("TEXT", "Heading of the page."),
         task=Row("NAME", "The model's task by its name on the Hub, such as image-classification."),
         needed=Row(None, "Also state how many records common scores need."),
@@ -480,12 +479,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "keys": "The coordinator's private keys, to sign for `confide verify`.",
     },
     "federated own": {"answer": _argument("ANSWER", "The silo's answer, as sent.", PLACE)},
-    "federated report": {
-        "by": "For a release with a threshold for each group: the column of each record's group.",
-        "silo": Row("NAME", "This silo's name in the plan.", everyday=True, panel=FEDERATION),
-        "epsilon": "Privacy budget of the report.",
-        "again": "New records of the same people: count and charge again.",
-    },
 }  # fmt: skip
 """Differences in a command or in all commands of a group, by field: the help, parts of the row, or a whole row."""
 

@@ -7,7 +7,6 @@ from confide.cli.command import command
 from confide.cli.output import print_text
 from confide.cli.values import Output, named_release
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
-from confide.federated import SiloReport
 from confide.ledger import file_of
 from confide.releases import load, load_release
 from confide.support import FileKind, card_or_page, read_text
@@ -21,7 +20,6 @@ def report(
     evaluation: Path | None = None,
     title: str | None = None,
     answer: tuple[Path, ...] = (),
-    silo_report: tuple[Path, ...] = (),
     ledger: str | None = None,
     output: Output,
 ) -> None:
@@ -40,7 +38,7 @@ def report(
     from confide.reports import report as make_report
 
     path = named_release(file, calibration)
-    output.check(FileKind.PAGE, path, evaluation, file_of(ledger), *answer, *silo_report)
+    output.check(FileKind.PAGE, path, evaluation, file_of(ledger), *answer)
     measured = None if evaluation is None else load_evaluation(evaluation)
     released = load(path)
     page = make_report(
@@ -50,7 +48,6 @@ def report(
         evaluation=measured,
         answers=[read_text(path) for path in answer],
         ledger=ledger,
-        silo_reports=[SiloReport.load(path) for path in silo_report],
     )
     output.save(page.html)
     if measured is not None:

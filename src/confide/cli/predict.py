@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from confide.cli.choices import split
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning

@@ -23,7 +23,6 @@ from confide.federated import (
     RoundHead,
     SeveralPlans,
     SiloKeys,
-    SiloReport,
     fingerprint,
     identity_rows,
     message_head,
@@ -75,9 +74,9 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
     FILE is a release of `confide calibrate` or `confide federated aggregate`.
     Every claim is recomputed from the mechanisms that the file states. FILE may
     also be an output of `confide evaluate --out`, a monitor, or a plan of
-    `confide sql`. It may also be a public file, a plan, a policy, an answer or
-    a report of a silo: signatures are checked, and the fingerprints are
-    printed for comparison.
+    `confide sql`. It may also be a public file, a plan, a policy or an answer
+    of a silo: signatures are checked, and the fingerprints are printed for
+    comparison.
 
     Example:
 
@@ -252,12 +251,6 @@ def _policy(path: Path) -> FileDescription:
     return _file("policy of a silo", policy_rows(policy), policy=stated, fingerprints=prints)
 
 
-def _silo_report(path: Path) -> FileDescription:
-    report = SiloReport.load(path)
-    estimate = vars(report.estimate)
-    return FileDescription(describe(report), {"report": {"silo": report.silo, "epsilon": report.epsilon, **estimate}})
-
-
 _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.COUNTING: _counting,
     FileKind.COUNTS: _published,
@@ -269,7 +262,6 @@ _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.OPENING: _opening,
     FileKind.PART: _part,
     FileKind.POLICY: _policy,
-    FileKind.REPORT: _silo_report,
 }
 
 

@@ -52,6 +52,7 @@ from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
 from confide.federated.open_part import open_part
 from confide.federated.openings import openings
+from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import (
     AnyPlan,
     By,
@@ -93,14 +94,6 @@ from confide.federated.several_plans import SeveralPlans, plan_groups, plan_leve
 from confide.federated.shuffling import clones_delta, clones_epsilon, clones_local
 from confide.federated.signed import read_signed, sign, signed_by
 from confide.federated.silo_ledger import RECORDS, SiloLedger
-from confide.federated.silo_report import (
-    OwnShare,
-    SiloReport,
-    coverage_in_silo,
-    own_calibration,
-    own_share,
-    shrunk_threshold,
-)
 from confide.federated.verification import Verification, verify
 
 __all__ = [
@@ -118,7 +111,6 @@ __all__ = [
     "Silo",
     "SiloKeys",
     "SiloLedger",
-    "SiloReport",
     "Verification",
     "aggregate",
     "answer",
@@ -132,13 +124,11 @@ __all__ = [
     "clones_epsilon",
     "clones_local",
     "compare",
-    "coverage_in_silo",
     "distant_replies",
     "expectation",
     "fingerprint",
     "open_part",
     "openings",
-    "own_calibration",
     "own_share",
     "plan",
     "plan_groups",
@@ -151,7 +141,6 @@ __all__ = [
     "replies",
     "roster",
     "share_holders_text",
-    "shrunk_threshold",
     "sign",
     "verify",
 ]  # fmt: skip

@@ -12,10 +12,10 @@ before the part is returned, and each session has one list.
 import hashlib
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from confide.errors import BudgetError, OtherDataError, OtherDataWarning
 from confide.federated.plan import AnyPlan
@@ -33,7 +33,6 @@ from confide.ledger import (
     find_account,
     parse_location,
     pay,
-    request_digest,
 )
 from confide.support import caller_stacklevel
 
@@ -222,49 +221,6 @@ class SiloLedger:
 
         cost, once = Cost(0.0, "replace_one", f"{plan.method}, opened"), SingleRelease(opening_token(plan), kept)
         return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), read, lambda _: None, draw)
-
-    def release(
-        self,
-        cost: Cost,
-        request: Mapping[str, Any],
-        seen: bytes,
-        draw: Callable[[], str],
-        budget: float | None = None,
-        *,
-        again: bool = False,
-    ) -> str:
-        """Another release about these records: the stored one for the same request and data, else a new one.
-
-        Parameters
-        ----------
-        cost
-            Its privacy cost.
-        request
-            All public parameters of the request, plain JSON values.
-        seen
-            The data from which the release is made, as bytes.
-        draw
-            Makes the release; called after the charge is on disk.
-        budget
-            Maximum total cost of all releases about these records; by default only the ledger's limit applies.
-        again
-            Draw and charge anew for a repeated request: the same people with new records or a new model.
-
-        Warns
-        -----
-        EarlierReleaseWarning
-            If the earlier release is returned; nothing was charged.
-
-        Raises
-        ------
-        OtherDataError
-            If there was the same request about other data; nothing was charged.
-        BudgetError
-            If the ledger's limit or the budget does not allow it.
-        """
-        most = None if budget is None else Limit(budget)
-        payment = Payment(self.ledger, Dataset(self.dataset), cost, request_digest(request), again, most)
-        return pay(payment, lambda: seen, lambda seen: seen, lambda _: draw())
 
 
 def opening_token(plan: AnyPlan) -> str:

@@ -6,7 +6,6 @@ the answers and the thresholds of the silos. Metadata that a release does not st
 
 import math
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from confide.federated import (
     CODES,
     FederatedCalibration,
     FederatedRelease,
-    SiloReport,
     distant_replies,
     first_of,
     plan_of,
@@ -172,30 +170,23 @@ _NOT_PRIVATE = "The answers of this method are order statistics of the silos’ 
 _IN_SUM = "Only the sum of the counted answers was reconstructed; no single answer can be read."
 
 
-def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport]) -> dict[str, Any] | None:
-    """Section about the silos: a summary, rows, and their answers and reports; None for one calibration without silos.
+def silos(release: Release, answers: Sequence[str]) -> dict[str, Any] | None:
+    """Section about the silos: a summary, rows, and their answers; None for one calibration without silos.
 
     Raises
     ------
     InputError
-        If answers or reports belong to another federation or do not give the released threshold. Also if there are
-        answers to several thresholds, or reports on several levels or sides.
+        If answers belong to another federation, do not give the released threshold, or are to several thresholds.
     """
     if not isinstance(release, FederatedRelease):
-        if answers or reports:
-            raise InputError(_first(answers), "must be left out: the calibration is not federated")
+        if answers:
+            raise InputError("answers", "must be left out: the calibration is not federated")
         return None
     if answers and not isinstance(release, FederatedCalibration):
         raise InputError("answers", "must be left out: the calibration has several thresholds")
-    if reports and release.by in ("level", "side"):
-        raise InputError("silo_reports", f"must be left out: they do not state which {release.by} they are about")
     first, plan = first_of(release), plan_of(release)
     refused, asks = dict(first.refused), {id(ask): ask for ask in plan.single_plans}.values()
     known = {silo.name for silo in plan.silos}
-    counts = Counter(report.silo for report in reports)
-    wrong = [name for name, times in counts.items() if name not in known or times > 1]
-    if wrong:
-        raise InputError("silo_reports", "must come once each from silos of the plan", f"{len(wrong)} that do not")
     replies = _replies(first, answers)
     rows = []
     for i, silo in enumerate(plan.silos):
@@ -220,14 +211,8 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
         "rows": rows,
         "replies": sorted(replies.items(), key=lambda pair: pair[1]),
         "chart": _replies_chart(first, replies),
-        "report_chart": _reports_chart(first, reports),
         "unlike": None if far is None else f"{far[0].upper()}{far[1:]}.",
-        "reports": reports,
     }
-
-
-def _first(answers: Sequence[str]) -> str:
-    return "answers" if answers else "silo_reports"
 
 
 def _replies_chart(calibration: Calibration, replies: Mapping[str, float]) -> Chart | None:
@@ -235,20 +220,6 @@ def _replies_chart(calibration: Calibration, replies: Mapping[str, float]) -> Ch
     finite = sorted(((name, value) for name, value in replies.items() if math.isfinite(value)), key=lambda one: one[1])
     threshold = None if math.isinf(calibration.threshold) else calibration.threshold
     return charts.replies(finite[:MOST_DRAWN], threshold, "The silos’ answers; the numbers are in the table above.")
-
-
-def _reports_chart(calibration: Calibration, reports: Sequence[SiloReport]) -> Chart | None:
-    shares = [
-        charts.Share(one.silo, one.estimate.value, one.estimate.low, one.estimate.high) for one in reports[:MOST_DRAWN]
-    ]
-    return charts.intervals(shares, calibration.coverage, f"Coverage by silo; {charts.BELOW}")
-
-
-def report_row(report: SiloReport) -> tuple[str, ...]:
-    """Estimate of one silo as a row of a table."""
-    e = report.estimate
-    interval = f"{percent(round(e.low, 4))} to {percent(round(e.high, 4))}"
-    return report.silo, f"{e.n:,}", percent(round(e.value, 4)), interval, number(report.epsilon)
 
 
 def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
-from confide.federated import FederatedCalibration, FederatedRelease, SiloReport
+from confide.federated import FederatedCalibration, FederatedRelease
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
@@ -49,7 +49,6 @@ from confide.reports.protection import (
     limits,
     metadata,
     protection,
-    report_row,
     silos,
     warnings_of,
 )
@@ -65,7 +64,6 @@ def release_page(
     file_name: str,
     evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | None,
     answers: Sequence[str],
-    silo_reports: Sequence[SiloReport],
     ledger: Ledger | None = None,
 ) -> Page:
     """Page of a release; arguments and errors as in `confide.report`."""
@@ -76,7 +74,7 @@ def release_page(
     bare = None if isinstance(evaluated, PrivateEvaluation) else evaluated
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.is_broken for one in short.values())
-    federation = silos(release, answers, silo_reports)
+    federation = silos(release, answers)
     chosen = _plan(first)
     secret = chosen.request.neighbors == "add_remove"
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
@@ -133,7 +131,6 @@ def release_page(
         "stated": metadata(release),
         "spending": [] if ledger is None else spending(release, ledger),
         "by_class": _by_class(bare, release, chosen),
-        "silo_rows": [report_row(report) for report in silo_reports],
     }
     return page_of("release.html", title or f"{kind} report", context)
 

@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
-from confide.federated import SiloReport
 from confide.ledger import Ledger
 from confide.planning import Plan
 from confide.releases import Document, Release
@@ -35,7 +34,6 @@ def report(
     title: str | None = None,
     evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | str | Path | None = None,
     answers: Sequence[str] = (),
-    silo_reports: Sequence[SiloReport] = (),
     ledger: Ledger | str | Path | None = None,
     file_name: str = "calibration.json",
 ) -> Page:
@@ -54,8 +52,6 @@ def report(
         page says so. Those of a private evaluation are private, and then the whole page may be published.
     answers
         For a federated calibration: messages of the silos, to show their answers.
-    silo_reports
-        For a federated calibration: private estimates of coverage by the silos.
     ledger
         The ledger that was charged for this release, or its path. The page then reports what the data had spent before
         the release and with it, and the limit.
@@ -65,7 +61,7 @@ def report(
     Raises
     ------
     InputError, InputTypeError
-        If the evaluation, the answers, the reports or the ledger belong to something else, or the title cannot be
+        If the evaluation, the answers or the ledger belong to something else, or the title cannot be
         displayed.
     MissingExtraError
         If `confide[standard]` is not installed.
@@ -86,7 +82,6 @@ def report(
     belongs = {
         "evaluation": evaluation is not None,
         "answers": bool(answers),
-        "silo_reports": bool(silo_reports),
         "ledger": ledger is not None,
     }
     given = next((name for name, there in belongs.items() if there), None)
@@ -111,4 +106,4 @@ def report(
         raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(evaluation).__name__)
     if isinstance(ledger, str | Path):
         ledger = Ledger(ledger, create=False)
-    return release_page(release, title, file_name, evaluation, answers, silo_reports, ledger)
+    return release_page(release, title, file_name, evaluation, answers, ledger)

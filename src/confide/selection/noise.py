@@ -44,5 +44,3 @@ def laplace_map(distance: int, scale: float) -> float:
     1.0
     """
     return float(_laplace(scale).map(distance))
-
-

@@ -46,7 +46,6 @@ class FileKind(StrEnum):
     ANSWER = "a silo's answer"
     OPENING = "a coordinator's opening"
     PART = "a share holder's part"
-    REPORT = "a silo's report"
     SILO = "a silo's public file"
     KEYS = "private keys"
     POLICY = "a silo's policy"
@@ -81,7 +80,6 @@ _DOCUMENTS = {
     "federated.answer": FileKind.ANSWER,
     "federated.opening": FileKind.OPENING,
     "federated.part": FileKind.PART,
-    "federated.silo-report": FileKind.REPORT,
     "federated.silo": FileKind.SILO,
     "federated.private-keys": FileKind.KEYS,
     "federated.policy": FileKind.POLICY,

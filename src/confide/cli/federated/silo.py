@@ -1,4 +1,4 @@
-"""Commands of a silo: `confide federated keygen`, `public`, `policy`, `answer`, `open`, `own` and `report`."""
+"""Commands of a silo: `confide federated keygen`, `public`, `policy`, `answer`, `open` and `own`."""
 
 import math
 from dataclasses import dataclass, replace
@@ -31,19 +31,16 @@ from confide.federated import (
     Policy,
     SiloKeys,
     SiloLedger,
-    coverage_in_silo,
     identity_rows,
     open_part,
     own_share,
-    part_of,
-    plan_of,
     read_plan,
 )
 from confide.federated import answer as answer_plan
 from confide.ledger import file_of
 from confide.mechanisms import weak_privacy_text
 from confide.releases import class_list, load_release, names_among
-from confide.support import Classes, FileKind, Name, OutputExistsError, aligned, privacy_loss, read_text, write_text
+from confide.support import Classes, FileKind, Name, OutputExistsError, aligned, read_text, write_text
 from confide.tables import (
     SIDES,
     ClassColumns,
@@ -235,17 +232,19 @@ class SiloTable:
             )
         return what
 
-    def check_score(self, of: str, wanted: str | None) -> None:
-        """Check that the columns give the score of a plan or a threshold."""
+    def check_score(self, wanted: str | None) -> None:
+        """Check that the columns give the score of the plan."""
         what = self.what()
         score = None if what is None else SIDES if _has_sides(what) else what.kind.name
         if what is None or score == wanted:
             return
         if wanted is None:
-            raise InputError(of, "names no score", remedy=f"These columns give {score!r}: leave --score out")
+            raise InputError("the plan", "names no score", remedy=f"These columns give {score!r}: leave --score out")
         named = "a column whose score is not named" if score is None else repr(score)
         raise InputError(
-            of, f"is for the score {wanted!r}", remedy=f"These columns give {named}; use --score {wanted} to name it"
+            "the plan",
+            f"is for the score {wanted!r}",
+            remedy=f"These columns give {named}; use --score {wanted} to name it",
         )
 
     def counted(
@@ -320,7 +319,7 @@ def answer(
     text = read_text(plan)
     read, _ = read_plan(text)
     of_scores = read.single_plans[0]
-    table.check_score("the plan", SIDES if read.by == "side" else of_scores.score)
+    table.check_score(SIDES if read.by == "side" else of_scores.score)
     _check_by(read, by, table.columns)
     names = read.names if read.by in ("group", "class") else None
     counts = table.counted(of_scores.candidates, of_scores.classes, names, by)
@@ -354,67 +353,6 @@ def _check_by(plan: AnyPlan, by: str | None, columns: Columns) -> None:
         raise click.UsageError("--by must be left out: the plan has no thresholds for groups")
     if each == "class" and columns.label is None:
         raise click.UsageError("the plan has a threshold for each class: name --probabilities and --label")
-
-
-@command("federated report")
-def report(
-    *,
-    table: SiloTable,
-    calibration: Path,
-    silo: str,
-    epsilon: float,
-    budget: float,
-    records: SiloRecords,
-    of: str | None = None,
-    by: str | None = None,
-    again: bool = False,
-    output: Output,
-) -> None:
-    r"""Estimate the coverage of the common threshold in this silo, privately.
-
-    Counts this silo's covered records with noise, after charging its ledger.
-    You may share the file: `confide report --silo-report FILE` shows it. With
-    several thresholds, --of selects one. For groups, --by is the column of
-    each record's group: only records of that group are counted. The number of
-    records becomes public. On records that did not take part in the
-    calibration the interval holds exactly; name them with --dataset. For a
-    threshold of the silo's own use `confide calibrate`.
-
-    Example:
-
-      confide federated report records.csv --score-column s \
-        --calibration released.json --silo north --epsilon 0.5 \
-        --ledger north.db --budget 4 --out north-report.json
-    """
-    table.what()
-    privacy_loss("epsilon", epsilon)
-    output.check(FileKind.REPORT, *table.source.files, calibration, records.file)
-    everything = load_release(calibration)
-    if not isinstance(everything, FederatedRelease):
-        raise InputError(
-            "calibration", f"{str(calibration)!r} must be federated", remedy="For others use `confide evaluate`"
-        )
-    plan = plan_of(everything)
-    place, released = part_of(everything, of)
-    _check_by(plan, by, table.columns)
-    known = [one.name for one in released.plan.silos]
-    if silo not in known:
-        raise InputError("silo", f"must be one of the plan's silos, {', '.join(known[:10])}", got=repr(silo))
-    table.check_score("the threshold", released.score)
-    if released.threshold == float("inf"):
-        raise InputError("threshold", "is +inf and covers everything", remedy="No estimate is needed")
-    names = plan.names if plan.by in ("group", "class") else None
-    counts = table.counted(Candidates.of([released.threshold]), released.classes, names, by)
-    if names is not None:
-        counts = counts[names[place]]
-    with capture_warnings() as caught:
-        made = coverage_in_silo(
-            silo, counts, released.threshold, epsilon, ledger=records.open(), budget=budget, again=again
-        )
-    for one in caught.earlier:
-        print_text(str(one))
-    output.save(made.to_json(), f"{made}\nreport")
-    print_text(records.spent(budget))
 
 
 # Commands without a privacy cost

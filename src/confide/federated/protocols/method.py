@@ -1,7 +1,7 @@
 """The interface of a method of one-shot federated calibration: its draw, certificate, loss and JSON fields.
 
 A silo draws a vector over the candidates, a channel adds the vectors of all silos, and the threshold follows from the
-sum. A method is a frozen dataclass of public numbers. Planning, reports of silos and pages treat some methods apart:
+sum. A method is a frozen dataclass of public numbers. Planning, own shares and pages treat some methods apart:
 fedcp2-qq, and those whose replies are sorted.
 """
 

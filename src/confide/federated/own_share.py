@@ -1,0 +1,222 @@
+"""A silo's own share of a common guarantee (`own_share`), from the same round and without another charge.
+
+A common threshold can cover the average and fail a silo. If silos reply with candidates, the reply is a threshold of
+the silo's own records: it is at least their S_(R) with R of a known law. So the larger of the common threshold and the
+reply covers new records of this silo with the probability that the law of one reply certifies, for all distributions of
+the other silos. If silos are IID the common guarantee holds as well (docs/theory-federated.md, Theorem F14). It is a
+function of published messages and has no privacy cost.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from confide.errors import FormatError, InputError
+from confide.federated.answers import read_answer
+from confide.federated.calibration import (
+    FederatedCalibration,
+    FederatedRelease,
+    part_of,
+    plan_of,
+    read_federated,
+)
+from confide.federated.certificates import order_statistic_coverage
+from confide.federated.envelope import MOST_CHARACTERS
+from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.refusals import Refusal
+from confide.federated.reply_laws import ReplyLaw
+from confide.guarantee import Guarantee
+from confide.releases import Calibration, register_kind
+from confide.support import (
+    Facts,
+    Fields,
+    Form,
+    Section,
+    shapes,
+)
+
+SHARE_KIND = "confide.federated.own-share"
+
+
+@dataclass(frozen=True, repr=False)
+class OwnShare(Calibration):
+    """The larger of a common threshold and one silo's reply, with a guarantee for new records of this silo.
+
+    Made by `own_share`. It is a `Calibration`.
+
+    Parameters
+    ----------
+    released
+        The common calibration.
+    answer
+        The silo's signed answer.
+    silo
+        Name of the silo.
+    of
+        The level, group, class or side, as str, if there are several thresholds; else None.
+    """
+
+    released: FederatedRelease
+    answer: str
+    silo: str
+    of: str | None = None
+
+    @property
+    def common(self) -> FederatedCalibration:
+        """The common calibration whose threshold is compared with the reply."""
+        return part_of(self.released, self.of)[1]
+
+    def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
+        """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
+        if n is not None:
+            raise InputError("n", "must be left out: the plan contains the public sizes")
+        law = _law(self.common, self.silo)
+        return lambda level: float(law.below(np.array([level]))[0])
+
+    def coverage_at_most(self, n: int | None = None) -> float:
+        """1, because federated calibrations have no better upper bound."""
+        return 1.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnShare.from_json, (self.to_json(),)
+
+    def to_json(self) -> str:
+        """The share as JSON: the common calibration and the answer, from which the rest follows."""
+        parts = {"calibration": json.loads(self.released.to_json()), "answer": json.loads(self.answer)}
+        return _SHARE.write(parts if self.of is None else {**parts, "of": self.of})
+
+    @classmethod
+    def from_json(cls, text: str) -> "OwnShare":
+        """Read what `to_json` wrote; both parts are checked, and the rest is computed again.
+
+        Raises
+        ------
+        FormatError
+            If the text is not such a document, was altered, or its parts do not belong together.
+        """
+        try:
+            return _SHARE.read(text, _read_share)
+        except Refusal as refusal:
+            raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
+
+    def _brief(self) -> str:
+        return f"{super()._brief()}, for new records of silo {self.silo!r}"
+
+    def _mechanism_facts(self) -> Facts:
+        larger = f"the larger of the common threshold and the answer of {self.silo!r}"
+        return (("own share", larger), *self.common._mechanism_facts())
+
+    def _proof(self) -> str:
+        return "docs/theory-federated.md, Theorem F14 with one silo"
+
+    def _section(self) -> Section:
+        base = super()._section()
+        own = ("new records", f"those of {self.silo!r}, for all distributions of the other silos")
+        return replace(base, facts=(*base.facts, own, ("also, for IID silos", str(self.common.guarantee))))
+
+
+def own_share(released: FederatedRelease, answer: str, of: object = None) -> OwnShare:
+    """A silo's threshold and guarantee for its own population, from the round that made the common threshold.
+
+    Parameters
+    ----------
+    released
+        The release of `aggregate`.
+    answer
+        The silo's signed answer to its plan. It need not count in the release.
+    of
+        For a release of several thresholds the level, group, class or side.
+
+    Returns
+    -------
+    OwnShare
+        A threshold that is at least the common one, and its guarantee for new records of this silo.
+
+    Raises
+    ------
+    InputError
+        If the method's answers are not thresholds: no single silo's part of a sum opens. In this case
+        `confide.calibrate` makes a threshold for the silo, which is charged separately.
+    Refusal
+        If the answer does not belong to the plan of the calibration.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import federated
+    >>> coordinator = federated.SiloKeys.generate("coordinator")
+    >>> hospitals = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
+    >>> plan = federated.plan([keys.public(size=300) for keys in hospitals], 0.1, 4.0, method="private-qq", score="lac")
+    >>> text, folder, answers = plan.sign(coordinator), tempfile.TemporaryDirectory(), []
+    >>> policy = federated.Policy(coordinator.public().identity, budget=4.0, per_plan=4.0)
+    >>> for i, keys in enumerate(hospitals):
+    ...     ledger = federated.SiloLedger(f"{folder.name}/{keys.name}.db")
+    ...     scores = np.random.default_rng(i).random(300) ** (3 - i)  # they differ
+    ...     answers.append(federated.answer(text, scores, keys, policy, ledger))
+    >>> released = federated.aggregate(text, answers)
+    >>> east = own_share(released, answers[2])
+    >>> east.threshold >= released.threshold, 0.8 < east.coverage < 0.92, east.silo
+    (True, True, 'east')
+    >>> folder.cleanup()
+    """
+    place, part = part_of(released, of)
+    plan = part.plan
+    if not plan.channel.single_replies or not isinstance(plan.protocol, SortedReplies):
+        raise InputError(
+            "plan",
+            f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
+            remedy="confide.calibrate makes a threshold for the silo, which is charged separately",
+        )
+    one, common = read_answer(plan_of(released), answer), part.guarantee
+    reply = one.reply if of is None else one.reply[place]
+    silo = plan.silos[one.silo]
+    certified = _certified(_law(part, silo.name), plan.delta)
+    guarantee = Guarantee(common.kind, certified, plan.delta, silo.size, common.n_min)
+    return OwnShare(
+        threshold=max(part.threshold, float(plan.candidates.values[reply])),
+        alpha=part.alpha,
+        guarantee=guarantee,
+        privacy=released.privacy,
+        mechanism=None,
+        candidates=part.candidates,
+        recipe=part.recipe,
+        score=part.score,
+        versions=part.versions,
+        classes=part.classes,
+        about=part.about,
+        released=released,
+        answer=answer,
+        silo=silo.name,
+        of=None if of is None else str(plan_of(released).names[place]),
+    )
+
+
+def _law(released: FederatedCalibration, silo: str) -> ReplyLaw:
+    """The law that the reply of a silo dominates, by its own records and its own noise alone."""
+    protocol = released.plan.protocol
+    assert isinstance(protocol, SortedReplies)
+    return protocol.reply_law(released.plan, released.plan.position(silo))
+
+
+def _certified(law: ReplyLaw, delta: float | None) -> float:
+    """The coverage of one reply: the mean, or the largest that fails with probability at most delta."""
+    if delta is None:
+        return order_statistic_coverage([law], 1)
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(law.below(np.array([middle]))[0]) <= delta else (low, middle)
+    return low
+
+
+def _read_share(fields: Fields) -> OwnShare:
+    released = read_federated(json.dumps(fields.read("calibration", shapes.OBJECT)))
+    answer = json.dumps(fields.read("answer", shapes.OBJECT), indent=1) + "\n"
+    return own_share(released, answer, fields.read("of", shapes.TEXT) if "of" in fields else None)
+
+
+_SHARE = Form(SHARE_KIND, "share", most_characters=3 * MOST_CHARACTERS, integer_bits=64, indent=1)
+register_kind(SHARE_KIND, OwnShare.from_json)
