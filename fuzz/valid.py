@@ -246,7 +246,7 @@ def both_rounds() -> Round:
         helping = zip(keys, ledgers, strict=True)
         parts = [federated.open_part(plan, asked[k.name], k, policy, one) for k, one in helping]
     released = federated.aggregate(plan, answers, parts=parts).to_json()
-    replied = federated.plan(public, 0.2, 10.0, candidates=few, method="fedcp2-qq-sum", dp_delta=1e-6).sign(boss)
+    replied = federated.plan(public, 0.2, 10.0, candidates=few, method="fedcp2-qq-sum").sign(boss)
     return Round(boss, keys, plan, replied, answers[0], asked["s0"], parts[0], released)
 
 
@@ -300,7 +300,7 @@ def replied() -> Replied:
     """Three silos that add their replies up, and send them in the clear for another plan."""
     keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(3)], federated.SiloKeys.generate("coordinator")
     public, few = [k.public(size=60) for k in keys], confide.Candidates.unit(6)
-    hidden = federated.plan(public, 0.4, 10.0, candidates=few, method="fedcp2-qq-sum", dp_delta=1e-6).sign(boss)
+    hidden = federated.plan(public, 0.4, 10.0, candidates=few, method="fedcp2-qq-sum").sign(boss)
     opened = federated.plan(public, 0.2, 4.0, candidates=few, method="private-qq").sign(boss)
     peers = {silo.name: silo.identity for silo in public}
     policy = federated.Policy(

@@ -100,7 +100,6 @@ def federations() -> None:
         "levels": federated.plan_levels(public, [0.4, 0.3], 8.0, method="secure-sum", **options),
         "groups": federated.plan_groups(secret, ["a", "b"], 0.4, 8.0, n_typical=75, **options),
         "opened": federated.plan(public, 0.2, 4.0, method="secure-sum", dropouts=1, **options),
-        "replied": federated.plan(public, 0.2, 10.0, method="fedcp2-qq-sum", dp_delta=1e-6, **options),
         "private-qq": federated.plan(
             public, 0.2, 6.0, method="private-qq", about={"model": "m"}, classes=["a", "b"], score="lac", **options
         ),

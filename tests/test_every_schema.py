@@ -119,7 +119,7 @@ READERS = {
     "federated/samples/0.2/policy.json": federated.Policy.from_json,
     "federated/samples/0.2/own-share.json": Document.from_json,
     **{f"federated/samples/0.2/{name}/released.json": Document.from_json for name in
-       ("levels", "groups", "opened", "replied", "private-qq")},
+       ("levels", "groups", "opened", "private-qq")},
 }  # fmt: skip
 CHANGES = {
     "spread": ('"threshold": 0', '"threshold": 1'),

@@ -13,7 +13,7 @@ from confide.federated.openings import read_part
 from confide.releases import Release
 
 SAMPLES = Path(__file__).parent / "samples" / "0.2"
-CASES = ("private-qq", "levels", "groups", "opened", "replied")
+CASES = ("private-qq", "levels", "groups", "opened")
 ODD = (
     *(None, True, -1, 0, 10**30, 2**63, 1.5, 1e308, "", "x", "1/0", "9" * 100),
     *([], {}, [[]], [None], {"a": 1}, "\u0000", "nan"),

@@ -62,7 +62,7 @@ def assert_named(title, text):
         ("private-qq", True, {}),
         ("secure-sum", False, {}),
         ("secure-sum", False, {"dropouts": 1}),
-        ("fedcp2-qq-sum", False, {"dp_delta": 1e-6}),
+        ("fedcp2-qq-sum", False, {}),
         ("levels", False, {"method": "private-qq"}),
         *slow([("groups", True, {})]),
     ],

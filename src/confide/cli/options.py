@@ -467,7 +467,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         **_OF_PILOT,
         "pilot": f"With --compare: {_PILOT}",
         "n_min": Change(help=_SIZES_OF_SILOS, kind=_AT_LEAST_0),
-        "dp_delta": "fedcp2-qq-sum: the opened sum costs (epsilon, this), where summing saves privacy loss.",
         "groups": "private-qq: a threshold for each of these; a public list, not taken from the records.",
         "by_class": "private-qq: a threshold for each of --classes, with class-conditional coverage.",
         "out": "Output file for the plan; optional with --compare.",

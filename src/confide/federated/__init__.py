@@ -91,7 +91,6 @@ from confide.federated.quantile_of_quantiles import (
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
 from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
-from confide.federated.shuffling import clones_delta, clones_epsilon, clones_local
 from confide.federated.signed import read_signed, sign, signed_by
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.verification import Verification, verify
@@ -120,9 +119,6 @@ __all__ = [
     "best_qq_unequal",
     "centralised_threshold",
     "check_integrity",
-    "clones_delta",
-    "clones_epsilon",
-    "clones_local",
     "compare",
     "distant_replies",
     "expectation",

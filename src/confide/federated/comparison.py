@@ -81,7 +81,6 @@ def compare(
         raise InputError("pilot", "must be left out for two sides, which have two scores")
     make = _make(alpha, epsilon, by, names)
     published = [alternative_plan(silos, make, one_of("also", name, COMPARABLE), options) for name in also]
-    options.pop("dp_delta", None)
     found = alternatives(silos, make, options) + published
     sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
     return tuple(with_pilot(one, sample) for one in found)

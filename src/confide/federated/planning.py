@@ -19,8 +19,7 @@ from confide.errors import InputError, SimilarNameWarning
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import AnyPlan, FederatedPlan
-from confide.federated.protocols import METHODS, PROTOCOLS, FedCP2QQ, Options
-from confide.federated.shuffling import check_dp_delta
+from confide.federated.protocols import METHODS, PROTOCOLS, Options
 from confide.federated.terms import PlanChoices, Terms, check_count
 from confide.ledger import name_key, similar
 from confide.planning import OnPilot
@@ -49,7 +48,6 @@ _DEFAULTS: PlanChoices = {
     "missing": "independent",
     "population": None,
     "colluding": None,
-    "dp_delta": None,
     "n_min": 1,
     "n_typical": None,
     "selector": "permute_and_flip",
@@ -69,15 +67,13 @@ def plan_by_method(
     """The plan by one method, with the arguments and errors of `confide.federated.plan`."""
     check_unknown_arguments("plan", choices, _DEFAULTS)
     asked = _DEFAULTS | choices
-    delta, dp_delta, n_min, score = asked["delta"], asked["dp_delta"], asked["n_min"], asked["score"]
+    delta, n_min, score = asked["delta"], asked["n_min"], asked["score"]
     row = PROTOCOLS[one_of("method", method, METHODS)]
     options = Options(
         selector=one_of("selector", asked["selector"], SELECTORS),
         colluding=asked["colluding"],
         n_min=check_count("n_min", n_min, MOST_RECORDS),
         n_typical=positive_integer("n_typical", asked["n_typical"] or max(n_min, 1000), most=MOST_RECORDS),
-        opened_epsilon=None if dp_delta is None or epsilon is None else privacy_loss("epsilon", epsilon),
-        dp_delta=None if dp_delta is None else check_dp_delta(dp_delta),
     )
     sizes = [silo.size or options.n_typical for silo in silos]
     terms = Terms(
@@ -98,16 +94,12 @@ def plan_by_method(
     )
     _check_apart([silo.name for silo in terms.silos])
     row.check(terms)
-    summed = not row.channel(terms).single_replies
-    if asked["colluding"] is not None and not summed:
+    if asked["colluding"] is not None and row.channel(terms).single_replies:
         raise InputError(
             "colluding",
             ("belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos"),
         )
-    if dp_delta is not None and not (summed and row.draws is FedCP2QQ):
-        raise InputError("dp_delta", "belongs to the method 'fedcp2-qq-sum': the losses of all others have no delta")
     channel = row.channel(terms).planned(terms, options)
-    terms = row.draws.local_terms(terms, options, channel)
     protocol = row.draws.planned(terms, options, channel)
     channel.check_length(terms, row.name, protocol.candidate_advice)
     carrying = channel.carrying(protocol.bits(terms))
@@ -392,10 +384,6 @@ def plan(
     colluding
         For `secure-sum` and `fedcp2-qq-sum`: number of silos that may collude with the coordinator; by default fewer
         than half, and one of two.
-    dp_delta
-        For `fedcp2-qq-sum`: make the opened sum (epsilon, dp_delta)-differentially private, by amplification. If a silo
-        is one record, replies may then cost more than epsilon. Silos are charged this larger loss, and the plan's
-        `epsilon` states it. With more records nothing is gained, and the plan states this.
     n_min, n_typical
         For secret sizes: public lower bound on, and guess of, the number of records per silo. With `n_min` = 0 the
         guarantee also holds where silos have no records, at a small cost.

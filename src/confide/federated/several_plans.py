@@ -324,8 +324,6 @@ def plan_levels(
     """
     levels = different_levels(alphas)
     options["delta"] = part_of_failure(options.get("delta"), len(levels))
-    if options.get("dp_delta") is not None:
-        raise InputError("dp_delta", "must be left out for several levels: it refers to the sum of one level")
     if options.get("method") is None:  # a sum of noisy counts has no shares
         divided = shares is not None
         options["method"] = "private-qq" if divided else plan(silos, levels[0], epsilon, **options).method
@@ -402,8 +400,6 @@ def plan_sides(
     """
     if options.get("score") is not None:
         raise InputError("score", f"must be left out for two sides: their scores are {' and '.join(SIDES)}")
-    if options.get("dp_delta") is not None:
-        raise InputError("dp_delta", "must be left out for two sides: it refers to the sum of one side")
     options["delta"] = part_of_failure(options.get("delta"), len(SIDES))
     budgets = divide_budget(epsilon, None, shares_of_sides(share_low))
     asked = zip(SIDES, levels_of_sides(alpha), (budget.get("epsilon") for budget in budgets), strict=True)

@@ -43,7 +43,6 @@ class PlanChoices(TypedDict, total=False):
     missing: Missing
     population: Population | None
     colluding: int | None
-    dp_delta: Level | None
     n_min: int
     n_typical: int | None
     selector: Selector

@@ -8,6 +8,7 @@ private_prediction_sets.py     Angelopoulos, Bates, Zrnic and Jordan, versions 2
 private_prediction_sets_v1.py  the same, version 1 (noisy histogram)
 opendp_quantile.py             Shoemate, Covington and Globus-Harris: the note on OpenDP's quantile scores
 one_shot_federated             Humbert, Le Bars, Bellet and Arlot, ICML 2023
+shuffling.py                   Feldman, McMillan and Talwar, FOCS 2021: amplification by shuffling
 checked.py                     checks of numeric arguments
 """
 
@@ -16,6 +17,7 @@ from confide.papers import (
     opendp_quantile,
     private_prediction_sets,
     private_prediction_sets_v1,
+    shuffling,
 )
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "opendp_quantile",
     "private_prediction_sets",
     "private_prediction_sets_v1",
+    "shuffling",
 ]
 
 

@@ -123,9 +123,9 @@ class Terms:
 
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
     otherwise. epsilon is infinite without privacy (`mechanism="none"`). `population` is that of the guarantee, if it
-    differs by a known shift. If `size_scale` is a number, a noisy number of records with noise of this scale is released
-    first, and `designed_for` returns the terms of the threshold. `longest` is then the length of the longest list among
-    which the design chooses.
+    differs by a known shift. If `size_scale` is a number, a noisy number of records with noise of this scale is
+    released first, and `designed_for` returns the terms of the threshold. `longest` is then the length of the longest
+    list among which the design chooses.
     """
 
     alpha: Fraction

@@ -164,7 +164,6 @@ class PlanOptions:
     liars: int = 0
     arbitrary: bool = False
     colluding: int | None = None
-    dp_delta: float | None = None
     n_min: int | None = None
     n_typical: int | None = None
     closes: str | None = None
@@ -174,7 +173,7 @@ class PlanOptions:
 
     def options(self, columns: Columns) -> dict[str, Any]:
         """The arguments that all functions for plans share."""
-        kept = ("unit", "delta", "dropouts", "liars", "colluding", "dp_delta", "n_typical")
+        kept = ("unit", "delta", "dropouts", "liars", "colluding", "n_typical")
         return {
             **{name: getattr(self, name) for name in kept},
             "score": None if columns.score == SIDES else columns.score,

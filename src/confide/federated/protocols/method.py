@@ -69,11 +69,6 @@ class Method(ABC):
         """Reject terms that the method does not support; `opened`: whether the sum opens without some silos."""
 
     @classmethod
-    def local_terms(cls, terms: Terms, options: Options, channel: Channel) -> Terms:
-        """The terms with the loss that a silo is charged, if it differs from the requested one."""
-        return terms
-
-    @classmethod
     @abstractmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """Plan the method for these terms, from public numbers; an error if no finite threshold is possible."""

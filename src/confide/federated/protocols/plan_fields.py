@@ -2,8 +2,7 @@
 
 Every plan states all fields of `UNUSED_DEFAULTS`, with the value there if neither method nor channel has the field. The
 others occur only where they have an effect: `flat` and `rise` in plans with a rise, `weights` in plans for non-IID
-silos, `rule` in sums of counts since version 0.3, `openers` and `needed` in sums with dropouts, and `opened_epsilon`
-and `dp_delta` in sums of replies with a requested loss of the sum.
+silos, `rule` in sums of counts since version 0.3, and `openers` and `needed` in sums with dropouts.
 """
 
 from collections.abc import Mapping
@@ -16,10 +15,9 @@ from numpy.typing import NDArray
 
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import word_of
-from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import Terms
 from confide.selection import SELECTORS, Selector
-from confide.support import MOST_RECORDS, Fields, positive_number, privacy_loss, shapes
+from confide.support import MOST_RECORDS, Fields, positive_number, shapes
 
 UNUSED_DEFAULTS: dict[str, Any] = {
     "targets": [],
@@ -59,8 +57,6 @@ def table(silos: int) -> shapes.Shape:
         "rise": shapes.integer(MOST_RISE),
         "openers": shapes.listed(shapes.integer(silos - 1, 0)),
         "needed": shapes.integer(silos),
-        "opened_epsilon": shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "opened_epsilon")),
-        "dp_delta": shapes.Field("a failure probability", (float,), check_dp_delta),
         "weights": shapes.choice("sizes"),
         "rule": shapes.choice("last"),
     }
@@ -106,5 +102,3 @@ class Options:
     colluding: int | None
     n_min: int
     n_typical: int
-    opened_epsilon: float | None = None
-    dp_delta: float | None = None

@@ -10,9 +10,10 @@ import pytest
 from scipy import stats
 
 from confide.errors import InputError
-from confide.federated import best_published, clones_delta, clones_epsilon, clones_local
+from confide.federated import best_published
 from confide.federated.protocols.fedcp2_qq import published_quantile
 from confide.mechanisms import PrivatePredictionSets
+from confide.papers.shuffling import clones_delta, clones_epsilon
 from confide.selection import selection_law
 from tests.builders import slow
 from tests.refused import refused
@@ -194,13 +195,3 @@ def test_where_replies_cover_others_hide_nothing(m, n, alpha, epsilon):
     assert 0 < any_below <= choice.gamma * alpha
     clones = (m - 1) * math.exp(-n * epsilon / 2)  # the largest value for any whole-input loss
     assert clones <= choice.gamma * alpha
-
-
-def test_the_largest_local_loss_is_the_inverse():
-    for epsilon, n in ((0.5, 500), (1.0, 5000)):
-        local = clones_local(epsilon, n, 1e-6)
-        assert clones_delta(epsilon, local, n) <= 1e-6 < clones_delta(epsilon, local + 2e-6, n)
-        assert local > epsilon + 0.5
-        assert clones_local(epsilon, n, 1e-6, whole=lambda loss: 30 * loss) < epsilon + 1e-4
-    with refused(InputError, "dp_delta"):
-        clones_local(1.0, 10, 0.0)

@@ -5,11 +5,11 @@ tighter theorem of 2023 holds only for a restricted class of randomizers, by its
 participants use the same randomizer, and it is not known who gave which answer: by a trusted shuffler, or by a sum of
 one-hot vectors, which reveals the same. The theorem needs the loss of replacing the WHOLE input of another participant.
 If a participant has one record this is the loss of one record. If it is a silo of many records it is a far larger
-number, `whole`, and mostly nothing is gained (docs/theory-federated.md, Theorems F10 and F11).
+number, `whole`, and mostly nothing is gained (docs/theory-federated.md, Theorems F10 and F11). So plans of
+`confide.federated` do not use it.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from confide.errors import InputError
 from confide.support import Level, exact_level, positive_integer, privacy_loss
 
 _TAIL = 1e-14
-_MOST_LOCAL, _LARGEST = 50.0, 700.0
+_LARGEST = 700.0
 
 
 def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | None = None) -> float:
@@ -79,7 +79,7 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
     >>> clones_epsilon(1.0, 10_000, 1e-6, whole=20.0) > 0.999
     True
     """
-    delta = check_dp_delta(dp_delta)
+    delta = _check_dp_delta(dp_delta)
     low, high = 0.0, float(epsilon_0)
     while high - low > 1e-6:
         middle = (low + high) / 2
@@ -87,42 +87,7 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
     return high
 
 
-def clones_local(
-    epsilon: float, n: int, dp_delta: Level, *, whole: Callable[[float], float] = lambda epsilon_0: epsilon_0
-) -> float:
-    """The largest loss of one answer, to 1e-6 and rounded down, at which n of them shuffled are (epsilon, dp_delta)-DP.
-
-    Parameters
-    ----------
-    epsilon, dp_delta
-        The loss after shuffling.
-    n
-        Number of participants that answer honestly.
-    whole
-        The loss of replacing a participant's whole input as a function of the loss of one record, which must not
-        decrease. By default the identity, for participants of one record each.
-
-    Returns
-    -------
-    float
-        At least epsilon, because shuffling never increases the loss.
-
-    Examples
-    --------
-    >>> 2.36 < clones_local(0.5, 2_000, 1e-6) < 2.37
-    True
-    >>> clones_local(0.5, 2_000, 1e-6, whole=lambda loss: 200 * loss) - 0.5 < 1e-5
-    True
-    """
-    delta = check_dp_delta(dp_delta)
-    low, high = privacy_loss("epsilon", epsilon), max(_MOST_LOCAL, 2 * epsilon)
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if clones_delta(epsilon, middle, n, whole=whole(middle)) <= delta else (low, middle)
-    return low
-
-
-def check_dp_delta(dp_delta: Level) -> float:
+def _check_dp_delta(dp_delta: Level) -> float:
     """Check a delta of differential privacy, strictly between 0 and 1."""
     delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
     if not 0 < delta < 1:
