@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.small import small
 from confide import federated
-from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, qq_coverage
+from confide.federated.quantile_of_quantiles import qq_coverage
+from confide.papers.fedcp_qq import best_qq, best_qq_unequal
 
 
 def direct(l: int, k: int, m: int, n: int) -> float:

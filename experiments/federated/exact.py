@@ -10,8 +10,9 @@ from benchmarks.small import small
 from confide.federated.certificates import conditional_coverage_failure
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.fedcp2_qq import best_published
-from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
+from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.federated.reply_laws import RandomRankReply
+from confide.papers.fedcp_qq import best_qq
 from confide.papers.one_shot_federated import published_conditional_k, published_deviation
 from experiments.federated.study import ALPHA
 

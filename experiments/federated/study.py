@@ -6,10 +6,9 @@ from fractions import Fraction
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.federated import average_threshold, centralised_threshold
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.fedcp2_qq import best_published, published_quantile
-from confide.federated.quantile_of_quantiles import best_qq
+from confide.papers.fedcp_qq import average_threshold, best_qq, centralised_threshold
 
 ALPHA = Fraction(1, 10)
 

@@ -53,7 +53,7 @@ MADE = {
     "card": (FileKind.CARD, "README.md", "---\n# Written by confide\ntags: []\n---\n"),
     "notes in Markdown": (FileKind.OTHER, "o.md", "---\ntags: []\n---\n"),
     "export": (FileKind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
-    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/0.2/fedcp-qq/plan.json"),
+    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/0.2/fedcp2-qq/plan.json"),
     "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
     "silo": (FileKind.SILO, "silo.json", KEYS.public().to_json()),
     "policy": (FileKind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),

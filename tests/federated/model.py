@@ -46,7 +46,7 @@ class Kind:
 
     method: str
     options: dict = field(default_factory=dict)
-    epsilon: float | None = 4.0
+    epsilon: float = 4.0
     channel: str = "clear"
     by: str | None = None
     secret: bool = False
@@ -60,26 +60,18 @@ class Kind:
             return federated.plan_groups(silos, ["a", "b"], 0.4, self.epsilon, by=self.by, **more)
         return federated.plan(silos, 0.4, self.epsilon, **more)
 
-    @property
-    def private(self):
-        return self.epsilon is not None
-
 
 SUM, SOME = {"colluding": 0}, {"colluding": 0, "dropouts": 1}
 KINDS = {
     "private-qq": Kind("private-qq", {"dropouts": 1}),
     "private-qq, arbitrary": Kind("private-qq", {"dropouts": 1, "missing": "arbitrary"}),
     "private-qq, a liar": Kind("private-qq", {"liars": 1}),
-    "fedcp-qq": Kind("fedcp-qq", epsilon=None),
-    "fedcp-avg": Kind("fedcp-avg", epsilon=None),
     "fedcp2-qq": Kind("fedcp2-qq", {"dropouts": 1}),
     "secure-sum, masked": Kind("secure-sum", SUM, channel="masked"),
     "secure-sum, shared": Kind("secure-sum", SOME, channel="shared"),
     "fedcp2-qq-sum, masked": Kind("fedcp2-qq-sum", SUM, channel="masked"),
     "fedcp2-qq-sum, shared": Kind("fedcp2-qq-sum", SOME, channel="shared"),
     "levels of private-qq": Kind("private-qq", epsilon=6.0, by="level"),
-    "levels of fedcp-qq": Kind("fedcp-qq", epsilon=None, by="level"),
-    "levels of fedcp-avg": Kind("fedcp-avg", epsilon=None, by="level"),
     "levels of fedcp2-qq": Kind("fedcp2-qq", epsilon=8.0, by="level"),
     "levels of secure-sum": Kind("secure-sum", SUM, channel="masked", by="level"),
     "levels of secure-sum, shared": Kind("secure-sum", SOME, channel="shared", by="level"),
@@ -179,7 +171,7 @@ class Round:
         self.least = M - first["dropouts"]
 
     def cost(self, i):
-        return self.plan.privacy([i]).epsilon if self.kind.private else math.inf
+        return self.plan.privacy([i]).epsilon
 
 
 def accepted_of(texts, drop):

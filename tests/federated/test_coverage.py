@@ -4,7 +4,6 @@ Only `test_installed_samplers_have_the_enumerated_coverage` simulates; it is an 
 """
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
+from confide.mechanisms import SplitConformal
 from tests.builders import slow
-from tests.exact import histograms
 from tests.federated.exact_coverage import (
     coverage,
     failure,
@@ -43,8 +42,6 @@ ALL_HONEST = [
         [
             ("private-qq", 0.4, 1.5, (8,) * 5),
             ("fedcp2-qq", 0.4, 12.0, EQUAL),
-            ("fedcp-qq", 0.2, None, SIZES),
-            ("fedcp-qq", 0.1, None, EQUAL),
         ]
     ),
 ]
@@ -80,8 +77,6 @@ LYING = [
             ("private-qq", 0.4, 4.0, SIZES, {"liars": 1, "dropouts": 1}),
             ("private-qq", 0.5, 8.0, (9,) * 5, {"liars": 2}),
             ("fedcp2-qq", 0.5, 12.0, EQUAL, {"liars": 1, "dropouts": 1}),
-            ("fedcp-qq", 0.3, None, SIZES, {"liars": 1, "dropouts": 1}),
-            ("fedcp-qq", 0.4, None, (9,) * 5, {"liars": 2}),
         ]
     ),
 ]
@@ -126,7 +121,6 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     [
         ("private-qq", 4.0, 0.4, 0),
         ("private-qq", 6.0, 0.5, 1),
-        ("fedcp-qq", None, 0.4, 1),
         *slow([("fedcp2-qq", 12.0, 0.5, 0)]),
     ],
 )
@@ -139,7 +133,7 @@ def test_absence_and_lies_that_depend_on_all_scores(method, epsilon, alpha, liar
         assert coverage(threshold_law(plan, population, thresholds), population) >= promised - 1e-9
 
 
-@pytest.mark.parametrize(("method", "epsilon"), [("private-qq", 4.0), ("fedcp-qq", None), ("fedcp2-qq", 12.0)])
+@pytest.mark.parametrize(("method", "epsilon"), [("private-qq", 4.0), ("fedcp2-qq", 12.0)])
 @pytest.mark.parametrize("liars", [0, 1])
 def test_training_conditional_promises(method, epsilon, liars):
     alpha, delta = 0.5, 0.25
@@ -151,33 +145,6 @@ def test_training_conditional_promises(method, epsilon, liars):
         for population in populations(BINS, 1 - alpha)
     )
     assert 0 < worst <= delta + 1e-9
-
-
-def exact_on_fine_candidates(plan, answered=None):
-    """Return the coverage of fedcp-qq on uniform scores from binomial tails, its certificate, and a bin's mass."""
-    bins = plan.candidates.size
-    who = range(len(plan.silos)) if answered is None else answered
-    up_to = np.arange(1, bins + 1) / bins
-    below = [stats.binom.sf(plan.protocol.targets[i] - 1, plan.silos[i].size, up_to) for i in who]
-    k, _ = plan.certify(who)
-    enough = np.zeros(bins)
-    for outcome in itertools.product([0, 1], repeat=len(below)):
-        if sum(outcome) >= k:
-            enough += np.prod([b if o else 1 - b for b, o in zip(below, outcome, strict=True)], axis=0)
-    exact = float(np.diff(enough, prepend=0.0, append=1.0) @ np.append(up_to, 1.0))
-    replies = [plan.protocol.reply_law(plan, i) for i in who]
-    return exact, order_statistic_coverage(replies, k), 1 / bins
-
-
-@pytest.mark.parametrize("sizes", [(200,) * 5, (60, 100, 150, 90)])
-def test_fedcp_qq_covers_exactly_what_it_certifies(sizes):
-    """The certificate is exact up to the rounding to a candidate, which shows validity and efficiency."""
-    plan = make("fedcp-qq", 0.1, None, sizes, bins=4000, dropouts=1)
-    for answered in (range(len(sizes)), range(1, len(sizes))):
-        exact, certified, bin_mass = exact_on_fine_candidates(plan, answered)
-        assert 0.9 <= certified <= exact + 1e-9
-        assert exact <= certified + bin_mass
-    assert certified <= 0.912
 
 
 @pytest.mark.slow
@@ -202,41 +169,6 @@ def test_published_private_method_keeps_its_ranks():
         assert plan.certify()[1].coverage == pytest.approx(1 - alpha)
 
 
-# Baselines
-
-
-@pytest.mark.slow
-def test_centralised_baseline_by_enumeration():
-    """Check every multiset of 8 pooled scores: all reach the level, and the one without ties reaches it exactly."""
-    n, alpha = 7, Fraction(3, 10)
-    wanted = -(-((n + 1) * (1 - alpha)) // 1)
-    for h in histograms(n + 1, 8):
-        points = np.repeat(np.arange(8), h)
-        hits = 0
-        for out in range(n + 1):
-            rest = np.delete(points, out)
-            hits += points[out] <= federated.centralised_threshold([rest[:3], rest[3:]], alpha)
-        assert hits >= wanted >= (1 - alpha) * (n + 1)
-        if max(h) == 1:
-            assert hits == wanted
-
-
-@pytest.mark.slow
-def test_average_has_no_guarantee_and_says_so():
-    """Exact coverage for scores 0 or 1: unless all nine silos report 1 the mean is below 1 and misses 1."""
-    plan = make("fedcp-avg", 0.3, None, (9,) * 9, bins=4)
-    assert plan.certify()[1].coverage == 0.0
-    assert plan.promises()[9].coverage == 0.0
-    p = 0.33  # probability of the score 1; rank 7 of 9 in each silo
-    exact = 1 - p + p * stats.binom.sf(2, 9, p) ** 9
-    assert exact < 0.68
-    rng, hits = np.random.default_rng(0), 0
-    for _ in range(3000):
-        silos = (rng.random((9, 9)) < p).astype(float)
-        hits += float(rng.random() < p) <= federated.average_threshold(silos, 0.3)
-    assert stats.binomtest(hits, 3000, exact).pvalue > LEVEL
-
-
 # Installed samplers: one exact binomial test per method
 
 
@@ -245,7 +177,7 @@ def test_average_has_no_guarantee_and_says_so():
     ("method", "alpha", "epsilon", "options"),
     [
         ("private-qq", 0.4, 4.0, {"liars": 1, "dropouts": 1}),
-        *slow([("private-qq", 0.3, 4.0, {}), ("fedcp2-qq", 0.4, 12.0, {}), ("fedcp-qq", 0.3, None, {"liars": 1})]),
+        *slow([("private-qq", 0.3, 4.0, {}), ("fedcp2-qq", 0.4, 12.0, {})]),
     ],
 )
 def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon, options):
@@ -267,8 +199,8 @@ def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon,
 
 
 def test_reply_law_of_the_enumeration_agrees_with_the_library_where_both_are_exact():
-    plan = make("fedcp-qq", 0.3, None, (9, 9))
+    rank = 8
     population = np.array([0.1, 0.5, 0.3, 0.1])
-    law = np.cumsum(reply_law(plan.protocol.mechanism(plan, 0), 9, population))[:-1]
-    library = RandomRankReply.fixed(9, plan.protocol.targets[0]).below(np.cumsum(population)[:-1])
+    law = np.cumsum(reply_law(SplitConformal(rank), 9, population))[:-1]
+    library = RandomRankReply.fixed(9, rank).below(np.cumsum(population)[:-1])
     np.testing.assert_allclose(law, library, atol=1e-12)

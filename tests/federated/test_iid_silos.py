@@ -31,7 +31,6 @@ def three(tmp_path):
             [
                 ({"method": "private-qq", "delta": 0.1}, ALIKE, "silos differ"),
                 ({"method": "secure-sum", "population": "common"}, ALIKE, "silos differ"),
-                ({"method": "fedcp-qq", "epsilon": None}, ALIKE, "silos differ"),
                 ({"method": "secure-sum"}, BY_SIZE, ALIKE),
             ]
         ),
@@ -51,15 +50,6 @@ def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, option
     assert ("The records of all silos must follow one distribution" if said == ALIKE else BY_SIZE) in page
     assert "silos" not in released.guarantee.fields()  # it follows from the plan
     assert confide.Calibration.load(path).guarantee == released.guarantee
-
-
-def test_no_promise_assumes_nothing(three):
-    plan = three.plan(epsilon=None, method="fedcp-avg", score="lac")
-    read, _ = federated.FederatedPlan.read(plan)
-    released = federated.aggregate(plan, three.answers(plan))
-    assert read.assumed == ""
-    assert "promise: NO COVERAGE IS PROMISED" in str(released)
-    assert "at least 0 " not in str(released)
 
 
 @pytest.mark.slow

@@ -20,8 +20,6 @@ METHODS = {
     "private-qq": {"epsilon": 8.0},
     "secure-sum": {"epsilon": 8.0},
     "secure-sum with dropouts": {"epsilon": 8.0, "dropouts": 1, "colluding": 1},
-    "fedcp-qq": {},
-    "fedcp-avg": {},
     "fedcp2-qq": {"epsilon": 8.0},
     "fedcp2-qq-sum": {"epsilon": 8.0},
     "fedcp2-qq-sum with dropouts": {"epsilon": 8.0, "dropouts": 1, "colluding": 1},

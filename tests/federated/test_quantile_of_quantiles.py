@@ -14,13 +14,9 @@ from confide.federated.certificates import (
     order_statistic_coverage,
     poisson_binomial,
 )
-from confide.federated.quantile_of_quantiles import (
-    best_qq,
-    best_qq_unequal,
-    published_ranks,
-    qq_coverage,
-)
+from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.federated.reply_laws import RandomRankReply
+from confide.papers.fedcp_qq import best_qq, best_qq_unequal, published_ranks
 
 
 def qq_coverage_largest(k, m, n):
@@ -111,21 +107,6 @@ def test_best_pair_given_the_data_is_the_best_of_all_pairs(m, n, most_k, delta):
     ]
     found = best_qq(m, n, 0.8, delta=delta, most_k=most_k)
     assert (found.coverage, found.ranks[0], found.k) == pytest.approx(min(pairs))
-
-
-@pytest.mark.parametrize("sizes", [(1000,) * 3, (300, 500, 400)])
-@pytest.mark.parametrize("delta", [0.2, 0.01])
-def test_plans_given_the_data_are_finite(sizes, delta):
-    from confide import federated
-    from confide.candidates import Candidates
-
-    silos = [federated.SiloKeys.generate(f"s{i}").public(n) for i, n in enumerate(sizes)]
-    for options in ({}, {"dropouts": 1}, {"dropouts": 1, "missing": "arbitrary"}, {"liars": 1}):
-        plan = federated.plan(silos, 0.1, method="fedcp-qq", delta=delta, candidates=Candidates.unit(50), **options)
-        k, guarantee = plan.certify(range(plan.dropouts, 3))
-        assert k <= 3 - plan.dropouts
-        assert guarantee.coverage == 0.9
-        assert order_statistic_coverage([plan.protocol.reply_law(plan, i) for i in range(3)], k) < 0.97
 
 
 def test_no_pair_reaches_a_level_too_high():

@@ -194,29 +194,6 @@ def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
     assert three.ledgers[0].spent == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["fedcp-qq", *slow(["fedcp-avg"])])
-def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
-    plan = three.plan(epsilon=None, method=method)
-    first = three.answer(0, plan)
-    assert three.answer(0, plan) == first
-    assert three.ledgers[0].spent == math.inf
-    account = Ledger(three.ledgers[0].path).account("calibration records")
-    assert account.spent().epsilon == math.inf
-    assert len(account.entries) == 1
-    with refused(Refusal, "budget-spent"):  # no budget allows a later answer
-        three.answer(0, three.plan(epsilon=1.0))
-
-
-@pytest.mark.slow
-def test_a_limit_refuses_an_answer_without_privacy(three):
-    three.answer(0, three.plan(epsilon=1.0))
-    Ledger(three.ledgers[0].path).set_limit("calibration records", 5.0, neighbors="replace_one")
-    with refused(Refusal, "budget-spent"):
-        three.answer(0, three.plan(epsilon=None, method="fedcp-qq"))
-    assert three.ledgers[0].spent == 1.0
-
-
 def test_session_is_never_used_twice(three):
     plan = FederatedPlan.read(three.plan(method="secure-sum"))[0]
     three.answer(0, plan.sign(three.coordinator))

@@ -13,7 +13,7 @@ from tests.refused import refused
 
 def planned(names):
     silos = [federated.SiloKeys.generate(name).public(size=200) for name in names]
-    return federated.plan(silos, 0.1, method="fedcp-qq", candidates=Candidates.unit(21))
+    return federated.plan(silos, 0.1, 5.0, method="private-qq", candidates=Candidates.unit(21))
 
 
 def test_a_place_is_found_without_walking_over_the_silos():

@@ -77,7 +77,7 @@ class FederationMachine(RuleBasedStateMachine):
     def __init__(self, first):
         super().__init__()
         self.first, self.secret = KINDS[first], KINDS[first].secret
-        self.names = [name for name, kind in KINDS.items() if kind.secret == self.secret and kind.private]
+        self.names = [name for name, kind in KINDS.items() if kind.secret == self.secret]
         memory = Path("/dev/shm")  # noqa: S108 - ledgers wait for their disk at every step
         self.folder = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
         self.keys = KEYS[:1]
@@ -148,7 +148,7 @@ class FederationMachine(RuleBasedStateMachine):
             with pytest.raises(LedgerError):
                 self.sent(silo, asked.text, self.keys[silo], now)
             return
-        elif asked.kind.private and spent + asked.cost(silo) > BUDGET:
+        elif spent + asked.cost(silo) > BUDGET:
             code = "budget-spent"
             self.remember(silo)
         else:
@@ -274,8 +274,6 @@ class FederationMachine(RuleBasedStateMachine):
                 content["shares"][by % M] = ("B" if share[0] == "A" else "A") + share[1:]
 
         lie = Message(forged(true.text, change, KEYS[true.silo]), true.silo)
-        if asked.kind.method == "fedcp-avg" and "+inf" in lie.text:  # it has no mean
-            lie.code = "out-of-range"
         return lie
 
     def beyond(self, asked, true, by):
@@ -463,8 +461,8 @@ class FederationMachine(RuleBasedStateMachine):
             assert one.answered == tuple(NAMES[i] for i in who)
             assert dict(one.refused) == left_out
             assert one.threshold == pytest.approx(threshold)
-            assert one.coverage >= float(1 - one.alpha) - 1e-9 or asked.kind.method == "fedcp-avg"
-        assert released.privacy.epsilon == (asked.plan.privacy(who).epsilon if asked.kind.private else math.inf)
+            assert one.coverage >= float(1 - one.alpha) - 1e-9
+        assert released.privacy.epsilon == asked.plan.privacy(who).epsilon
         self.releases.append((asked, released, counted, signed))
 
     def read(self, asked, given, helped, drop):
@@ -534,8 +532,6 @@ class FederationMachine(RuleBasedStateMachine):
         else:
             contents = [accepted[i].content for i in who]
             replies = sorted(one.get("replies", [one] * (place + 1))[place]["candidate"] for one in contents)
-        if asked.kind.method == "fedcp-avg":
-            return float(np.mean([VALUES[at] for at in replies]))
         return VALUES[replies[k - 1]] if k <= len(replies) else math.inf
 
     @precondition(lambda self: self.releases)
@@ -553,7 +549,7 @@ class FederationMachine(RuleBasedStateMachine):
             if asked.kind.channel == "shared":
                 expected = expected and one.content["ephemeral"] == counted[one.silo].content["ephemeral"]
             else:
-                expected = expected and signed and asked.kind.private and one.content == counted[one.silo].content
+                expected = expected and signed and one.content == counted[one.silo].content
             assert federated.verify(again, answers=[one.text]).holds == expected
         self.refuse_another_threshold(asked, released, signed, VALUES[at])
 
@@ -573,7 +569,7 @@ class FederationMachine(RuleBasedStateMachine):
         document = json.loads(released.to_json())
         change(document.get("content", document))
         texts = [json.dumps(document)]
-        if signed and (asked.kind.channel == "shared" or (asked.kind.channel == "clear" and asked.kind.private)):
+        if signed and (asked.kind.channel == "shared" or asked.kind.channel == "clear"):
             texts.append(forged(released.to_json(), change, COORDINATOR))
         for text in texts:
             with pytest.raises(FormatError):
@@ -593,7 +589,7 @@ def runs(first, examples, steps):
 
 
 EVERYDAY = (
-    "private-qq", "private-qq, a liar", "fedcp-qq", "fedcp-avg", "secure-sum, shared", "fedcp2-qq-sum, masked",
+    "private-qq", "private-qq, a liar", "secure-sum, shared", "fedcp2-qq-sum, masked",
     "levels of fedcp2-qq", "levels of secure-sum, shared",
 )  # fmt: skip
 """Kinds with which every method and channel comes first; later plans of an example are of any kind."""

@@ -143,12 +143,12 @@ def test_the_man_in_the_middle(files, run):
 
 
 def test_a_policy_file_states_what_options_state(files, run):
-    words = ("federated", "policy", *RULES, "--per-plan", 2, "--allow", "fedcp-qq", "--least-colluding", 2)
+    words = ("federated", "policy", *RULES, "--per-plan", 2, "--allow", "fedcp2-qq", "--least-colluding", 2)
     said = run(*words, "--out", "policy.json")
     assert PRINTS["south"] in said
     made = federated.Policy.load("policy.json")
     assert made.coordinator == keys_of("coordinator").public_keys().identity
-    assert made.methods == ("private-qq", "secure-sum", "fedcp-qq")
+    assert made.methods == ("private-qq", "secure-sum", "fedcp2-qq")
     assert dict(made.peers) == {name: keys_of(name).public_keys().identity for name in (*NAMES, "coordinator")}
     assert (made.budget, made.per_plan, made.least_colluding) == (4.0, 2.0, 2)
     assert said.split("\n", 1)[1] == run("show", "policy.json").split("\n", 1)[1]

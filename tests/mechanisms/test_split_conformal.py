@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide import federated
 from confide.mechanisms.interface import SplitConformal, split_conformal_for
+from confide.papers import fedcp_qq
 from confide.support import exact_level
 from tests.refused import refused
 
@@ -53,9 +53,9 @@ def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
 def test_silos_use_the_same_ranks():
     for hundredths, n in itertools.product(HUNDREDTHS, SIZES):
         alpha, rank = f"0.{hundredths:02d}", integer_rank(hundredths, n)
-        pooled = federated.centralised_threshold([np.arange(1.0, n + 1)], alpha)
+        pooled = fedcp_qq.centralised_threshold([np.arange(1.0, n + 1)], alpha)
         assert pooled == (math.inf if rank is None else rank)
-        (own,) = federated.published_ranks([n], 1 - Fraction(alpha))
+        (own,) = fedcp_qq.published_ranks([n], 1 - Fraction(alpha))
         assert (own if own <= n else None) == rank
 
 

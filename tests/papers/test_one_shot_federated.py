@@ -12,8 +12,6 @@ from confide.errors import InputError
 from confide.federated import (
     RandomRankReply,
     best_published,
-    best_qq,
-    best_qq_unequal,
     conditional_coverage_failure,
     coverage_fraction,
     order_statistic_coverage,
@@ -22,6 +20,7 @@ from confide.federated import (
     qq_coverage,
 )
 from confide.papers import one_shot_federated as paper
+from confide.papers.fedcp_qq import best_qq, best_qq_unequal
 from tests.refused import refused
 
 HALVES = [lambda u: np.minimum(2 * u, 1)] * 5

@@ -144,7 +144,7 @@ def test_luck_for_a_shifted_population_is_unknown():
     assert count_shortfall(released, 8850, 10_000) is None, "within the luck of any calibration"
 
 
-@pytest.mark.parametrize("method", ["private-qq", "fedcp-qq"])
+@pytest.mark.parametrize("method", ["private-qq", "fedcp2-qq"])
 def test_federated_releases_have_a_separate_law(method):
     released = load_release(FEDERATED / method / "released.json")
     assert has_law(released)

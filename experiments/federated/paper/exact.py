@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.small import small
-from confide.federated import best_private_qq, best_published, best_qq, qq_coverage
+from confide.federated import best_private_qq, best_published, qq_coverage
+from confide.papers.fedcp_qq import best_qq
 from experiments.cache import cached
 from experiments.federated.paper.measure import ALPHA, BINS
 from experiments.federated.paper.pictures import save

@@ -9,8 +9,9 @@ import numpy as np
 
 from confide import Candidates, federated
 from confide.errors import InputError
-from confide.federated import average_threshold, best_published, best_qq, centralised_threshold, qq_coverage
+from confide.federated import best_published, qq_coverage
 from confide.federated.protocols.fedcp2_qq import published_quantile
+from confide.papers.fedcp_qq import average_threshold, best_qq, centralised_threshold
 from experiments.federated.paper.splits import Split
 from experiments.federated.silos import place_drawn
 from experiments.federated.study import chosen

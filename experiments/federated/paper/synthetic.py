@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.small import small
 from confide import federated
-from confide.federated import best_qq_unequal, published_ranks
 from confide.federated.quantile_of_quantiles import RankChoice
+from confide.papers import fedcp_qq
 from experiments.cache import RESULTS
 from experiments.federated.paper.measure import ALPHA, length
 from experiments.federated.paper.measure import thresholds as published_thresholds
@@ -78,8 +78,8 @@ def plan(name: str, sizes: tuple[int, ...]) -> tuple[federated.FederatedPlan, in
 def choice(sizes: tuple[int, ...]) -> RankChoice:
     """(l*, k*) for equal sizes; A.1 otherwise: l_j = ceil((1-alpha)(n_j + 1)), and the least k that reaches the level."""
     if len(set(sizes)) == 1:
-        return federated.best_qq(len(sizes), sizes[0], 1 - ALPHA)
-    return best_qq_unequal(sizes, 1 - ALPHA, published_ranks(sizes, 1 - ALPHA))
+        return fedcp_qq.best_qq(len(sizes), sizes[0], 1 - ALPHA)
+    return fedcp_qq.best_qq_unequal(sizes, 1 - ALPHA, fedcp_qq.published_ranks(sizes, 1 - ALPHA))
 
 
 def thresholds(scores: np.ndarray, sizes: tuple[int, ...], rng: np.random.Generator) -> dict[str, float]:
@@ -89,8 +89,8 @@ def thresholds(scores: np.ndarray, sizes: tuple[int, ...], rng: np.random.Genera
     replies = sorted(float(np.sort(silo)[l - 1]) for silo, l in zip(silos, best.ranks, strict=True))
     found = {
         "FedCP-QQ": replies[best.k - 1],
-        "centralised": federated.centralised_threshold(silos, ALPHA),
-        "FedCP-Avg": federated.average_threshold(silos, ALPHA),
+        "centralised": fedcp_qq.centralised_threshold(silos, ALPHA),
+        "FedCP-Avg": fedcp_qq.average_threshold(silos, ALPHA),
     }
     for name in OURS:
         made, k = plan(name, sizes)

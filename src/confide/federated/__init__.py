@@ -39,6 +39,7 @@ from confide.federated.calibration import (
     plan_of,
 )
 from confide.federated.certificates import (
+    certified_k,
     conditional_coverage_failure,
     coverage_fraction,
     expectation,
@@ -80,14 +81,7 @@ from confide.federated.protocols import (
     published_correction,
     published_quantile,
 )
-from confide.federated.quantile_of_quantiles import (
-    average_threshold,
-    best_qq,
-    best_qq_unequal,
-    centralised_threshold,
-    published_ranks,
-    qq_coverage,
-)
+from confide.federated.quantile_of_quantiles import RankChoice, least_above, least_of, qq_coverage
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
 from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
@@ -113,11 +107,7 @@ __all__ = [
     "Verification",
     "aggregate",
     "answer",
-    "average_threshold",
     "best_private_qq",
-    "best_qq",
-    "best_qq_unequal",
-    "centralised_threshold",
     "check_integrity",
     "compare",
     "distant_replies",

@@ -90,7 +90,7 @@ class FederatedCalibration(Calibration):
         The coordinator's signature of the whole content, 128 hexadecimal digits, or None. The key is that of the plan.
     sent
         Of a signed calibration, the evidence by silo: the signed answer, if an answer is private by itself, or its
-        digest, if only the sum is. Empty if answers are not private or `opened` lists them.
+        digest, if only the sum is. Empty if `opened` lists them.
     """
 
     plan_text: str
@@ -139,8 +139,7 @@ class FederatedCalibration(Calibration):
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.
 
-        Exact for continuous scores with `fedcp-qq`, an upper bound for the private methods (docs/theory-federated.md,
-        Theorem F2), and 1 for `fedcp-avg`. Sizes are those of the plan; `n` must be left out.
+        An upper bound by Theorem F2 of docs/theory-federated.md. Sizes are those of the plan; `n` must be left out.
         """
         if n is not None:
             raise InputError("n", "must be left out: a federated calibration contains the public sizes")
@@ -210,10 +209,7 @@ class FederatedCalibration(Calibration):
 
     def _section(self) -> Section:
         base = super()._section()
-        facts = dict(base.facts)
-        if math.isinf(self.privacy.epsilon):
-            facts["privacy"] = "none; this method sends order statistics of the scores"
-        return replace(base, facts=tuple(facts.items()), notes=(self.turnout,))
+        return replace(base, notes=(self.turnout,))
 
     def _brief(self) -> str:
         return f"{super()._brief()}, {len(self.answered)} of {len(self.plan.silos)} silos"
@@ -532,7 +528,7 @@ def _read_thresholds(kind: Kind, plan: AnyPlan, fields: Fields, too_few: Sequenc
     if len(read) != len(plan.single_plans):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plans")
     for ask, threshold, infinite in zip(plan.single_plans, read, too_few, strict=True):
-        if not ask.protocol.can_release(ask, threshold) or (infinite and threshold != math.inf):
+        if threshold not in ask.candidates.values or (infinite and threshold != math.inf):
             what = "the threshold does not follow from the" if kind == _ONE else "a threshold does not follow from its"
             raise Refusal("malformed", f"{what} plan; do not use it")
     return read

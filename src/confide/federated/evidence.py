@@ -20,10 +20,9 @@ def evidence_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[st
     """The evidence by silo: the messages that count, if all readers of the release may see them.
 
     A reply that is private by itself is private from these readers, too. For a masked vector the evidence is its
-    digest, which is random because the masks are. A message that is not private could be found from its digest by
-    trying all replies, so there is no evidence. With parts of share holders there is none either, because they list the
-    answers. If all replies would make the file longer than the limit, the evidence is their digests; this follows from
-    the plan, signed as `text`.
+    digest, which is random because the masks are. With parts of share holders there is no evidence, because they list
+    the answers. If all replies would make the file longer than the limit, the evidence is their digests; this follows
+    from the plan, signed as `text`.
     """
     if not _has_evidence(plan):
         return {}
@@ -110,4 +109,4 @@ def _form(kind: str) -> Form:
 
 
 def _has_evidence(plan: AnyPlan) -> bool:
-    return plan.protocol.private and not plan.channel.second_message
+    return not plan.channel.second_message

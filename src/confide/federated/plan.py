@@ -95,7 +95,7 @@ class AnyPlan(Described):
 
     @property
     def assumed(self) -> str:
-        """The guarantee's assumption about the silos or the new record; empty without a guarantee."""
+        """The guarantee's assumption about the silos or the new record."""
         return silos_text(self.protocol.about_silos(self.single_plans[0]))
 
     @property
@@ -142,11 +142,11 @@ class AnyPlan(Described):
         if not self.channel.single_replies:
             return self.channel.read_message(first, fields, len(self.drawn_plans))
         if self.by is None:
-            return _read_reply(first, i, fields)
+            return first.channel.read_message(first, fields, 1)
         chosen = []
         for ask, reply in zip(self.drawn_plans, _replies(fields, len(self.drawn_plans)), strict=True):
             with fields_of("reply", reply) as own:
-                chosen.append(_read_reply(ask, i, own))
+                chosen.append(ask.channel.read_message(ask, own, 1))
         return tuple(chosen)
 
     def add(self, sent: Mapping[int, Any]) -> Counts:
@@ -236,7 +236,7 @@ def promise_ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]
 def _promised(promise: Promise) -> str:
     if promise.infinite == "always":
         return "the threshold +inf"
-    covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is guaranteed"
+    covers = f"coverage at least {promise.coverage:.6g}"
     return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
 
 
@@ -245,12 +245,6 @@ _ORDER = (
     *("scale", "selector", "liars", "dropouts", "missing", "population", "colluding", "bits", "n_min", "n_typical"),
     *("published_k", "session", "closes"),
 )
-
-
-def _read_reply(ask: "FederatedPlan", i: int, fields: Fields) -> int:
-    chosen: int = ask.channel.read_message(ask, fields, 1)
-    ask.protocol.check_reply(ask, i, chosen)
-    return chosen
 
 
 def _replies(fields: Fields, count: int) -> list[dict[str, Any]]:
@@ -305,12 +299,11 @@ class FederatedPlan(AnyPlan, Terms):
         """The request, its privacy loss and its guarantee as (name, value) rows."""
         size = "public" if self.silos[0].size is not None else "secret"
         delta = "" if self.delta is None else f", delta {self.delta:g}"
-        loss = str(self.privacy()) if self.protocol.private else "none: the answer is not private"
         rows = [
             ("method", self.method),
             ("score", self.score or "not stated"),
             ("requested", f"coverage {float(self.level):g}{delta}"),
-            ("privacy of an answer", loss),
+            ("privacy of an answer", str(self.privacy())),
             ("candidate thresholds", self.candidates.description),
             ("silos", f"{len(self.silos)}, their numbers of records {size}"),
             *self.trust_rows,
@@ -326,7 +319,7 @@ class FederatedPlan(AnyPlan, Terms):
         rows = [
             ("silos that may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
             ("Byzantine silos", f"at most {self.liars}"),
-            ("guarantee", self.assumed or "none"),
+            ("guarantee", self.assumed),
         ]
         if (collude := collusion_text(self)) is not None:
             rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
@@ -367,7 +360,7 @@ class FederatedPlan(AnyPlan, Terms):
         -------
         k, guarantee
             The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their
-            number it is +inf. k = 0 for methods that do not sort replies.
+            number it is +inf. k = 0 for sums of counts.
         """
         return self.certified(self._who(answered))[0]
 
@@ -428,8 +421,8 @@ class FederatedPlan(AnyPlan, Terms):
             coordinator = Silo.of(fields.read("coordinator", shapes.OBJECT)) if "coordinator" in fields else None
             check_unused(fields, terms)
             made = cls(**vars(terms), method=name, protocol=protocol, channel=channel, coordinator=coordinator)
-            losses = [made.loss(i) for i in range(len(made.silos))] if protocol.private else []  # may overflow
-        if max(losses, default=0.0) > (made.epsilon or 0.0):
+            losses = [made.loss(i) for i in range(len(made.silos))]  # may overflow
+        if max(losses, default=0.0) > made.epsilon:
             raise Refusal("malformed", "the plan claims a smaller privacy loss than its mechanisms have")
         return made
 
@@ -492,7 +485,7 @@ _TERMS: shapes.Shape = {
     "delta": shapes.nullable(
         shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
     ),
-    "epsilon": shapes.nullable(shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "epsilon"))),
+    "epsilon": shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "epsilon")),
     "score": shapes.nullable(SCORE),
     "candidates": shapes.Field("candidates", (dict,), _read_candidates, _candidate_fields),
     "silos": shapes.listed(SILO),

@@ -60,7 +60,7 @@ _DEFAULTS: PlanChoices = {
 def plan_by_method(
     silos: Sequence[Silo],
     alpha: Level,
-    epsilon: float | None,
+    epsilon: float,
     method: str,
     **choices: Unpack[PlanChoices],
 ) -> FederatedPlan:
@@ -79,7 +79,7 @@ def plan_by_method(
     terms = Terms(
         alpha=exact_level("alpha", alpha),
         delta=None if delta is None else float(exact_level("delta", delta)),
-        epsilon=None if epsilon is None else privacy_loss("epsilon", epsilon),
+        epsilon=privacy_loss("epsilon", epsilon),
         score=score,
         candidates=_listed(asked["candidates"], asked["unit"], score, method, sizes, epsilon),
         silos=tuple(silos),
@@ -134,17 +134,17 @@ def _listed(
     score: str | None,
     method: str,
     sizes: Sequence[int],
-    epsilon: float | None,
+    epsilon: float,
 ) -> Candidates:
     """The given candidates; else as many as suit the sizes and epsilon, for methods whose noise depends on them."""
     kind = score_kind(score)
     spread = kind.choose_candidates(candidates, unit)
     if isinstance(spread, Candidates):
         return spread
-    by_noise = epsilon is not None and method in ("private-qq", "secure-sum")
+    by_noise = method in ("private-qq", "secure-sum")
     if candidates is None and unit is None and not by_noise:
         return kind.candidates()
-    if epsilon is None or not by_noise:
+    if not by_noise:
         return Candidates.quantiles(spread, _OTHERS)
     more = 1 if spread.unit or spread.around else _MORE.get(spread.kind, 1)
     return Candidates.quantiles(spread, _suitable(method, sizes, privacy_loss("epsilon", epsilon), more))
@@ -257,9 +257,7 @@ def alternative_plan(silos: Sequence[Silo], make: PlanMaker, method: str, option
     return Alternative(method, made, None, len(silos), 0.0, expected["even"], expected["bell"], infinite)
 
 
-def recommended(
-    silos: Sequence[Silo], alpha: Level, epsilon: float | None, **options: Unpack[PlanChoices]
-) -> FederatedPlan:
+def recommended(silos: Sequence[Silo], alpha: Level, epsilon: float, **options: Unpack[PlanChoices]) -> FederatedPlan:
     """The plan with all silos that `compare` recommends.
 
     Raises
@@ -267,10 +265,6 @@ def recommended(
     InputError, InputTypeError
         The error of the first method, if none has a plan.
     """
-    if epsilon is None:
-        raise InputError(
-            "epsilon", "must be given", remedy="Only 'fedcp-qq' and 'fedcp-avg', which are not private, need none"
-        )
     make = one_threshold(alpha, epsilon)
     found = _with_all(silos, make, options)
     best = _best(found)
@@ -348,7 +342,7 @@ def _best(found: list[Alternative]) -> Alternative | None:
 def plan(
     silos: Sequence[Silo],
     alpha: Level,
-    epsilon: float | None = None,
+    epsilon: float,
     *,
     method: str | None = None,
     **choices: Unpack[PlanChoices],
@@ -362,10 +356,10 @@ def plan(
     alpha
         Miscoverage level in (0, 1).
     epsilon
-        Privacy loss per record. Leave it out for `fedcp-qq` and `fedcp-avg`, which are not private.
+        Privacy loss per record.
     method
-        `"private-qq"`, `"secure-sum"`, `"fedcp-qq"`, `"fedcp2-qq"`, `"fedcp2-qq-sum"` or `"fedcp-avg"`; by default the
-        one of the first two that `compare` recommends for these sizes and terms.
+        `"private-qq"`, `"secure-sum"`, `"fedcp2-qq"` or `"fedcp2-qq-sum"`; by default the one of the first two that
+        `compare` recommends for these sizes and terms.
     score, candidates, unit
         As in `confide.calibrate`. By default, private-qq and secure-sum use as many candidates as suit the sizes.
     delta

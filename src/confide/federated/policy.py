@@ -110,7 +110,7 @@ class Policy:
         Refusal
             `not-allowed`.
         """
-        if plan.protocol.private and cost.epsilon > self.per_plan:
+        if cost.epsilon > self.per_plan:
             raise Refusal(
                 "not-allowed",
                 f"the ledger would charge {cost.epsilon:.6g} for this plan (under {cost.neighbors}), and the policy "

@@ -109,8 +109,7 @@ class SeveralPlans(AnyPlan):
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the first plan, with the request, the total loss and the digest of all parts."""
         rows = {**dict(self.first.rows), "plan": self.digest}
-        if self.protocol.private:
-            rows["privacy of an answer"] = str(self.privacy())
+        rows["privacy of an answer"] = str(self.privacy())
         if self.by == "level":
             rows["requested"] = "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
         elif self.by == "side":
@@ -282,7 +281,7 @@ def _check_equal_fields(parts: Mapping[Any, FederatedPlan], but: Collection[str]
 def plan_levels(
     silos: Sequence[Silo],
     alphas: Sequence[Level],
-    epsilon: float | None = None,
+    epsilon: float,
     *,
     shares: Sequence[Level] | None = None,
     **options: Unpack[AnyPlanChoices],
@@ -333,12 +332,12 @@ def plan_levels(
         budgets = [epsilon] * len(levels)
     else:
         parts_of_it = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
-        budgets = [budget.get("epsilon") for budget in parts_of_it]
+        budgets = [budget["epsilon"] for budget in parts_of_it]
     asked = [(level, level, budget) for level, budget in zip(levels, budgets, strict=True)]
     return _of_same_records("level", sorted(asked, reverse=True), silos, options)
 
 
-PartRequest: TypeAlias = tuple[Any, Fraction, float | None]
+PartRequest: TypeAlias = tuple[Any, Fraction, float]
 """The name of a part, its miscoverage level and its share of the loss."""
 
 
@@ -347,7 +346,7 @@ def _of_same_records(
 ) -> SeveralPlans:
     """The parts in their order, in one session, with the method and the candidates of the part of least loss."""
     made: dict[Any, FederatedPlan] = {}
-    for name, level, budget in sorted(asked, key=lambda one: one[2] or 0.0):
+    for name, level, budget in sorted(asked, key=lambda one: one[2]):
         if by == "side":
             options["score"] = name
         made[name] = plan(silos, level, budget, **options)
@@ -360,7 +359,7 @@ def _of_same_records(
 def plan_sides(
     silos: Sequence[Silo],
     alpha: Level | tuple[Level, Level],
-    epsilon: float | None = None,
+    epsilon: float,
     *,
     share_low: Level = "0.5",
     **options: Unpack[AnyPlanChoices],
@@ -402,7 +401,7 @@ def plan_sides(
         raise InputError("score", f"must be left out for two sides: their scores are {' and '.join(SIDES)}")
     options["delta"] = part_of_failure(options.get("delta"), len(SIDES))
     budgets = divide_budget(epsilon, None, shares_of_sides(share_low))
-    asked = zip(SIDES, levels_of_sides(alpha), (budget.get("epsilon") for budget in budgets), strict=True)
+    asked = zip(SIDES, levels_of_sides(alpha), (budget["epsilon"] for budget in budgets), strict=True)
     return _of_same_records("side", list(asked), silos, options)
 
 
@@ -410,7 +409,7 @@ def plan_groups(
     silos: Sequence[Silo],
     names: Sequence[str | int],
     alpha: Level,
-    epsilon: float | None = None,
+    epsilon: float,
     *,
     by: Literal["group", "class"] = "group",
     neighbors: Neighbors = "add_remove",
@@ -462,5 +461,5 @@ def plan_groups(
     options |= {"method": options.get("method") or "private-qq", "n_min": options.get("n_min", 0)}
     if options.get("n_typical") is None:
         options["n_typical"] = typical_of_groups(len(known), max(options["n_min"], 1))
-    budget = divide_budget(epsilon, None, exact_shares(None, 1), replaced=neighbors == "replace_one")[0].get("epsilon")
+    budget = divide_budget(epsilon, None, exact_shares(None, 1), replaced=neighbors == "replace_one")[0]["epsilon"]
     return SeveralPlans(by, neighbors, dict.fromkeys(known, plan(silos, alpha, budget, **options)))

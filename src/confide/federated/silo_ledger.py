@@ -53,7 +53,7 @@ class SiloLedger:
         The ledger's file, which is made if it does not exist. Keep it on a local disk of the silo. Or the address of a
         PostgreSQL server of the silo, as `confide.Ledger` takes it.
     dataset
-        The name of the silo's records in the ledger. An answer without privacy makes their spent budget infinite.
+        The name of the silo's records in the ledger. A release without privacy makes their spent budget infinite.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class SiloLedger:
     def spent(self) -> float:
         """The sum of all losses charged on the silo's records so far, other releases included.
 
-        Infinite after an answer without privacy.
+        Infinite after a release without privacy.
         """
         account = find_account(self.ledger.accounts(), self.dataset)
         return 0.0 if account is None else account.spent().epsilon
@@ -138,8 +138,7 @@ class SiloLedger:
         cost
             The result of `cost`.
         budget
-            Maximum total cost of all releases about these records. It does not bound an answer without privacy, which
-            a policy allows by the name of its method. A limit in the ledger rejects such an answer.
+            Maximum total cost of all releases about these records.
         read, fingerprint_bytes, draw
             As in `confide.ledger.pay`.
         read_again
@@ -167,9 +166,8 @@ class SiloLedger:
             self._point_out_other_data(entry, read_again())
             return entry.release
 
-        most = Limit(budget) if plan.protocol.private else None
         once = SingleRelease(plan.session, kept)
-        payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=most, once=once)
+        payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=Limit(budget), once=once)
         try:
             return pay(payment, read, fingerprint_bytes, draw)
         except BudgetError as error:

@@ -66,7 +66,7 @@ class Terms:
     alpha, delta
         Miscoverage level. With a delta the guarantee is training-conditional.
     epsilon
-        Privacy loss per record of a silo, None for methods that are not private. For `secure-sum` it is the loss of
+        Privacy loss per record of a silo. For `secure-sum` it is the loss of
         the opened sum, against a coordinator that colludes with at most the stated number of silos. For
         `fedcp2-qq-sum` it is the loss of one reply, which relies on no other party.
     score
@@ -95,7 +95,7 @@ class Terms:
 
     alpha: Fraction
     delta: float | None
-    epsilon: float | None
+    epsilon: float
     score: str | None
     candidates: Candidates
     silos: tuple[Silo, ...]

@@ -102,15 +102,10 @@ def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     if released.opened is not None:
         same = answer.reply.ephemeral == dict(released.opened.counted)[name]
     elif name not in released.sent:
-        return f"an answer of {name!r} counts, but it cannot be identified: {_untold(released)}", False
+        return f"an answer of {name!r} counts, but it cannot be identified: the calibration is not signed", False
     else:
         sent = released.sent[name]
         same = answer.digest == (sent if isinstance(sent, str) else digest(sent["content"]))
     if not same:
         return f"another answer of {name!r} counts than this one", False
     return f"the answer of {name!r} counts", True
-
-
-def _untold(released: FederatedRelease) -> str:
-    unsigned = "the calibration is not signed"
-    return unsigned if released.signature is None else "answers of this method are not private, so none is published"

@@ -2,7 +2,7 @@
 
 Coverage is a random number: it depends on the calibration records and on the noise. Two laws of it are known without
 the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md; exact for continuous scores
-without privacy and for `fedcp-qq`). And on typical, uniform scores the rank of the selected candidate has a known law.
+without privacy). And on typical, uniform scores the rank of the selected candidate has a known law.
 Its mean is the expected coverage that `confide.plan` reports.
 """
 

@@ -166,7 +166,6 @@ def check_command(file_name: str) -> str:
 MOST_DRAWN = 50
 
 _BY_ITSELF = "Each answer is private by itself, against everyone, so the page may show it."
-_NOT_PRIVATE = "The answers of this method are order statistics of the silos’ records: they are not private."
 _IN_SUM = "Only the sum of the counted answers was reconstructed; no single answer can be read."
 
 
@@ -197,7 +196,7 @@ def silos(release: Release, answers: Sequence[str]) -> dict[str, Any] | None:
                 silo.name,
                 "secret" if silo.size is None else f"{silo.size:,}",
                 "; ".join("in the sum" if target is None else number(float(target)) for target in targets),
-                "not private" if math.isinf(plan.loss(i)) else number(plan.loss(i)),
+                number(plan.loss(i)),
                 state if state in ("answered", "did not answer") else f"left out: {CODES[state]}",
                 number(replies[silo.name]) if silo.name in replies else "",
             )
@@ -205,7 +204,7 @@ def silos(release: Release, answers: Sequence[str]) -> dict[str, Any] | None:
     unknown = [code for name, code in first.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
     far = distant_replies(plan, replies)
-    sent = _IN_SUM if not plan.channel.single_replies else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
+    sent = _BY_ITSELF if plan.channel.single_replies else _IN_SUM
     return {
         "summary": f"{len(first.answered)} of {len(plan.silos)} silos answered. {sent}",
         "rows": rows,
@@ -231,7 +230,7 @@ def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str,
             found[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.reply])
     if not found:
         return {}
-    if plan.method != "fedcp-avg" and set(found) == set(release.answered):
+    if set(found) == set(release.answered):
         ordered = sorted(found.values())
         threshold = ordered[release.k - 1] if release.k <= len(ordered) else math.inf
         if threshold != release.threshold:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
-from confide.federated import FederatedCalibration, FederatedRelease
+from confide.federated import FederatedRelease
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
@@ -80,8 +80,6 @@ def release_page(
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
     # True if the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
-    if isinstance(first, FederatedCalibration):
-        exact = first.plan.method == "fedcp-qq"
     average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
     context = {
         "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),

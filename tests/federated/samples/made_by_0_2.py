@@ -22,15 +22,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 LINE = Candidates.unit(11)
 CASES: dict[str, dict[str, Any]] = {
     "secure-sum": {"method": "secure-sum", "population": "common", "delta": 0.1},
-    "fedcp-qq": {
-        "method": "fedcp-qq",
-        "epsilon": None,
-        "candidates": Candidates.of([0.2, 0.5, 0.8, 0.9]),
-        "liars": 1,
-        "missing": "arbitrary",
-    },
     "fedcp2-qq": {"method": "fedcp2-qq", "epsilon": 20.0, "sizes": (100,) * 4},
-    "fedcp-avg": {"method": "fedcp-avg", "epsilon": None, "score": "lac"},
     "private-qq-secret": {
         "method": "private-qq",
         "sizes": (None,) * 4,

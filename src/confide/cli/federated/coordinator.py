@@ -155,7 +155,7 @@ class PlanOptions:
     """The options of a plan, except columns; the arguments of `confide.federated.plan`."""
 
     alpha: str
-    epsilon: float | None = None
+    epsilon: float
     method: str | None = None
     candidates: str | None = None
     unit: float | None = None
@@ -225,7 +225,7 @@ class PlanOptions:
         alpha = levels_of(self.alpha) if by == "level" else self.alpha
         names = self.names(by, options.pop("classes") if by == "class" else None)
         return compare_methods(
-            silos, alpha, self.epsilon or 0.0, by=by, names=names, pilot=sample, also=also, n_min=least, **options
+            silos, alpha, self.epsilon, by=by, names=names, pilot=sample, also=also, n_min=least, **options
         )
 
     def names(self, by: By | None, classes: Any = None) -> Any:
@@ -290,12 +290,11 @@ def plan(
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
     if terms.method is None:
         print_text(f"method: {first.method}, which suits these silos (--compare shows why)")
-    print_text(f"privacy: {made.privacy() if terms.epsilon is not None else 'none'}")
+    print_text(f"privacy: {made.privacy()}")
     print_text(f"candidate thresholds: {first.candidates.description}")
     for line in plan_lines(made):
         print_text(line)
-    if first.assumed:
-        print_text(f"promised {first.assumed}:")
+    print_text(f"promised {first.assumed}:")
     for line in made.promise_lines:
         print_text(f"  {line}")
 

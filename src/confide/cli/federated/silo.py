@@ -204,7 +204,7 @@ class SiloRecords:
         """The budget spent on these records so far, and the budget allowed, in words."""
         spent = self.open().spent
         if math.isinf(spent):
-            return f"spent so far: +inf, because an answer was not private; the budget was {budget:g}"
+            return f"spent so far: +inf, because a release was not private; the budget was {budget:g}"
         weak = weak_privacy_text(spent)
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 

@@ -16,17 +16,15 @@ from confide.federated.protocols.fedcp2_qq import (
 from confide.federated.protocols.method import Method, Promise, Row
 from confide.federated.protocols.plan_fields import Counts, Options
 from confide.federated.protocols.secure_sum import NoisyCounts
-from confide.federated.protocols.sorted_replies import FedCPAvg, FedCPQQ, PrivateQQ
+from confide.federated.protocols.sorted_replies import PrivateQQ
 
 PROTOCOLS: dict[str, Row] = {
     row.name: row
     for row in (
         Row("private-qq", PrivateQQ, (Clear, Clear)),  # of confide, private in the silo; the default
         Row("secure-sum", NoisyCounts, (Masked, Shared)),  # of confide, private in the sum
-        Row("fedcp-qq", FedCPQQ, (Clear, Clear)),  # published, not private
         Row("fedcp2-qq", FedCP2QQ, (Clear, Clear)),  # published, private in the silo
         Row("fedcp2-qq-sum", FedCP2QQ, (Masked, Shared)),  # the same, and the single replies are hidden
-        Row("fedcp-avg", FedCPAvg, (Clear, Clear)),  # published, not private, without a guarantee
     )
 }
 METHODS = tuple(PROTOCOLS)

@@ -79,7 +79,7 @@ class FedCP2QQ(SortedReplies):
             if summed:
                 named, instead = ("method 'fedcp2-qq-sum'", "secure-sum")
             raise InputError("silos", f"must have equal sizes for the {named}", remedy=f"Use {instead}")
-        choice = best_published(m, n, terms.alpha, terms.epsilon or 0.0, terms.candidates.size)
+        choice = best_published(m, n, terms.alpha, terms.epsilon, terms.candidates.size)
         if choice is None:
             raise too_few_records()
         made = cls((choice.rank,) * m, choice.k)
@@ -90,18 +90,18 @@ class FedCP2QQ(SortedReplies):
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
         """Read the fields `targets` and `published_k`; the silos of a sum have equal sizes."""
-        made = cls(read_ranks(fields, terms, beyond=0), read_field(fields, "published_k", terms))
+        made = cls(read_ranks(fields, terms), read_field(fields, "published_k", terms))
         if not channel.single_replies:
             refuse_contradiction(len({silo.size for silo in terms.silos}) > 1)
         return made
 
     def loss(self, terms: Terms, i: int) -> float:
         """The published loss of one reply, which holds for all observers."""
-        return terms.epsilon or 0.0
+        return terms.epsilon
 
     def mechanism(self, terms: Terms, i: int) -> PrivatePredictionSets:
         """The exponential mechanism of Private Prediction Sets."""
-        return published_quantile(terms.silos[i].size or 0, self.targets[i], terms.epsilon or 0.0)
+        return published_quantile(terms.silos[i].size or 0, self.targets[i], terms.epsilon)
 
     def planned_k(self, terms: Terms) -> int | None:
         """The published k, if no silo is Byzantine, there is no delta, and the certificate confirms it."""

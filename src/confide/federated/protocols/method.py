@@ -30,7 +30,7 @@ class Promise:
     Parameters
     ----------
     coverage
-        Guaranteed coverage (with probability 1 - delta, if the plan has a delta); 0 without a guarantee.
+        Guaranteed coverage (with probability 1 - delta, if the plan has a delta).
     k
         The largest k that may be needed: the k-th smallest of the answers is the threshold. 0 if answers are not
         sorted.
@@ -49,12 +49,8 @@ class Method(ABC):
 
     theorem: ClassVar[str]
     """The theorem of its guarantee in docs/theory-federated.md."""
-    private: ClassVar[bool] = True
-    """Whether its vectors are differentially private."""
     secret_sizes: ClassVar[bool] = False
     """Whether silos may keep their sizes secret."""
-    withstands_byzantine: ClassVar[bool] = True
-    """Whether it can guarantee coverage with Byzantine silos, if each answer is known by itself."""
     reliance_label: ClassVar[str] = "privacy relies on"
     """Label of the row that states the reliance on other silos, if only a sum opens."""
     populations: ClassVar[tuple[Population, ...]] = ("common",)
@@ -103,9 +99,6 @@ class Method(ABC):
     def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
         """Draw the vector of silo `own` once from its counts over the candidates; both int64 of shape (m,)."""
 
-    def check_reply(self, terms: Terms, i: int, chosen: int) -> None:  # noqa: B027 - see above
-        """Reject a single reply that silo i cannot have given."""
-
     @abstractmethod
     def check_total(self, terms: Terms, who: Sequence[int], total: Counts) -> None:
         """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
@@ -117,10 +110,6 @@ class Method(ABC):
     @abstractmethod
     def read_off(self, terms: Terms, who: Sequence[int], total: Counts, k: int) -> float:
         """The threshold from the sum of the vectors of these silos, shape (m,), and the k of `certify`."""
-
-    def can_release(self, terms: Terms, threshold: float) -> bool:
-        """Whether this can be a threshold of the plan."""
-        return threshold in terms.candidates.values
 
     @abstractmethod
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
@@ -148,8 +137,8 @@ class Method(ABC):
         covers = min(coverage, float(terms.level)) if coverage < 1 else 1.0
         return Guarantee(kind, covers, terms.delta, n, None, silos=self.about_silos(terms))
 
-    def about_silos(self, terms: Terms) -> AboutSilos | None:
-        """The guarantee's assumption about the silos or the new record; None without a guarantee."""
+    def about_silos(self, terms: Terms) -> AboutSilos:
+        """The guarantee's assumption about the silos or the new record."""
         return "alike" if terms.population == "common" else "by size"
 
 
@@ -176,17 +165,13 @@ class Row(NamedTuple):
     def check(self, terms: Terms) -> None:
         """Reject unsupported terms with an error for the argument of `confide.federated.plan`."""
         draws, channel = self.draws, self.channel(terms)
-        if (terms.epsilon is None) == draws.private:
-            raise InputError(
-                "epsilon", f"must be {'given' if draws.private else 'left out'} for the method {self.name!r}"
-            )
         if terms.size is None and not draws.secret_sizes:
             raise InputError(
                 "silos",
                 f"must state their sizes for the method {self.name!r}",
                 remedy="Only private-qq keeps sizes secret",
             )
-        if terms.liars and not (draws.withstands_byzantine and channel.single_replies):
+        if terms.liars and not channel.single_replies:
             raise InputError(
                 "liars", f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"
             )

@@ -66,7 +66,6 @@ class NoisyCounts(Method):
     """
 
     theorem = "Theorems F6 and F7"
-    withstands_byzantine = False
     populations = ("mixture", "common")
     one_draw = True
     candidate_advice = "; 30 to 400 serve best"
@@ -94,7 +93,7 @@ class NoisyCounts(Method):
     @classmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The least noise for the loss, and the smallest certified target; the shortest list must have one, too."""
-        scale, all_silos = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0), range(len(terms.silos))
+        scale, all_silos = check_scale(scale_for(2, terms.epsilon), terms.size or 0), range(len(terms.silos))
         made = cls(scale, None, _weights(terms), channel.honest(terms), "last")
         target = made.target_of(terms, all_silos)
         if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:

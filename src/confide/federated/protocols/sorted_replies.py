@@ -3,11 +3,6 @@
 The threshold is the k-th smallest reply. Coverage follows from the laws of the silos' replies, which each method states
 (docs/theory-federated.md, Theorem F1; missing and Byzantine silos: Theorem F12). `certified_k` finds k.
 
-FedCP-QQ: every silo sends its l_j-th smallest score. It is not private. Theorem F1 is exact here. Humbert, Le Bars,
-Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023.
-
-FedCP-Avg: the mean of the silos' conformal quantiles, a published baseline. It has no guarantee and is not private.
-
 private-qq, the default: every silo replies by the slope mechanism. A reply is private by itself, from all parties
 (Theorem F3 for public sizes, F4 for secret ones). `private_quantiles.py` chooses the mechanisms.
 """
@@ -28,12 +23,11 @@ from confide.federated.private_quantiles import MANY, best_private_qq
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
-from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
-from confide.mechanisms import Mechanism, PrivacyStatement, PrivatePredictionSets, Slopes, SplitConformal
+from confide.mechanisms import Mechanism, PrivacyStatement, PrivatePredictionSets, Slopes
 from confide.selection import Selector, selection_law, zcdp_of_range
 from confide.support import Fields
 
@@ -41,8 +35,13 @@ Choosing: TypeAlias = Slopes | PrivatePredictionSets
 _UNLIKELY = 35.0
 
 
-class DrawnReplies(Method):
-    """Methods whose vector has a one at the candidate that the silo drew from its own counts."""
+class SortedReplies(Method):
+    """Methods whose threshold is the k-th smallest of the candidates that silos drew, each from its own counts.
+
+    The vector of a silo has a one at its candidate.
+    """
+
+    theorem = "Theorems F1 and F3"
 
     targets: tuple[Fraction | int, ...]
     """The target rank of each silo."""
@@ -84,12 +83,6 @@ class DrawnReplies(Method):
                 f"the opened sum counts {found} replies of {len(who)} silos, {negative} of its numbers are negative: a "
                 "silo's vector is not one reply, and the silo cannot be identified; ask all silos, and make a new plan",
             )
-
-
-class SortedReplies(DrawnReplies):
-    """Methods whose threshold is the k-th smallest of the drawn candidates."""
-
-    theorem = "Theorems F1 and F3"
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
         """The law that the reply of silo i dominates, by its mechanism's random rank."""
@@ -177,107 +170,12 @@ def mean_law_of_choice(mechanism: Choosing, selector: Selector, counts: NDArray[
     return mean
 
 
-def read_ranks(fields: Fields, terms: Terms, beyond: int) -> tuple[int, ...]:
-    """Read integer target ranks, one for every silo, from 1 to its size plus `beyond`."""
+def read_ranks(fields: Fields, terms: Terms) -> tuple[int, ...]:
+    """Read integer target ranks, one for every silo, from 1 to its size."""
     targets: tuple[Fraction, ...] = read_field(fields, "targets", terms)
     refuse_contradiction(len(targets) != len(terms.silos) or any(target.denominator > 1 for target in targets))
-    most = [(silo.size or 0) + beyond for silo in terms.silos]
-    refuse_contradiction(any(not 0 < target <= n for target, n in zip(targets, most, strict=True)))
+    refuse_contradiction(any(not 0 < t <= (silo.size or 0) for t, silo in zip(targets, terms.silos, strict=True)))
     return tuple(int(target) for target in targets)
-
-
-@dataclass(frozen=True)
-class ExactRanks(DrawnReplies):
-    """Methods in which silo j replies with its l_j-th smallest score.
-
-    `targets` are l_j, from 1 to n_j + 1; the last one stands for +inf.
-    """
-
-    private = False
-
-    targets: tuple[int, ...]
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the field `targets`."""
-        return cls(read_ranks(fields, terms, beyond=1))
-
-    def mechanism(self, terms: Terms, i: int) -> SplitConformal:
-        """The order statistic."""
-        return SplitConformal(self.targets[i])
-
-
-@dataclass(frozen=True)
-class FedCPQQ(ExactRanks, SortedReplies):
-    """FedCP-QQ, the published method for silos that may publish order statistics of their scores.
-
-    Examples
-    --------
-    >>> from confide.federated import SiloKeys, plan
-    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> made = plan(silos, 0.1, method="fedcp-qq")
-    >>> made.protocol, made.certify()[0]
-    (FedCPQQ(targets=(183, 183, 183, 183, 183)), 2)
-    """
-
-    theorem = "Theorem F1"
-
-    @classmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
-        """The ranks of least coverage that some k certifies, for the missing and Byzantine silos of the terms."""
-        sizes, m = [silo.size or 0 for silo in terms.silos], len(terms.silos)
-        honest, arbitrary = m - terms.liars - terms.dropouts, terms.missing == "arbitrary"
-        equal = len(set(sizes)) == 1
-        if equal:
-            best = best_qq(m if arbitrary else honest, sizes[0], terms.level, delta=terms.delta, most_k=honest)
-        else:
-            counted = None if arbitrary or honest == m else honest
-            best = best_qq_unequal(sizes, terms.level, delta=terms.delta, honest=counted, most_k=honest)
-        if best is None:
-            raise too_few_records()
-        return cls(best.ranks[:1] * m if equal else best.ranks)
-
-
-@dataclass(frozen=True)
-class FedCPAvg(ExactRanks):
-    """FedCP-Avg, the mean of the conformal quantiles of ranks ceil((1 - alpha)(n_j + 1)), rounded up to candidates."""
-
-    theorem = "no theorem"
-    withstands_byzantine = False
-
-    @classmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
-        """The published ranks."""
-        return cls(published_ranks([silo.size or 0 for silo in terms.silos], terms.level))
-
-    def check_reply(self, terms: Terms, i: int, chosen: int) -> None:
-        """Reject an infinite reply, which would make the mean infinite, unless the plan has a rank above n."""
-        if chosen == terms.candidates.size - 1 and self.targets[i] <= (terms.silos[i].size or 0):
-            raise Refusal("out-of-range")
-
-    def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
-        """The mean of the replied candidates."""
-        replied = np.flatnonzero(total)
-        return float(np.mean(np.repeat(terms.candidates.values[replied], total[replied])))
-
-    def can_release(self, terms: Terms, threshold: float) -> bool:
-        """Whether it is finite or +inf, because every mean may be a threshold."""
-        return math.isfinite(threshold) or threshold == math.inf
-
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """No guarantee."""
-        return 0, self.guarantee(terms, 0.0, who)
-
-    def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
-        """No guarantee, stated for all silos."""
-        return {len(terms.silos): Promise(0.0, 0, "never")}
-
-    def about_silos(self, terms: Terms) -> None:
-        """None: without a guarantee there is no assumption."""
-
-    def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
-        """The trivial bound 1."""
-        return lambda level: 1.0
 
 
 MOST_DENOMINATOR = 1000
@@ -331,7 +229,7 @@ class PrivateQQ(SortedReplies):
         found = best_private_qq(
             [silo.size for silo in terms.silos],
             terms.level,
-            terms.epsilon or 0.0,
+            terms.epsilon,
             terms.candidates.size,
             delta=terms.delta,
             honest=m if terms.missing == "arbitrary" else sure,

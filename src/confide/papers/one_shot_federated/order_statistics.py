@@ -2,7 +2,7 @@
 
 Appendix C.1: law of an order statistic.
 
-Appendix A.1: agents of unequal sizes. `confide.federated.best_qq_unequal` chooses k, by the Poisson-binomial law.
+Appendix A.1: agents of unequal sizes. `confide.papers.fedcp_qq.best_qq_unequal` chooses k, by the Poisson-binomial law.
 
 Appendix A.3 and C.5: every agent sends its largest score.
 
@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
-from confide.federated import coverage_fraction, published_ranks
+from confide.federated import coverage_fraction
 from confide.papers.checked import as_shares
+from confide.papers.fedcp_qq import published_ranks
 from confide.support import Level, exact_level, positive_integer
 
 

@@ -1,8 +1,8 @@
 """Quantiles of quantiles: without privacy, with privacy, and for silos with different distributions.
 
 Sections 3.1 to 3.3: the quantile of quantiles, its coverage M(l, k), and upper bounds. `confide.federated.qq_coverage`
-is M(l, k) of Theorem 3.2 as an integral, and `confide.federated.best_qq` is the pair (l*, k*) of Algorithm 1, (6). This
-module contains the published sum and the quantities with which the paper compares them.
+is M(l, k) of Theorem 3.2 as an integral, and `confide.papers.fedcp_qq.best_qq` is the pair (l*, k*) of Algorithm 1,
+(6). This module contains the published sum and the quantities with which the paper compares them.
 
 Section 4 and Appendix C.4: FedCP^2-QQ. Algorithm 3 is `fedcp2-qq` of `confide.federated.plan`.
 
@@ -26,7 +26,6 @@ from confide.federated import (
     PublishedChoice,
     ReplyLaw,
     best_published,
-    best_qq,
     coverage_fraction,
     expectation,
     order_statistic_coverage,
@@ -36,6 +35,7 @@ from confide.federated import (
     qq_coverage,
 )
 from confide.papers.checked import as_counts, as_shares
+from confide.papers.fedcp_qq import best_qq
 from confide.papers.one_shot_federated.order_statistics import order_statistic, refuse_pair, split_conformal_bounds
 from confide.support import Level, exact_level, positive_integer, privacy_loss
 
