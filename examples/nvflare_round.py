@@ -4,7 +4,7 @@
 
 Needs `pip install nvflare 'confide[standard]'` and this file where Python finds it, at the server and in every site.
 Each site allows the class in its own `local/resources.json`, {"class_allow_list": ["nvflare.", "nvflare_round."]}, and
-names its folder, as docs/howto/courier.md describes it, in `local/confide.json`: {"folder": "/srv/confide"}.
+names its folder, as docs/howto/flower.md describes it, in `local/confide.json`: {"folder": "/srv/confide"}.
 """
 
 import json

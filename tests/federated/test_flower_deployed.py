@@ -105,7 +105,7 @@ def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
 def test_the_page_on_deployment_as_it_stands(tmp_path):
     """Run all commands of the page in one shell and one folder, on free ports."""
     shutil.copytree(APP, tmp_path / "app")
-    page = blocks(ROOT / "docs" / "howto" / "flower-deployment.md")
+    page = blocks(ROOT / "docs" / "howto" / "flower.md")
     typed = "".join(
         block.text for block in page if block.language == "bash" and "installs" not in block.markers["not run"]
     )

@@ -18,7 +18,7 @@ VIEWS = {
     "report-evaluation": ("report", "#evaluation", "#by-class"),
     "report-private": ("private", "#evaluation", "#evaluation details"),
     "report-levels": ("levels", "#evaluation", "#evaluation details"),
-    "federated": ("federated", "#silos", "#silo-coverage"),
+    "federated": ("federated", "#silos", "#replies"),
 }
 """Name -> page, and the elements at which a picture begins and ends."""
 MARGIN, COLOURS = 24, 128

@@ -35,7 +35,6 @@ from confide.federated.calibration import (
     FederatedRelease,
     FederatedSides,
     first_of,
-    part_of,
     plan_of,
 )
 from confide.federated.certificates import (
@@ -48,7 +47,7 @@ from confide.federated.certificates import (
 )
 from confide.federated.comparison import compare
 from confide.federated.conditions import Conditions
-from confide.federated.envelope import check_integrity, read_time
+from confide.federated.envelope import read_time
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
 from confide.federated.open_part import open_part
@@ -68,11 +67,7 @@ from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
     METHODS,
-    Channel,
-    Clear,
-    Masked,
     Method,
-    NoisyCounts,
     Promise,
     PublishedChoice,
     Shared,
@@ -108,7 +103,6 @@ __all__ = [
     "aggregate",
     "answer",
     "best_private_qq",
-    "check_integrity",
     "compare",
     "distant_replies",
     "expectation",

@@ -96,20 +96,6 @@ def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -
     return key.hex()
 
 
-def check_integrity(message: Mapping[str, Any]) -> None:
-    """Check that a signed message has the schema of its content and a valid signature.
-
-    Raises
-    ------
-    Refusal
-        `malformed` or `altered`.
-    """
-    kind, content = str(message.get("kind")).removeprefix(PREFIX), message.get("content")
-    if not isinstance(content, dict) or message.get("schema") != schema_of(content):
-        raise Refusal("malformed", f"the {kind} has no content of its schema; request the original")
-    verify(kind, content, message.get("signer"), message["signature"])
-
-
 def schema_of(content: Mapping[str, Any]) -> int:
     """The schema of a message with this content."""
     drawn = "session" in content and "versions" in content  # releases, without a session, have always stated theirs
