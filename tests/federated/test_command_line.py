@@ -89,5 +89,5 @@ def test_wrong_files_are_refused_by_name(files):
     files.plan("--epsilon", 2, code=None)  # the plan file exists
     files.plan("--epsilon", 2, "--force")
     assert "foreign" in files.aggregate(names=["south", "east"], code=None)
-    files.plan("--epsilon", 12, "--method", "fedcp2-qq", "--force")
+    files.plan("--epsilon", 30, "--force")
     assert "not-allowed" in files.answer("south", "--force", code=None)

@@ -326,7 +326,6 @@ def test_loss_of_published_messages_by_enumeration():
 def test_arguments_of_plan_are_refused_by_name(five):
     for options, argument in [
         ({"method": "best"}, "method"),
-        ({"epsilon": None}, "epsilon"),
         ({"liars": 5}, "liars"),
         ({"dropouts": 5}, "dropouts"),
         ({"method": "secure-sum", "liars": 1}, "liars"),

@@ -203,7 +203,7 @@ def fedcp_qq(silos: Sequence[ArrayLike], alpha: Level) -> tuple[float, float]:
     Examples
     --------
     >>> fedcp_qq([[0.3, 0.1, 0.5], [0.2, 0.4, 0.9], [0.7, 0.6, 0.8]], 0.5)
-    (0.5, 0.5...)
+    (0.4, 0.5)
     """
     ordered = [np.sort(as_vector("scores", scores)) for scores in silos]
     sizes, level = [len(scores) for scores in ordered], 1 - exact_level("alpha", alpha)
