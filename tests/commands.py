@@ -92,6 +92,7 @@ ROWS = {  # what takes longest comes first
     "python examples/from_mapie.py": Row(),
     "python -m examples.membership": Row("python -m examples.membership 20"),
     "python -m examples.language_models": Row("python -m examples.language_models 1"),
+    "python -m examples.tune_scores": Row(),
     "python -m experiments": PART,
     "python -m experiments --full": FULL,
     "python -m experiments --full federated-paper-full": FULL,
