@@ -101,8 +101,8 @@ def test_ranks_without_a_mechanism_exist_for_records_of_equal_weight_in_one_grou
 @pytest.mark.parametrize("n", range(10, 39))
 def test_each_side_of_an_interval_has_its_own_rank(n):
     """At 0.05 on each side 19 records are needed; below them both sides are +inf, and up to 38 the largest score."""
-    truths = np.linspace(-1, 2, n)
-    released = confide.calibrate_sides(np.zeros((n, 2)), truths, 0.1, mechanism="none")
+    outcomes = np.linspace(-1, 2, n)
+    released = confide.calibrate_sides(np.zeros((n, 2)), outcomes, 0.1, mechanism="none")
     found = [released.low.threshold, released.high.threshold]
     assert found == ([math.inf, math.inf] if n < 19 else [1.0, 2.0])
 
@@ -125,18 +125,18 @@ def test_a_federation_plans_no_side_with_too_few_records():
 
 def test_a_quarter_of_the_intervals_cross():
     """Quantiles apart by 6 or -6 around 0; the threshold is negative, and an empty interval is a miss of width 0."""
-    truths = RNG.normal(size=400)
+    outcomes = RNG.normal(size=400)
     half = np.where(np.arange(400) % 4, 3.0, -3.0)
     quantiles = np.column_stack([-half, half])
-    scores = confide.cqr_score(quantiles, truths)
-    np.testing.assert_allclose(scores, np.abs(truths) - half)
+    scores = confide.cqr_score(quantiles, outcomes)
+    np.testing.assert_allclose(scores, np.abs(outcomes) - half)
     released = confide.calibrate(scores, 0.4, mechanism="none")
     assert released.threshold == np.sort(scores)[240] < 0  # rank ceil(0.6 * 401)
     intervals = confide.predict_interval(quantiles, released)
     widths = np.where(half > 0, 2 * (3 + released.threshold), 0)
     np.testing.assert_allclose(intervals.widths, widths, atol=1e-9)
-    assert not intervals.contains(truths)[half < 0].any()
-    found = confide.evaluate_intervals(released, quantiles, truths)
+    assert not intervals.contains(outcomes)[half < 0].any()
+    found = confide.evaluate_intervals(released, quantiles, outcomes)
     assert found.coverage.value == pytest.approx(241 / 400)
     assert found.mean_width == pytest.approx(widths.mean())
 
@@ -145,10 +145,10 @@ def test_a_quarter_of_the_intervals_cross():
 @pytest.mark.parametrize("k", [1, 3])
 def test_pixels_without_a_label_must_be_named(k):
     """The number 255 in masks of unsigned bytes is no class and no default; once it is named, five images are few."""
-    truths = RNG.integers(0, max(k, 2), (5, 4, 4)).astype(np.uint8)
-    truths[:, 0, 0] = 255
+    outcomes = RNG.integers(0, max(k, 2), (5, 4, 4)).astype(np.uint8)
+    outcomes[:, 0, 0] = 255
     probabilities = np.moveaxis(RNG.dirichlet(np.ones(k), (5, 4, 4)), -1, 1)
-    images = list(zip(probabilities, truths, strict=True))
+    images = list(zip(probabilities, outcomes, strict=True))
     argument = "masks" if k == 1 else "truth"
     with refused(InputError, argument):
         confide.calibrate_masks(images, 0.1, 1.0, candidates=GRID)
