@@ -191,10 +191,10 @@ def test_the_largest_value_of_a_score_excludes_nothing(score, threshold, classes
     base = calibrated(RESIDUALS[1:], 0.1, 1.0, score="lac")[0]
     made = replace(base, score=score, threshold=threshold, classes=classes)
     assert made.excludes_nothing == useless
-    told = [note for note in remarks(made) if "the largest value of the score" in note]
-    assert len(told) == useless
+    notes = [note for note in remarks(made) if "the largest value of the score" in note]
+    assert len(notes) == useless
     names_temperature = useless and score.startswith(("lac", "margin", "aps", "raps", "saps"))
-    assert all(("temperature=" in note) == names_temperature for note in told)
+    assert all(("temperature=" in note) == names_temperature for note in notes)
 
 
 def test_a_saturated_class_is_counted_and_named_with_its_noisy_number():

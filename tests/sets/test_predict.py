@@ -79,10 +79,10 @@ def test_more_than_one_empty_set_of_a_hundred_is_told(empty, warned):
         warnings.simplefilter("always")
         sets = confide.predict_set(p, calibration_at(0.4))
     assert (sets.sizes == 0).sum() == empty
-    told = [str(one.message) for one in caught]
-    assert len(told) == warned
+    notes = [str(one.message) for one in caught]
+    assert len(notes) == warned
     assert all(
-        f"{empty:,} of 1,000 sets are empty" in text and "randomised score, such as 'aps'" in text for text in told
+        f"{empty:,} of 1,000 sets are empty" in text and "randomised score, such as 'aps'" in text for text in notes
     )
 
 
