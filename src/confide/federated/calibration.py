@@ -404,11 +404,6 @@ def _stated(value: float) -> float | str:
     return "+inf" if math.isinf(value) else value
 
 
-def _stated_loss(release: FederatedRelease) -> float | str:
-    loss = release.privacy.epsilon
-    return "none" if isinstance(release, FederatedCalibration) and math.isinf(loss) else _stated(loss)
-
-
 def _write(release: FederatedRelease) -> str:
     return write_release(_kind(release), _content(release), first_of(release).signer, release.signature)
 
@@ -430,7 +425,7 @@ def _content(release: FederatedRelease) -> dict[str, Any]:
         }
     content = {
         **claims,
-        "epsilon": _stated_loss(release),
+        "epsilon": release.privacy.epsilon,
         "answered": list(first.answered),
         "refused": [list(pair) for pair in first.refused],
         _PLAN[kind]: json.loads(_plan_text(release)),
@@ -498,7 +493,7 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
     read = _built(text, plan, by, certified, thresholds, who, refused, versions, opened)
     if kind == _SEVERAL:
         _check_coverage(fields.read("coverage", shapes.LIST), [guarantee.coverage for _, guarantee in certified])
-    if fields.read("epsilon", _STATED) != _stated_loss(read):
+    if fields.read("epsilon", shapes.number()) != read.privacy.epsilon:
         has = "plan has" if kind == _ONE else "plans have"
         raise Refusal("malformed", f"the calibration claims another privacy loss than its {has}; do not use it")
     return read if signature is None else replace(read, signature=signature, sent=sent)
@@ -532,9 +527,6 @@ def _read_thresholds(kind: Kind, plan: AnyPlan, fields: Fields, too_few: Sequenc
             what = "the threshold does not follow from the" if kind == _ONE else "a threshold does not follow from its"
             raise Refusal("malformed", f"{what} plan; do not use it")
     return read
-
-
-_STATED = shapes.Field("a loss, or a text", (float, int, str))
 
 
 def _read_one(text: str) -> FederatedRelease:

@@ -164,7 +164,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     """
     place, part = part_of(released, of)
     plan = part.plan
-    if not plan.channel.single_replies or not isinstance(plan.protocol, SortedReplies):
+    if not plan.channel.single_replies:
         raise InputError(
             "plan",
             f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
