@@ -217,7 +217,7 @@ def test_options_that_do_not_go_together_are_refused(folder, capsys, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_certificate_for_byzantine_silos():
+def test_two_certificates_for_byzantine_silos():
     """The guarantee of private-qq for 20 silos of 200 records with 3 Byzantine silos, where Rob-FCP has none."""
     made = federated.plan(roster([200] * 20), 0.1, 1.0, candidates=Candidates.unit(100), liars=3)
     assert made.method == "private-qq"
