@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide import Candidates, Noise, PublishedCounts, federated
+from confide import Candidates, Noise, PublishedCounts, federated, papers
 from confide.errors import InputError
 from confide.federated.protocols.secure_sum import modulus_bits
 from confide.federated.sharing import P, add, combine, deal, open_sum
@@ -83,7 +83,7 @@ def test_a_whole_rank_is_not_rounded_up(level, n, rank):
         confide.calibrate(scores, alpha, mechanism="none").threshold,
         confide.calibrate_histogram(counts, alpha, mechanism="none").threshold,
         levels[alpha].threshold,
-        federated.centralised_threshold([scores[::2], scores[1::2]], alpha),
+        papers.fedcp_qq.centralised_threshold([scores[::2], scores[1::2]], alpha),
     ]
     assert thresholds == [rank] * 4
 

@@ -153,7 +153,7 @@ def test_a_card(confide_run, calibrated, records, folder):
     done = confide_run(
         "card", calibrated, "--evaluation", "private.json", "--task", "t", "--out", "README.md", "--force"
     )
-    assert done.out == "saved: README.md\n"
+    assert done.out == "saved: README.md\nThe card shows a private evaluation: the whole card may be published.\n"
     assert "private: true" in (folder / "README.md").read_text(encoding="utf-8")
     for out in ("card.txt", "card"):
         assert confide_run("card", calibrated, "--out", out).refused == (REFUSED, "--out")

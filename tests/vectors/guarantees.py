@@ -222,11 +222,4 @@ def _other_laws() -> list[dict[str, Any]]:
         expected = k - 1 - mp.log(k)
         source = "theory.md, Lemma 1a"
         made.append(case(f"zcdp-{eta:g}", "zcdp", text, source, {"range": eta}, expected, {"above": 1e-14}))
-    for classes, epsilon in ((2, 1.0), (10, 1.0), (3, 4.0)):
-        expected = mp.exp(real(epsilon)) / (mp.exp(real(epsilon)) + classes - 1)
-        text = "randomised response: how likely a label stays as it is, rounded down"
-        given = {"classes": classes, "epsilon": epsilon}
-        name = f"truth-{classes}-{epsilon:g}"
-        source = "Warner 1965; Kairouz, Oh and Viswanath, JMLR 2016"
-        made.append(case(name, "truth_probability", text, source, given, expected, {"below": 1e-14}))
     return made

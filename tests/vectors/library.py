@@ -247,7 +247,6 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "certificate": _certificate,
     "split_rank": _split_rank,
     "zcdp": lambda **given: selection.zcdp_of_range(given["range"]),
-    "truth_probability": selection.stay_probability,
     "sets": _sets,
     "intervals": _intervals,
     "sets_of_release": _sets_of_release,

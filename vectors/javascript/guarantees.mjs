@@ -122,8 +122,3 @@ export function zcdp({ range }) {
   const k = over(fixed(range), ONE - exp(-fixed(range)));
   return doubleAbove(asFraction(k - ONE - ln(k)));
 }
-
-export function truthProbability({ classes, epsilon }) {
-  const odds = exp(fixed(epsilon));
-  return doubleBelow(asFraction(over(odds, odds + BigInt(classes - 1) * ONE)));
-}

@@ -15,7 +15,7 @@ const OPERATIONS = {
   scale: mechanisms.scale, statement: mechanisms.statement, utilities: mechanisms.utilities, law: mechanisms.law, law_of_weights: mechanisms.lawOfWeights, loss: mechanisms.loss,
   tail: guarantees.tail, mean_overshoot: guarantees.meanOvershoot, rivals: guarantees.rivals, marginal_coverage: guarantees.marginalCoverage,
   conditional_failure: guarantees.conditionalFailure, sharp_loss: guarantees.sharpLoss, certificate: guarantees.certificate,
-  split_rank: guarantees.splitRank, zcdp: guarantees.zcdp, truth_probability: guarantees.truthProbability,
+  split_rank: guarantees.splitRank, zcdp: guarantees.zcdp,
   canonical: files.canonicalText, release: files.release, sets_of_release: files.setsOfRelease, seals: files.seals, chain: files.chain,
   signed_bytes: federated.signedBytes, seal: federated.seal, unseal: federated.unseal, identity: federated.identity, roster: federated.roster,
   fingerprint: federated.fingerprint, public_keys: federated.publicKeys, mask: federated.mask, open_sum: federated.openSum, combine: federated.combine,

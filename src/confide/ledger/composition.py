@@ -114,7 +114,7 @@ class Limit(NamedTuple):
         --------
         >>> ten = [Cost(0.1, "add_remove", "slopes")] * 10
         >>> Limit(1.0).holds(ten), Limit(0.9).holds(ten), Limit(0.9, 1e-2).holds(ten)
-        (True, False, False)
+        (True, False, True)
         """
         if largest_sum(costs, lambda cost: cost.exact) <= decimal(self.epsilon):
             return True

@@ -143,7 +143,7 @@ def _remark(
         return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
     if c.excludes_nothing:
         return (
-            f"is {c.threshold:g} (the largest value of the score)",
+            f"is {c.threshold:g} (at least the largest value of the score)",
             f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, grouped)}",
         )
     low, high = plausible_thresholds(c.recipe)
