@@ -51,7 +51,6 @@ def answers(federation, text, who=(0, 1, 2)):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the threshold of:confide.CoverageWarning")  # of few records
 def test_whole_way_and_back_from_a_file(three, tmp_path):
     text = made(three).sign(three.coordinator)
     sent = answers(three, text)

@@ -349,7 +349,6 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the threshold of:confide.CoverageWarning")  # of few records
 def test_a_page_shows_the_silos_of_several_thresholds(five):
     text = planned(five)
     released = federated.aggregate(text, five.answers(text, [0, 1, 2, 4]), keys=five.coordinator)

@@ -595,17 +595,12 @@ EVERYDAY = (
 """Kinds with which every method and channel comes first; later plans of an example are of any kind."""
 
 
-OF_FEW_SILOS = pytest.mark.filterwarnings("ignore:the threshold:confide.CoverageWarning")
-
-
-@OF_FEW_SILOS
 @pytest.mark.parametrize("first", slow([name for name, kind in KINDS.items() if not kind.secret], everyday=EVERYDAY))
 def test_a_federation(first):
     runs(first, examples=10 if KINDS[first].channel == "shared" else 4, steps=25)
 
 
 @pytest.mark.slow
-@OF_FEW_SILOS
 @pytest.mark.parametrize("first", KINDS)
 def test_a_federation_in_many_ways(first):
     runs(first, examples=25, steps=40)
