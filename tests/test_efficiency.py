@@ -46,7 +46,7 @@ def test_excess_coverage_on_even_scores(neighbors, most):
     assert abs(found.coverage - made.expected_coverage) < 1e-3  # what the plan announces is what happens
 
 
-FEW = [(100, 0.933, 0.01), (150, 0.921, 0.002), (200, 0.917, 1e-3)]
+FEW = [(100, 0.933, 0.01), (150, 0.921, 0.002), (200, 0.919, 1e-3)]
 
 
 @pytest.mark.parametrize(

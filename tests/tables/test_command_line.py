@@ -140,6 +140,7 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # of random labels
 @everyday_from("csv")
 def test_a_threshold_per_class(source, tmp_path):
     """For every score; APS is computed in Python if SQL cannot."""

@@ -40,6 +40,7 @@ from confide.releases import (
     warn_of_choices,
 )
 from confide.scores import name_in_files
+from confide.selection import check_sampler
 from confide.support import (
     MOST_CANDIDATES,
     MOST_RECORDS,
@@ -387,6 +388,7 @@ class PreparedRelease:
 
     def rehearse(self) -> None:
         """Raise all errors of a release for a ledger that no record and no draw can change; nothing is charged."""
+        check_sampler()
         rehearsed = {key: threshold.rehearse() for key, threshold in self.thresholds.items()}
         assembled(self.request, rehearsed, {key: one.terms.candidates for key, one in self.thresholds.items()})
 
