@@ -124,7 +124,7 @@ def walk_maximum(noise: Law, steps: int) -> Law:
     return lindley(step, steps, np.ones(1))[0]
 
 
-def walk_end(noise: Law, steps: int) -> Law:
+def walk_end(noise: Law, steps: int, reach: int | None = None) -> Law:
     """The law of max(0, S), S the end of the walk: the rank deficit of the last rule (Theorem W1).
 
     Parameters
@@ -134,6 +134,8 @@ def walk_end(noise: Law, steps: int) -> Law:
         For noise of several makers it is the convolution of their laws. Missing mass counts as X = +inf.
     steps
         Number of steps, at least 0: one less than the number of bins.
+    reach
+        `walk_reach(noise, steps)`, if it was computed before.
 
     Returns
     -------
@@ -155,7 +157,7 @@ def walk_end(noise: Law, steps: int) -> Law:
     rising = np.diff(noise[half:]).max(initial=0.0)
     if len(noise) % 2 == 0 or max(np.abs(noise - noise[::-1]).max(), rising) > _UNEVEN:
         raise ValueError("noise must be a symmetric law that does not increase away from 0")
-    reach = walk_reach(noise, steps)
+    reach = walk_reach(noise, steps) if reach is None else reach
     ring = np.zeros(2 * reach + 2)
     np.add.at(ring, np.arange(-half, half + 1) % len(ring), noise)
     transform = np.fft.rfft(ring) ** steps

@@ -128,7 +128,7 @@ class Noise:
             raise InputError(
                 "noise", must, got=f"+-{reach:,}", remedy="Publish fewer counts, or counts with less noise"
             )
-        return walk_end(law, steps)
+        return walk_end(law, steps, reach)
 
     def __str__(self) -> str:
         name = {"discrete_laplace": "discrete Laplace", "discrete_gaussian": "discrete Gaussian", "table": "tabled"}
