@@ -19,9 +19,11 @@ Nothing here depends on the use of a release.
 
 from confide.releases import documents, forms
 from confide.releases.calibration import (
+    FALSE_NEGATIVES,
     Calibration,
     Release,
     as_release,
+    critical_score,
     kind_asked,
     load_release,
     meaning_of_infinity,
@@ -47,7 +49,6 @@ from confide.releases.metadata import Metadata, about_of, classes_of, names_for
 from confide.releases.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
 from confide.releases.published_counts import CountsCalibration, PublishedCounts
 from confide.releases.several import (
-    FALSE_NEGATIVES,
     OVERLAP,
     GroupCalibration,
     LevelCalibration,
@@ -58,7 +59,6 @@ from confide.releases.several import (
     any_shares,
     area_of,
     check_bound,
-    critical_score,
     refuse_overlapping,
 )
 from confide.releases.texts import remark, remarks, too_large, uncompared, warn_about, warn_of_choices

@@ -495,7 +495,16 @@ def threshold_text(calibration: Calibration) -> str:
     return f"{number} ({meaning_of_infinity(calibration.score)})" if calibration.excludes_nothing else number
 
 
-_OF_SHARES = ("critical threshold of false_negative_rate", "critical threshold of missed_area")
+FALSE_NEGATIVES = "false_negative_rate"
+"""The name of the loss of label sets: the share of true labels that they miss."""
+
+
+def critical_score(loss: str) -> str:
+    """The name of the score of a calibration of critical thresholds of this loss."""
+    return f"critical threshold of {loss}"
+
+
+_OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
 
 
 def kind_asked(score: str | None) -> ScoreKind:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from confide.arrays import GroupColumns, Groups, group_name
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, parallel_composition, sequential_composition
-from confide.releases.calibration import Calibration, Release, threshold_text
+from confide.releases.calibration import FALSE_NEGATIVES, Calibration, Release, critical_score, threshold_text
 from confide.releases.words import same_lineage
 from confide.support import Level, Name, Section, places, positive_number
 
@@ -354,9 +354,6 @@ def _refuse_other_lines(parts: list[Calibration]) -> None:
         raise InputError("parts", "must renew the same releases")
 
 
-FALSE_NEGATIVES = "false_negative_rate"
-"""The name of the loss of label sets: the share of true labels that they miss."""
-
 _SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)
 
 
@@ -465,11 +462,6 @@ def check_bound(loss: str, bound: float) -> float:
             "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Otherwise name a loss of your own"
         )
     return number
-
-
-def critical_score(loss: str) -> str:
-    """The name of the score of a calibration of critical thresholds of this loss."""
-    return f"critical threshold of {loss}"
 
 
 _NAME = re.compile(r"missed_area(?:\((?:background=(\d+))?,?(?:average=(classes))?\))?")

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
-from confide.releases import FROM_LOGITS
+from confide.releases import FROM_LOGITS, critical_score
 from confide.scores import ScoreKind, score_kind
 from confide.support import check_column_order, column_order, positive_number, refuse_first_of_pair
 from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
@@ -289,7 +289,7 @@ class LossColumns:
     @property
     def kind(self) -> ScoreKind:
         """The name of the critical thresholds, and the default candidates for them."""
-        kind = score_kind(f"critical threshold of {self.loss}")
+        kind = score_kind(critical_score(self.loss))
         return kind if self.losses is not None else replace(kind, builder=("unit", 1000, "logit"))
 
     def over(self, candidates: AnyCandidates) -> "LossColumns":
