@@ -36,7 +36,7 @@ from confide.calibration.sources import Batches, Scores, first_and_all
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
 from confide.releases import FALSE_NEGATIVES, MissedAreaLoss, RiskCalibration, check_bound
-from confide.support import Level, one_of, public_classes, raise_for_rows
+from confide.support import Level, class_count, one_of, public_classes, raise_for_rows
 
 
 def calibrate_false_negatives(
@@ -329,7 +329,7 @@ def calibrate_areas(
         if first is None:
             raise InputError("classes", "must be given, their names or number: there is no image that shows how many")
         class_names = first[0]
-    number = class_names if isinstance(class_names, int) else len(class_names)
+    number = class_count(class_names)
     area.check(number)
 
     def thresholds() -> Iterator[float]:

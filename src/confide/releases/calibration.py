@@ -35,6 +35,7 @@ from confide.support import (
     Facts,
     Level,
     Section,
+    class_count,
     exact_level,
     order_of,
     positive_integer,
@@ -255,7 +256,7 @@ class Release(Document):
         """The positions of the calibrated classes, in the order of the columns."""
         if classes is None:
             raise InputError("classes", "must be given: the calibration has one threshold per class")
-        k = classes if isinstance(classes, int) else len(classes)
+        k = class_count(classes)
         for names in (tuple(range(k)) if isinstance(classes, int) else classes, tuple(range(k))):
             if (order := order_of(names, tuple(self.parts))) is not None:
                 return order
@@ -374,7 +375,7 @@ class Calibration(Release):
     @property
     def excludes_nothing(self) -> bool:
         """Whether the threshold is +inf, or at least the largest value of the score: every label is in every set."""
-        classes = self.classes if self.classes is None or isinstance(self.classes, int) else len(self.classes)
+        classes = None if self.classes is None else class_count(self.classes)
         return self.threshold >= kind_asked(self.score).largest(classes)
 
     @property

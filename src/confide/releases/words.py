@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import Classes, canonical_name, is_numbering, order_of, public_classes, shapes
+from confide.support import Classes, canonical_name, class_count, is_numbering, order_of, public_classes, shapes
 
 ABOUT = {
     "model": "model",
@@ -235,7 +235,7 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
     """
     unnamed = names is None or is_numbering(list(map(_text, names)))
     if isinstance(known, int) or unnamed:
-        count = known if isinstance(known, int) else len(known)
+        count = class_count(known)
         if k != count:
             raise InputError(
                 "probabilities",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_CANDIDATES, Classes, positive_integer, public_classes, shapes
+from confide.support import MOST_CANDIDATES, Classes, class_count, positive_integer, public_classes, shapes
 
 Task = Literal["classification", "regression", "any"]
 
@@ -420,15 +420,11 @@ def name_of_scores(
             "score", f"must be left out, or be {scores.score!r}, the name of these scores", got=repr(score)
         )
     carried = scores.classes
-    if given is not None and carried is not None and _count(given) != _count(carried):
-        raise InputError("classes", f"must be the {_count(carried)} of these scores", got=str(_count(given)))
+    if given is not None and carried is not None and class_count(given) != class_count(carried):
+        raise InputError("classes", f"must be the {class_count(carried)} of these scores", got=str(class_count(given)))
     if isinstance(given, tuple) and isinstance(carried, tuple) and sorted(map(str, given)) != sorted(map(str, carried)):
         raise InputError("classes", "must be those of these scores", got="other names")
     return scores.score if score is None else score, carried if isinstance(carried, tuple) or given is None else given
-
-
-def _count(classes: Classes) -> int:
-    return classes if isinstance(classes, int) else len(classes)
 
 
 def _meaning(score: str | None) -> Any:

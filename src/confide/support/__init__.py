@@ -92,6 +92,7 @@ from confide.support.names import (
     canonical_name,
     check_column_order,
     check_names,
+    class_count,
     column_order,
     first_names,
     is_numbering,

@@ -282,6 +282,17 @@ def is_numbering(texts: Sequence[str]) -> bool:
     return list(texts) == list(map(str, range(len(texts))))
 
 
+def class_count(classes: Sequence[object] | int) -> int:
+    """The number of classes, which are named or only counted.
+
+    Examples
+    --------
+    >>> class_count(("cat", "dog")), class_count(3)
+    (2, 3)
+    """
+    return classes if isinstance(classes, int) else len(classes)
+
+
 def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
     """The form of classes in a release: their names, or their number.
 

@@ -32,7 +32,7 @@ from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
 from confide.releases import Calibration, MissedAreaLoss, RiskCalibration, area_of, names_for, warn_about
 from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets, warn_of_widths
-from confide.support import Classes, Level, caller_stacklevel, public_classes
+from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes
 from confide.torch.outputs import look_like_probabilities, model_outputs, output_tensor, probabilities
 
 _NONE = "must yield at least one record"
@@ -146,7 +146,7 @@ def _classified(
 def _true_scores(
     batches: Iterator[tuple[Tensor, Tensor]], known: Classes, score: str, u: ExperimentalUniforms | None
 ) -> Iterator[Any]:
-    number = known if isinstance(known, int) else len(known)
+    number = class_count(known)
     for p, labels in batches:
         if p.shape[1] != number:
             raise InputError(

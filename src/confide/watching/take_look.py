@@ -32,6 +32,7 @@ from confide.support import (
     caller_stacklevel,
     canonical_name,
     check_unknown_arguments,
+    class_count,
     exact_level,
     has_locks,
     library_versions,
@@ -242,7 +243,7 @@ def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
     names: Any = what.classes if isinstance(what, ClassColumns) and what.classes is not None else classes
     if names is None:
         raise InputError("classes", "must be given with unlabelled, because the release does not state them")
-    return size_bins(names if isinstance(names, int) else len(names))
+    return size_bins(class_count(names))
 
 
 def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
