@@ -133,5 +133,5 @@ def check(*, file: str, as_json: bool = False) -> None:
 ledger = Group(
     "ledger",
     commands=[list_, show, limit, export, report, init, check],
-    help="Account for privacy budgets (list, show, limit, export, report), and manage ledgers (init, move, check).",
+    help="Account for privacy budgets (list, show, limit, export, report), and manage ledgers (init, check).",
 )

@@ -397,7 +397,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
                        panel=OUTPUT, everyday=True),
     },
     "show": {
-        "file": _argument("FILE", "A release, an evaluation, a monitor, a plan, a statement, a file of a "
+        "file": _argument("FILE", "A release, an evaluation, a monitor, a plan, a file of a "
                           "federation.", PLACE),
         "calibration": _SAME,
     },
