@@ -323,7 +323,7 @@ def test_objects_with_other_columns_raise_an_error(store):
     folder = fresh()
     put(packed(DATA, "parquet"), f"{folder}/0.parquet")
     put(packed(DATA.drop_columns(["p_1"]), "parquet"), f"{folder}/1.parquet")
-    with refused(InputError, "path"):
+    with refused(InputError, "source"):
         calibrate_table(folder, WHAT, 0.1, 1.0)
 
 
