@@ -6,12 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from confide import Candidates, CoverageWarning, InputError, ScoreHistogram, calibrate, federated
-from confide.errors import FormatError, InputTypeError
-from confide.releases import Document
+from confide import Candidates, CoverageWarning, InputError, ScoreHistogram, federated
 from tests.federated.helpers import Federation
 from tests.planted_values import assert_error_is_private
-from tests.refused import refused
 
 SHARES = {"no silo has records": (0, 0, 0), "one silo has all": (3000, 0, 0), "few everywhere": (1, 2, 1)}
 
@@ -69,23 +66,3 @@ def test_counts_of_billions_are_summed_exactly(tmp_path, method):
     counted = ScoreHistogram(candidates, counts)
     federation.scores = [counted] * 3
     assert federated.aggregate(plan, federation.answers(plan)).threshold == candidates.edges[10]
-
-
-def test_errors_of_files_name_their_cause(tmp_path):
-    """An altered signed release, one without its signature, a coordinator among silos, and a plan as a curve."""
-    keys = federated.SiloKeys.generate("office")
-    text = federated.sign(calibrate(np.linspace(0, 1, 3000), 0.1, 1.0, candidates=Candidates.unit(51)), keys)
-    with refused(FormatError, "file") as caught:
-        Document.from_json(text.replace('"coverage": 0.9', '"coverage": 0.8'))
-    assert "signature" in caught.value.remedy
-    federation = Federation.uniform(tmp_path, 900, 900)
-    plan = federation.plan()
-    content = json.loads(federated.aggregate(plan, federation.answers(plan), keys=federation.coordinator).to_json())
-    with refused(FormatError, "release") as caught:
-        Document.from_json(json.dumps({name: value for name, value in content.items() if name != "signature"}))
-    assert "signature" in caught.value.remedy
-    with refused(InputError, "silos") as caught:
-        federated.plan([*federation.silos, keys.public()], 0.1, 1.0)
-    assert caught.value.got == "no size of 'office'"
-    with refused(InputTypeError, "curve"):
-        federated.expectation(plan)

@@ -8,7 +8,6 @@ import pytest
 import confide
 from confide import federated
 from confide.candidates import Candidates
-from confide.cli import main
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.own_share import _certified
@@ -58,32 +57,6 @@ def test_a_separate_file_is_computed_again(round_, tmp_path):
         Release.from_json(own.to_json().replace('"silo": "silo 2"', '"silo": "silo 1"'))
     with refused(Refusal, "altered"):
         federated.own_share(released, answers[2].replace('"silo": "silo 2"', '"silo": "silo 1"'))
-
-
-def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatch, capsys):
-    _, answers, released = round_
-    monkeypatch.chdir(tmp_path)
-    released.save("released.json")
-    (tmp_path / "answer.json").write_text(answers[2])
-    assert main(["federated", "own", "answer.json", "--calibration", "released.json", "--out", "own.json"]) == 0
-    assert "new records: those of 'silo 2'" in capsys.readouterr().out
-    assert Release.load("own.json") == federated.own_share(released, answers[2])
-    assert main(["show", "own.json"]) == 0
-    assert "for all distributions of the other silos" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):
-    """A silo's own threshold has no mechanism of its own, and is not +inf."""
-    _, answers, released = round_
-    federated.own_share(released, answers[0]).save(tmp_path / "own.json")
-    assert main(["show", str(tmp_path / "own.json")]) == 0
-    shown = capsys.readouterr().out
-    assert "the larger of the common threshold and the answer" in shown
-    assert "+inf was returned" not in shown
-    page = confide.report(federated.own_share(released, answers[0])).html
-    assert "the larger of the common threshold" in page
-    assert "+inf covers everything" not in page
 
 
 def test_methods_without_replies_say_how_else(round_):

@@ -7,7 +7,6 @@ import pytest
 
 import confide
 from confide import federated
-from confide.cli.run import main
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import digest, sign_message
 from tests.builders import slow
@@ -109,32 +108,3 @@ def test_another_answer_of_the_silo_does_not_count(four):
     )
     assert output.failures[2].startswith("an answer cannot be used: malformed")
     assert output.statements[-1] == "the answer of 'silo 2' counts"
-
-
-@pytest.mark.slow
-def test_on_the_command_line(four, tmp_path, capsys):
-    plan = four.plan(epsilon=5.0, dropouts=1)
-    (tmp_path / "plan.json").write_text(plan)
-    for i in range(4):
-        (tmp_path / f"{i}.json").write_text(four.answer(i, plan))
-    four.coordinator.save(tmp_path / "c.key")
-    (tmp_path / "c.json").write_text(four.coordinator.public().to_json())
-    (tmp_path / "stranger.json").write_text(four.silos[0].to_json())
-    answers, out = [str(tmp_path / f"{i}.json") for i in range(3)], str(tmp_path / "released.json")
-    common = ["--plan", str(tmp_path / "plan.json"), "--keys", str(tmp_path / "c.key"), "--out", out]
-    assert main(["federated", "aggregate", *answers, *common]) == 0
-    good = ["verify", out, "--coordinator", str(tmp_path / "c.json"), "--answer", answers[0]]
-    capsys.readouterr()
-    assert main(good) == 0
-    output = capsys.readouterr().out
-    assert "claims: recomputed" in output
-    assert "signed by 'coordinator'" in output
-    assert "the answer of 'silo 0' counts" in output
-    assert main([*good, "--answer", str(tmp_path / "3.json")]) == 5
-    assert "'silo 3' does not count" in capsys.readouterr().err
-    assert main(["verify", out, "--coordinator", str(tmp_path / "stranger.json")]) == 5
-    assert main(["show", out]) == 0
-    own = confide.calibrate(four.scores[0], 0.2, 5.0, score="lac")
-    own.save(tmp_path / "own.json")
-    assert main(["verify", str(tmp_path / "own.json")]) == 0
-    assert main(["verify", str(tmp_path / "own.json"), "--answer", answers[0]]) == 3
