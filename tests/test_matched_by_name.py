@@ -13,10 +13,9 @@ import pytest
 import confide
 from confide.cli import main
 from confide.cli.app import app
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError
 from confide.support import column_order
-from confide.tables import ClassColumns, LossColumns, TargetColumns, evaluate_table, predict_table, score_histogram
-from confide.tables.open_table import as_open_table
+from confide.tables import ClassColumns, evaluate_table, predict_table, score_histogram
 from confide.warehouse import CountingPlan
 from tests.refused import refused
 
@@ -102,13 +101,6 @@ def test_columns_and_classes_are_matched_by_name(front):
         call(FRAME.add_prefix("p_"), TURNED)
 
 
-def test_sets_have_the_classes_in_the_order_that_was_given():
-    sets = confide.predict_set(FRAME, RELEASED, TURNED)
-    assert sets.classes == TURNED
-    np.testing.assert_array_equal(sets.mask[:, [1, 0, 2]], confide.predict_set(FRAME, RELEASED).mask)
-    assert confide.lac_score(FRAME, LABELS, TURNED).classes == TURNED
-
-
 def test_true_values_of_several_labels_are_matched_by_name():
     truth = pd.DataFrame(TRUTH, columns=NAMES)
     turned = truth[list(TURNED)]
@@ -187,18 +179,6 @@ def test_stars_and_classes_are_matched_by_name(tmp_path):
     assert list(map(sorted, written)) == list(map(sorted, confide.predict_set(FRAME, RELEASED).labels()))
     with refused(InputError, "classes"):
         score_histogram(TABLE, ClassColumns("p_*", "place", TURNED, label_positions=True))
-
-
-def test_stars_of_true_labels_and_probabilities_are_matched_by_name():
-    with as_open_table(TABLE) as table:
-        (reading,) = LossColumns(probabilities="p_*", truth="t_*").readers(table)
-        assert [name[2:] for name in reading.truth.columns] == list(NAMES)
-        assert reading.probabilities.columns == tuple(f"p_{name}" for name in NAMES)
-        with refused(InputError, "truth"):
-            LossColumns(probabilities="p_*", truth="p_*").readers(table)
-        other = LossColumns(probabilities="p_*", truth=("t_benign", "dx", "place"))
-        with refused(InputError, "column"):
-            other.readers(table)
 
 
 def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
@@ -356,19 +336,6 @@ def test_sets_and_intervals_keep_the_index():
         intervals.contains(N.set_axis(named.index)[::-1])
 
 
-def test_two_names_for_one_column_are_refused():
-    for prediction, target, argument in (
-        ("f", "f", "target"),
-        (("f", "g"), "g", "target"),
-        (("f", "f"), "t", "prediction"),
-        (("upper", "lower"), "t", "prediction"),
-        (("y_q95", "y_q05"), "t", "prediction"),
-    ):
-        with refused(InputError, argument):
-            TargetColumns(prediction, target)
-    assert TargetColumns(("f2", "f1"), "t").predictions == ("f2", "f1")
-
-
 NUMBERED = {  # names of two columns, of class 1 and class 0; and of labels
     "whole floats": ([1.0, 0.0], [1, 0]),
     "numpy floats": (np.array([1.0, 0.0]), [1.0, 0.0]),
@@ -385,35 +352,3 @@ def test_columns_named_by_other_types_are_matched_by_name(kind):
     assert confide.lac_score(frame, [one, zero, one]).tolist() == [0.25, 0.25, 0.5]
     if kind != "booleans":
         assert confide.lac_score(frame, [one, zero, one], classes=[zero, one]).tolist() == [0.25, 0.25, 0.5]
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [[1.5, 0.5], [None, "a"], [("a", 1), ("a", 0)], pd.to_datetime(["2024-01-01", "2024-01-02"]), [float("nan"), 1.0]],
-)
-def test_columns_with_other_names_are_refused(columns):
-    frame = pd.DataFrame([[0.75, 0.25]])
-    frame.columns = columns
-    with refused(InputTypeError, "probabilities"):
-        confide.lac_score(frame, [0])
-    with refused(InputTypeError, "probabilities"):
-        confide.predict_set(frame, confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac"))
-
-
-def test_classes_named_by_whole_floats_are_kept_and_others_refused():
-    floats = [1.0, 2.0, 3.0]
-    labels = np.array(floats)[Y]
-    released = confide.calibrate(confide.lac_score(P, labels, floats), **REPLACED)
-    assert released.classes == (1, 2, 3)
-    assert set(confide.predict_set(P, released)[0]) <= {1, 2, 3}
-    features = RNG.normal(size=(400, 2))
-    front = confide.PrivateConformalClassifier(random_state=0, **REPLACED).fit(features, labels)
-    assert front.calibration_.classes == (1, 2, 3)
-    for names in (
-        [1.5, 2.0, 3.0],
-        [("a",), ("b",), ("c",)],
-        [None, "a", "b"],
-        list(pd.date_range("2024-01-01", periods=3)),
-    ):
-        with refused(InputTypeError, "classes"):
-            confide.calibrate(np.linspace(0, 1, 500), score="lac", classes=names, **REPLACED)

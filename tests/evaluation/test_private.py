@@ -12,9 +12,7 @@ from scipy import stats
 import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import Part, PrivateEvaluation, intervals, private_release
-from confide.evaluation.intervals import arrangement, size_parts, width_parts
-from confide.ledger import payment
-from confide.reports.measurements import private_sections
+from confide.evaluation.intervals import size_parts
 from confide.support.shapes import checksum
 from tests.builders import slow
 from tests.exact_tests import LEVEL
@@ -168,46 +166,6 @@ def test_extreme_tables_give_results(released, exact, count, missed):
     assert str(found).count("\n") > 8
 
 
-def test_a_thousand_classes(released):
-    rng = np.random.default_rng(2)
-    y = rng.integers(0, 1000, 4000)
-    own = np.where(rng.random(4000) < 0.9, 0.9, 0.1)
-    p = np.repeat((1 - own[:, None]) / 999, 1000, axis=1)
-    p[np.arange(4000), y] = own
-    wide = confide.calibrate(SCORES, 0.1, 50.0, candidates=UNIT, score="lac")
-    found = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0)
-    assert len(found.classes) == 1001  # with other labels
-    assert found.query.tables == ((0,), (1,))  # the total is added up from the sizes, which are few
-    assert sum(one.high == 1 for one in found.classes) > 500
-    assert "971 more" in str(found)
-    alone = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0, parts=("class",))
-    assert alone.query.tables == ((0,), ())  # a thousand noises are too many: it has counts of its own
-
-
-def test_too_long_evaluation_raises_before_charge(released, tmp_path, monkeypatch):
-    ledger = confide.Ledger(tmp_path / "budget.db")
-    paid = {"epsilon": 1.0, "ledger": ledger, "dataset": "patients"}
-    monkeypatch.setattr(payment, "MOST_RELEASE", 4000)
-    with refused(InputError, "parts"):
-        ask_sets(released, [(0, "a")], **paid)
-    assert ledger.accounts() == {}
-    found = ask_sets(released, [(0, "a")], parts=(), **paid)
-    kept = ledger.account("patients").entries[0].text
-    assert len(kept) < 2000
-    assert PrivateEvaluation.from_json(kept) == found
-
-
-def test_tables_are_arranged_by_public_numbers():
-    for sizes in [(), (5,), (31,), (3, 4), (10, 4), (3, 3, 3), (10, 7, 40), (1000, 12)]:
-        tables = arrangement(sizes)
-        assert {place for table in tables for place in table} == set(range(len(sizes)))
-        assert min(np.prod([sizes[place] for place in table]) for table in tables) <= 30
-    assert size_parts(10**6).most == 10**6
-    for bins in ([], [0], [2, 1], [1, np.inf], [np.nan]):
-        with refused(InputError, "width_bins"):
-            width_parts(bins)
-
-
 def test_mean_lies_within_bounds_for_all_shares():
     """Bounds by enumeration over a grid of shares within the intervals."""
     partition = size_parts(3)
@@ -293,23 +251,6 @@ def test_public_n_is_counted_and_checked(released):
             ask_sets(released, [(0, "a")] * count, epsilon=1.0, neighbors="replace_one", n=n)
 
 
-def test_risk_control_is_evaluated_as_share(exact):
-    rng = np.random.default_rng(0)
-    p = rng.random((2000, 4))
-    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 50.0)
-    found = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, epsilon=1.0)
-    assert found.query.loss == ("false_negative_rate", 1.0)
-    assert "loss 'false_negative_rate'  0.100 (interval 0.04" in str(found)
-    assert found.coverage.promised == pytest.approx(1 - risk.risk)
-    wards = {"groups": ["a"] * 100, "group_names": ["a"], "epsilon": 1.0}
-    parts = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, **wards)
-    (section,) = private_sections(parts)[0].parts
-    assert [(one.caption, one.rows[0][:2], one.rows[1][:4]) for one in section.tables] == [
-        ("Loss by group", ("a", "0.1"), ("(other)", "not known", "0", "1"))
-    ]
-    assert section.chart is None
-
-
 @pytest.mark.slow
 def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
     ward = np.tile(["a", "b"], 1500)
@@ -334,15 +275,6 @@ def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
         ("b", 0, 0),
         ("(other)", 0, 0),
     ]
-
-
-def test_levels_reject_parts_that_cost_per_level(levels):
-    with refused(InputError, "parts"):
-        confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0, parts=["size"])
-    found = confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0)
-    assert [partition.kind for partition in found.query.partitions] == ["class"]
-    with refused(InputError, "alpha"):
-        found[0.5]
 
 
 @pytest.mark.slow
