@@ -22,7 +22,7 @@ from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_
 from tests.environments import python_of
 from tests.refused import refused
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
-from tests.tables.engines import halves, widened
+from tests.tables.engines import Engine, halves, widened
 from tests.tables.store_servers import BUCKET, started
 
 # the tests of all other sources, with these sources
@@ -35,7 +35,7 @@ from tests.tables.test_exactness import (  # noqa: F401
 )
 from tests.tables.test_people import test_nameless_and_tied_records_raise_an_error  # noqa: F401
 from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
-from tests.tables.test_weights import test_sums_are_those_of_arrays, test_unusable_weights_raise_an_error  # noqa: F401
+from tests.tables.test_weights import test_sums_are_those_of_arrays  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
 CLEARED = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3")
@@ -97,6 +97,32 @@ def packed(data: pa.Table, kind: str) -> bytes:
         pa.csv.write_csv(pa.table([widened(one) for one in data.columns], names=data.column_names), sink)
     held = sink.getvalue().to_pybytes()
     return gzip.compress(held) if kind == "csv.gz" else held
+
+
+class Store(Engine):
+    """Two objects below a prefix, and an object of another program."""
+
+    def __init__(self, scheme: str, kind: str) -> None:
+        self.scheme, self.kind = scheme, kind
+        if kind.startswith("csv"):
+            self.lists = self.decimals = self.single = False
+
+    def table(self, data: pa.Table) -> str:
+        folder = fresh(self.scheme)
+        for i, part in enumerate(halves(data)):
+            put(packed(part, self.kind), f"{folder}/part={i}/0.{self.kind}")
+        put(b"of another program", f"{folder}/_logs/x.{self.kind}")
+        return folder
+
+
+@pytest.fixture(params=["s3-parquet", "s3-csv.gz", "s3-arrow", "gs-parquet"])
+def engine(request, store):
+    return Store(*request.param.split("-"))
+
+
+@pytest.fixture
+def ranking(engine):
+    return engine
 
 
 @pytest.fixture

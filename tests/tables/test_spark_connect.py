@@ -44,7 +44,6 @@ from tests.tables.test_people import (  # noqa: F401
     test_the_first_or_the_sampled_records_count,
 )
 from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
-from tests.tables.test_weights import test_unusable_weights_raise_an_error  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 WHAT = ClassColumns("p", "label", NAMES)
@@ -88,6 +87,11 @@ def no_java(server, monkeypatch, tmp_path):
 @pytest.fixture
 def engine(session, tmp_path):
     return Spark(session, tmp_path)
+
+
+@pytest.fixture
+def ranking(engine):
+    return engine
 
 
 @pytest.fixture
