@@ -1,7 +1,9 @@
 """`choose_score`: shares, ledger, files, bad input, and what a choice depends on."""
 
+import copy
 import json
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +16,7 @@ from confide.mechanisms import Chosen, ScoreChoice
 from confide.scores import NamedScores, all_scores, class_score
 from confide.selection import selection_law
 from tests.files import signed
-from tests.planted_values import planted_scores
+from tests.planted_values import assert_no_private_value, planted_scores
 from tests.refused import Refused
 
 RNG = np.random.default_rng(0)
@@ -233,6 +235,16 @@ def test_records_of_one_person_multiply_the_loss():
     assert choice.calibrate().privacy.epsilon == 1.0
     other = confide.calibrate(choice.scores, 0.1, 1.0, records_per_person=10, chosen=choice.chosen)
     assert other.privacy.epsilon == 2.5  # ten records, each with a loss of 1/4 in the choice
+
+
+def test_choice_is_not_pickled_copied_or_shown():
+    planted = planted_scores(500)
+    offers = {name: NamedScores.of(planted, "absolute_residual") for name in ("a", "b")}
+    choice = confide.choose_score(offers, 0.1, 1.0, largest_size=1.0)
+    assert_no_private_value(repr(choice))
+    for unwanted in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(InputTypeError):
+            unwanted(choice)
 
 
 GOOD = {"scores": OFFERS, "alpha": 0.1, "epsilon": 1.0, "sizes": SIZES}

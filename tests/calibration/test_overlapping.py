@@ -387,6 +387,15 @@ def test_a_ledger_charges_the_sum_over_columns(tmp_path):
         confide.calibrate_groups(scores, groups, NAMES, 0.3, 1.0, ledger=ledger, dataset="d", score="lac")
 
 
+def test_names_of_partitions_and_columns_cannot_coincide(tmp_path):
+    """Partition "a" with column "b: c" and partition "a: b" with column "c" would be one budget."""
+    paid = {"ledger": confide.Ledger(tmp_path / "l.db"), "dataset": "d"}
+    for partition, column, argument in (("a", "b: c", "names"), ("a: b", "c", "partition")):
+        groups, names = {column: ["x"] * 5, "d": ["y"] * 5}, {column: ["x"], "d": ["y"]}
+        with refused(InputError, argument):
+            confide.calibrate_groups([0.5] * 5, groups, names, 0.1, 1.0, score="lac", partition=partition, **paid)
+
+
 def fixed(monkeypatch):
     """A sampler that always selects candidate 30, and a list of the counts that it was given."""
     seen = []

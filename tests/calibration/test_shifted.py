@@ -10,7 +10,7 @@ from scipy import stats
 
 import confide
 from confide.calibration import weighted_sum
-from confide.errors import FormatError, InputError
+from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
 from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, rounding_text
 from confide.selection import selection_law
@@ -155,6 +155,18 @@ def test_options_that_exclude_weights_raise(options, argument):
         confide.calibrate([0.123, 0.456], 0.1, 1.0, candidates=CANDIDATES, **options)
     assert "0.123" not in str(caught.value)
     assert "3.0" not in str(caught.value)
+
+
+def test_invalid_shares_raise():
+    with refused(InputError, "source"):
+        ClassShift.of_shares({"a": 1, "b": 0}, {"a": 0.5, "b": 0.5})
+    with refused(InputError, "source"):
+        ClassShift.of_shares({"a": 0.5, "b": 0.2}, {"a": 0.5, "b": 0.5})
+    with refused(InputError, "target"):
+        ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.5, "c": 0.5})
+    with refused(InputTypeError, "class_weights"):
+        confide.calibrate([0.1], 0.1, 1.0, class_weights=[1, 2], labels=["a"])
+    assert ClassShift.of_shares({"a": 0.5, "b": 0.5, "c": 0}, {"a": 1, "b": 0, "c": 0}).steps == (1, 0, 0)
 
 
 def test_weights_without_small_integers_are_rounded_with_a_stated_error():

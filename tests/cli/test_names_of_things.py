@@ -1,5 +1,8 @@
 """Every command takes a release by --calibration; errors name the kind of a file and similar options."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -42,6 +45,17 @@ def test_every_command_takes_the_release_by_one_option(confide_run, records, wor
     assert missing.refused == (USAGE, "--calibration")
     ran = confide_run(*words, "--calibration", "cal.json")
     assert ran.code == DONE, ran.err
+
+
+def test_an_evaluation_is_shown(confide_run, records):
+    assert confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--out", "found.json").code == DONE
+    shown = confide_run("show", "found.json")
+    assert shown.code == DONE, shown.err
+    for words in ("coverage", "not private", confide.load("cal.json").checksum):
+        assert words in shown.out
+    document = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    assert confide_run("show", "found.json", "--json").json == {"evaluation": document}
+    assert confide_run("show", "found.json", "--records", 2).refused == (REFUSED, "--records")
 
 
 def test_other_files_are_named_by_their_kind(confide_run, records):

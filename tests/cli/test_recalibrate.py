@@ -150,6 +150,26 @@ def test_groups_sides_classes_and_levels_are_read_off_the_release(months, confid
     assert confide.Ledger("l.db").account("d").spent().epsilon == 2.0
 
 
+def test_losses_are_read_off_the_release(months, confide_run):
+    few, rng = confide.Candidates.unit(5), np.random.default_rng(0)
+    losses = np.clip(rng.random((N, 1)) - few.edges, 0, 1)
+    pq.write_table(pa.table({f"l_{i}": losses[:, i] for i in range(4)}), "losses.parquet")
+    confide.calibrate_losses(losses, few, 0.3, 2.0, loss="shortfall", neighbors="replace_one").save("risk.json")
+    ran = confide_run("recalibrate", "risk.json", "losses.parquet", "--losses", "l_*", "--out", "risk-2.json")
+    assert ran.code == 0, ran.err
+    assert load_release("risk-2.json").loss == "shortfall"
+    assert confide_run("recalibrate", "risk.json", "2.parquet", *COLUMNS, "--out", "x.json").refused == (
+        REFUSED,
+        "--calibration",
+    )
+
+
+def test_secret_numbers_stay_secret(months, confide_run):
+    confide.calibrate_groups(scores_of(1), np.arange(N) % 2, [0, 1], 0.2, 2.0).save("groups.json")
+    ran = confide_run("recalibrate", "groups.json", "2.parquet", *COLUMNS, "--by", "ward", "--n", N, "--out", "x.json")
+    assert ran.refused == (REFUSED, "--n")
+
+
 # --- candidates around a guess, as they are typed
 
 

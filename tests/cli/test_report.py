@@ -47,6 +47,16 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert "Measured on labelled" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
+def test_a_plan_as_a_page(confide_run, folder):
+    done = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--n", "800", "--out", "plan.html")
+    assert done.code == 0
+    assert done.out.endswith("saved: plan.html\n")
+    assert "--alpha 0.1 --epsilon 1 --out calibration.json" in (folder / "plan.html").read_text(encoding="utf-8")
+    again = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--out", "plan.html")
+    assert again.refused == (EXISTS, "--out")
+
+
 def test_refusals(confide_run, calibrated, records, folder):
     assert confide_run("report", "nothing.json", "--out", "r.html").refused == (REFUSED, "path")
     assert confide_run("report", calibrated, "--out", "no/r.html").refused == (REFUSED, "--out")

@@ -140,6 +140,15 @@ def test_regressors_in_a_pipeline_with_pandas():
     assert whole.fit(X[:300], y.iloc[:300]).predict(X[300:]).shape == (142,)
 
 
+def test_sets_to_arrow_and_pandas():
+    sets = confide.PredictionSets(np.array([[True, False], [False, False], [True, True]]), ("cat", "dog"))
+    assert sets.to_arrow().to_pylist() == [["cat"], [], ["cat", "dog"]]
+    assert confide.PredictionSets(sets.mask).to_arrow().to_pylist() == [[0], [], [0, 1]]
+    frame = sets.to_pandas(index=["x", "y", "z"])
+    assert list(frame.columns) == ["cat", "dog"]
+    pd.testing.assert_series_equal(frame.sum(axis=1), pd.Series([1, 0, 2], index=["x", "y", "z"]))
+
+
 @pytest.mark.slow
 def test_torch_from_a_loader():
     torch = pytest.importorskip("torch", reason="needs the extra torch")
@@ -242,6 +251,26 @@ def test_torch_takes_what_hugging_face_hands_over(front):
             front.calibrate(model, [broken], 0.1, 2.0, progress=False)
     with refused(confide.InputTypeError, "outputs"):
         front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
+
+
+@pytest.mark.filterwarnings(FEW)
+def test_torch_ignores_labels(front):
+    """The result is as without these records; their number is reported if n is public, and not otherwise."""
+    import torch
+
+    logits = 2 * torch.randn(900, 4)
+    y = torch.distributions.Categorical(logits=logits).sample()
+    y[::3] = -100
+    options = {"progress": False, "neighbors": "replace_one"}
+    with pytest.warns(UserWarning, match="300"):  # the number alone
+        released = front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, **options)
+    assert released.guarantee.n == 600
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False)
+    with refused(confide.InputError, "labels"):
+        front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False, ignore_index=-1)
 
 
 @pytest.mark.slow

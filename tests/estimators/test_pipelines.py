@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
@@ -13,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from sklearn.utils.estimator_checks import check_estimator
 
 import confide
-from confide.estimators import FittedStepWarning
+from confide.estimators import FittedStepWarning, SecondReleaseWarning
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -57,6 +58,18 @@ def test_sets_of_a_pipeline_are_those_of_its_last_step():
     np.testing.assert_array_equal(confide.pipeline_sets(pipe[-1], rows, alpha=0.1).mask, sets.mask)
 
 
+def test_a_step_fitted_on_calibration_records_causes_a_warning_at_the_callers_line():
+    """Frozen steps were fitted elsewhere, according to the user; stateless ones process each record separately."""
+    pipe = make_pipeline(StandardScaler(), confide.PrivateConformalClassifier(**FAST)).fit(X, Y)
+    with pytest.warns(FittedStepWarning) as seen:
+        confide.pipeline_sets(pipe, X[:5])
+    assert [one.filename for one in seen] == [__file__]
+    frozen = make_pipeline(FrozenEstimator(StandardScaler().fit(X)), confide.PrivateConformalClassifier(**FAST))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FittedStepWarning)
+        confide.pipeline_sets(frozen.fit(X, Y), X[:5])
+
+
 def test_pipelines_with_another_last_step_raise():
     with refused(confide.InputTypeError, "model"):
         confide.pipeline_sets(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), X)
@@ -65,6 +78,13 @@ def test_pipelines_with_another_last_step_raise():
         confide.pipeline_sets(regressor, X)
     with refused(confide.InputTypeError, "model"):
         confide.pipeline_intervals(Ridge().fit(X, X[:, 0]), X)
+
+
+def test_warnings_through_a_pipeline_point_at_the_callers_line():
+    pipe = make_pipeline(Normalizer(), confide.PrivateConformalClassifier(**FAST)).fit(X, Y)
+    with pytest.warns(SecondReleaseWarning) as seen:
+        pipe.fit(X, Y)
+    assert [one.filename for one in seen if one.category is SecondReleaseWarning] == [__file__]
 
 
 @pytest.mark.usefixtures("routing")

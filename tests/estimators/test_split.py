@@ -100,6 +100,20 @@ def test_a_label_of_the_calibration_part_is_not_shown():
     assert held.any()
 
 
+def test_a_string_among_numbers_does_not_convert_them():
+    """Otherwise one record's label would change the type of all others."""
+    with refused(confide.InputTypeError, "y"):
+        confide.PrivateConformalClassifier().fit(X, [*Y[:-1].tolist(), "rare-disease-X"])
+
+
+def test_labels_of_the_training_part_must_be_known():
+    with refused(confide.InputError, "classes"):
+        confide.PrivateConformalClassifier(classes=[0, 5]).fit(X, Y)
+    base = LogisticRegression().fit(X, Y)
+    with refused(confide.InputError, "classes"):
+        confide.PrivateConformalClassifier(base, prefit=True, classes=[0, 5]).fit(X, Y)
+
+
 @FEW
 def test_no_calibration_records_are_released():
     base = LogisticRegression().fit(X, Y)

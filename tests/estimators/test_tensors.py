@@ -61,6 +61,22 @@ def test_labels_of_every_integer_type(data):
         assert calibrate(torch.nn.Identity(), [(logits, y.to(kind))]) == wanted
 
 
+def test_tokens_are_records_of_a_row(data):
+    """Token classification: (batch, length, K), labels (batch, length), -100 for a token without label."""
+    logits, y = data
+    rows, labels = logits.reshape(60, 5, 4), y.reshape(60, 5).clone()
+    labels[:, [0, 4]] = -100
+    wanted = calibrate(torch.nn.Identity(), [(rows[:, 1:4].reshape(-1, 4), labels[:, 1:4].flatten())])
+    options = {"mechanism": "slopes", "neighbors": "add_remove", "epsilon": 8.0}
+    with pytest.warns(UserWarning, match="120"):  # the number alone
+        found = calibrate(torch.nn.Identity(), [(rows, labels)], records_per_person=3)
+    assert (found.threshold, found.classes) == (wanted.threshold, 4)
+    with refused(confide.InputError, "records_per_person"):
+        calibrate(torch.nn.Identity(), [(rows, labels)], **options)
+    with refused(confide.InputError, "labels"):
+        calibrate(torch.nn.Identity(), [(rows, labels)], **options, records_per_person=2)
+
+
 def test_streams_of_unknown_length(data, capsys, monkeypatch):
     logits, y = data
 

@@ -12,7 +12,8 @@ from scipy import stats
 import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import Part, PrivateEvaluation, intervals, private_release
-from confide.evaluation.intervals import size_parts
+from confide.evaluation.intervals import arrangement, size_parts, width_parts
+from confide.reports.measurements import private_sections
 from confide.support.shapes import checksum
 from tests.builders import slow
 from tests.exact_tests import LEVEL
@@ -166,6 +167,17 @@ def test_extreme_tables_give_results(released, exact, count, missed):
     assert str(found).count("\n") > 8
 
 
+def test_tables_are_arranged_by_public_numbers():
+    for sizes in [(), (5,), (31,), (3, 4), (10, 4), (3, 3, 3), (10, 7, 40), (1000, 12)]:
+        tables = arrangement(sizes)
+        assert {place for table in tables for place in table} == set(range(len(sizes)))
+        assert min(np.prod([sizes[place] for place in table]) for table in tables) <= 30
+    assert size_parts(10**6).most == 10**6
+    for bins in ([], [0], [2, 1], [1, np.inf], [np.nan]):
+        with refused(InputError, "width_bins"):
+            width_parts(bins)
+
+
 def test_mean_lies_within_bounds_for_all_shares():
     """Bounds by enumeration over a grid of shares within the intervals."""
     partition = size_parts(3)
@@ -249,6 +261,23 @@ def test_public_n_is_counted_and_checked(released):
     for count, n in ((40, 41), (0, None)):
         with refused(InputError, "n"):
             ask_sets(released, [(0, "a")] * count, epsilon=1.0, neighbors="replace_one", n=n)
+
+
+def test_risk_control_is_evaluated_as_share(exact):
+    rng = np.random.default_rng(0)
+    p = rng.random((2000, 4))
+    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 50.0)
+    found = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, epsilon=1.0)
+    assert found.query.loss == ("false_negative_rate", 1.0)
+    assert "loss 'false_negative_rate'  0.100 (interval 0.04" in str(found)
+    assert found.coverage.promised == pytest.approx(1 - risk.risk)
+    wards = {"groups": ["a"] * 100, "group_names": ["a"], "epsilon": 1.0}
+    parts = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, **wards)
+    (section,) = private_sections(parts)[0].parts
+    assert [(one.caption, one.rows[0][:2], one.rows[1][:4]) for one in section.tables] == [
+        ("Loss by group", ("a", "0.1"), ("(other)", "not known", "0", "1"))
+    ]
+    assert section.chart is None
 
 
 @pytest.mark.slow

@@ -115,6 +115,21 @@ def test_the_larger_of_the_relations_counts_unless_one_is_named():
     assert found.failures == ("epsilon at most 1 is required; stated: none under add_remove",)
 
 
+def test_zcdp_alone_is_private_and_has_no_epsilon():
+    document = Stated(PrivacyStatement("replace_one", math.inf, 1, None, math.inf, 0.01))
+    assert Conditions(private=True).check(document).holds
+    assert not Conditions(epsilon_at_most=1e6).check(document).holds
+
+
+def test_all_looks_of_a_watch_count():
+    watch = read(TESTS / "watching/samples/0.2/coverage.json")
+    assert len(watch.looks) == 2
+    one = stated(watch.privacy)
+    assert Conditions(epsilon_at_most=2 * one).check(watch).holds
+    (wrong,) = Conditions(epsilon_at_most=np.nextafter(2 * one, 0)).check(watch).failures
+    assert wrong.endswith("for a person in all 2 looks")
+
+
 @pytest.mark.parametrize(
     "asked",
     [

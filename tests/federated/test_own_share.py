@@ -8,6 +8,7 @@ import pytest
 import confide
 from confide import federated
 from confide.candidates import Candidates
+from confide.cli import main
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.own_share import _certified
@@ -57,6 +58,18 @@ def test_a_separate_file_is_computed_again(round_, tmp_path):
         Release.from_json(own.to_json().replace('"silo": "silo 2"', '"silo": "silo 1"'))
     with refused(Refusal, "altered"):
         federated.own_share(released, answers[2].replace('"silo": "silo 2"', '"silo": "silo 1"'))
+
+
+def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatch, capsys):
+    _, answers, released = round_
+    monkeypatch.chdir(tmp_path)
+    released.save("released.json")
+    (tmp_path / "answer.json").write_text(answers[2])
+    assert main(["federated", "own", "answer.json", "--calibration", "released.json", "--out", "own.json"]) == 0
+    assert "new records: those of 'silo 2'" in capsys.readouterr().out
+    assert Release.load("own.json") == federated.own_share(released, answers[2])
+    assert main(["show", "own.json"]) == 0
+    assert "for all distributions of the other silos" in capsys.readouterr().out
 
 
 def test_methods_without_replies_say_how_else(round_):

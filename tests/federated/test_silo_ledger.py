@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 import signal
+import sys
 import warnings
 
 import numpy as np
@@ -276,6 +277,22 @@ def test_a_second_process_is_notified_when_the_first_one_dies(three, monkeypatch
 def charged(silo, read):
     """Charge a silo's answer without making it."""
     silo.ledger.charge(silo.dataset, silo.cost(read, 0), read.digest, token=read.session)
+
+
+def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge(three, monkeypatch):
+    """Two processes find no charge without a working lock; the ledger accepts the session once."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    plan, first, charge = three.plan(), [], Ledger.charge_all
+
+    def slow(self, *arguments, **options):
+        if not first:
+            first.append(None)
+            first.append(three.answer(0, plan))
+        return charge(self, *arguments, **options)
+
+    monkeypatch.setattr(Ledger, "charge_all", slow)
+    assert three.answer(0, plan) == first[1]
+    assert three.ledgers[0].spent == 2.0
 
 
 @pytest.mark.parametrize("step", ["made, not kept", *slow(step for step in PAID_STEPS if step != "made, not kept")])

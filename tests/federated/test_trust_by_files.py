@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from confide import federated
+from confide.federated.envelope import sign_message
 from tests.federated.by_files import RULES as PINNED
 from tests.federated.by_files import Files
 from tests.federated.test_identities import NORTH, SOUTH
@@ -58,6 +59,21 @@ def test_both_sides_see_the_same_digits(files, run):
     document = json.loads(run("show", "plan.json", "--json"))
     assert document["fingerprints"]["north"] == PRINTS["north"]
     assert document["roster"] == federated.fingerprint(federated.roster(everybody), groups=12)
+
+
+def test_show_reads_what_else_a_federation_writes(files, run):
+    files.plan()
+    files.answer("north")
+    shown = run("show", "north-answer.json")
+    assert "answer of 'north'" in shown
+    assert federated.FederatedPlan.read(Path("plan.json").read_text())[0].digest in shown
+    head = json.loads(run("show", "north-answer.json", "--json"))["answer"]
+    assert (head["silo"], head["signer"]) == ("north", NORTH.public_keys().signing)
+    bad = json.loads(Path("north-answer.json").read_text())
+    Path("bad.json").write_text(json.dumps(bad | {"content": bad["content"] | {"silo": "south"}}))
+    assert "altered" in run("show", "bad.json", code=3)
+    Path("bad.json").write_text(sign_message("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
+    assert "\x1b" not in run("show", "bad.json", code=3)
 
 
 def test_sizes_are_issued_anew_with_the_same_digits(files, run):
@@ -125,6 +141,16 @@ def test_a_policy_file_states_what_options_state(files, run):
     assert "the policy requires 2" in files.answer("north", rules=BY_POLICY, code=3)
     files.plan("--colluding", 2, "--force")
     assert "and the policy allows 2 for one" in files.answer("north", rules=BY_POLICY, code=3)
+
+
+def test_keygen_never_replaces_keys_and_offers_what_it_has(files, run):
+    words = ("federated", "keygen", "north", "--keys", "north.key", "--public", "new.json")
+    before = Path("north.key").read_bytes()
+    assert "confide federated public" in run(*words, code=4)
+    said = run("federated", "keygen", "north", "--keys", "new.key", "--public", "public/north.json", code=4)
+    assert "--force" not in said
+    assert not Path("new.key").exists()
+    assert Path("north.key").read_bytes() == before
 
 
 def test_a_copy_of_the_keys_answers_from_the_named_ledger_alone(files, run):

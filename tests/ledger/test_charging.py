@@ -37,6 +37,16 @@ def test_limit_is_exact_and_says_what_remains(ledger):
     ledger.charge("patients", cost(0.0), digest("free"))
 
 
+def test_limits_can_be_lowered_raised_and_lifted_and_stay_on_record(ledger):
+    ledger.charge("patients", cost(3.0), digest(1))
+    assert ledger.set_limit("patients", 2.0).remaining() == 0.0
+    with refused(BudgetError, "dataset"):
+        ledger.charge("patients", cost(0.1), digest(2))
+    assert ledger.set_limit("patients", 4.0).remaining() == 1.0
+    assert ledger.set_limit("patients", None).remaining() is None
+    ledger.charge("patients", cost(100.0), digest(3))
+
+
 def test_data_sets_without_a_limit_are_held_to_the_one_that_was_given(place):
     """The limit of an open `Ledger` also applies to existing data sets without a limit."""
     Ledger(place).charge("a", cost(1.0), digest(1))

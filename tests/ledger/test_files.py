@@ -205,6 +205,18 @@ def refusal_of(path, output):
     return None
 
 
+def test_a_page_that_nothing_uses_is_damage(path):
+    """The records and their hashes are right; SQLite's own check of the whole file is not."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(path.read_bytes())
+    content[28:32] = (len(content) // size + 1).to_bytes(4)  # the number of pages
+    path.write_bytes(content + bytes(size))
+    with refused(FormatError, "ledger"):
+        Ledger(path)
+
+
 @pytest.mark.parametrize("keep", [100, 4096, 5000, 8192])
 def test_cut_files_are_refused(path, keep):
     with closing(sqlite3.connect(path)) as connection:

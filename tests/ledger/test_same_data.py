@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import EarlierReleaseWarning, OtherDataError
+from confide import EarlierReleaseWarning, InputError, OtherDataError
 from confide.ledger.events import KeyedEvent
 from confide.mechanisms import slopes
 from confide.tables import ScoreColumn, calibrate_table
@@ -135,6 +135,11 @@ def test_what_is_released_together_is_charged_together_or_not_at_all(ledger, ask
     with refused(confide.BudgetError, "dataset"):
         ask(month(1), ledger=ledger, dataset="clinic", candidates=UNIT)
     assert ledger.account("clinic").entries == ()
+
+
+def test_again_belongs_to_a_ledger():
+    with refused(InputError, "again"):
+        confide.calibrate(month(1), 0.1, 1.0, again=True)
 
 
 def test_key_and_fingerprints_stay_in_the_file(ledger):

@@ -201,6 +201,21 @@ def test_the_owner_takes_out_a_record_that_cannot_be_read(charged, body):
     assert len(Ledger(charged.url()).account("patients").entries) == 3
 
 
+def test_readers_see_everything_but_the_key(charged):
+    import psycopg
+
+    ledger = Ledger(charged.url(OFFICERS))
+    assert ledger.export() == Ledger(charged.url(JOBS)).export()
+    assert ledger.snapshot().key is None
+    key = Ledger(charged.url(JOBS)).snapshot().key
+    assert key is not None
+    assert key not in str(charged.execute("SELECT * FROM confide.shown", role=OFFICERS))
+    with refused(LedgerError, "ledger"):
+        ledger.charge("patients", COST, DIGEST)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        charged.execute("SELECT * FROM confide.record", role=OFFICERS)
+
+
 def test_the_owner_erases_nothing_by_accident(charged):
     import psycopg
 

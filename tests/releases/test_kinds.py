@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import confide
@@ -155,3 +156,9 @@ def test_nested_to_any_depth(depth):
     body = sample("levels").rstrip()[1:-1]
     with pytest.raises(confide.FormatError):
         Release.from_json('{"deep": ' + "[" * depth + "1" + "]" * depth + "," + body + "}")
+
+
+def test_several_thresholds_without_privacy():
+    release = confide.calibrate_levels(np.arange(100) / 100, [0.2, 0.1], mechanism="none")
+    assert json.loads(release.to_json())["privacy"] == {"epsilon": "+inf"}
+    assert confide.LevelCalibration.from_json(release.to_json()) == release

@@ -63,3 +63,11 @@ def test_spending_of_data(tmp_path):
     assert "What the data have spent" not in words_of(page_of(released))
     with refused(confide.InputError, "ledger"):
         page_of(calibration(), ledger=ledger)
+
+
+def test_text_about_intervals_of_one_width():
+    said = words_of(page_of(released_at("absolute_residual", 1.0)))
+    assert "All of them have one width. It shows how far the model errs among all records" in said
+    assert "Short intervals mean that it is sure" not in said
+    assert "Short intervals mean that it is sure" in words_of(page_of(released_at("normalised_residual", 1.0)))
+    assert "No file can prove that the threshold was drawn with noise" in said

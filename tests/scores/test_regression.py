@@ -62,6 +62,32 @@ def test_blocks_and_threads_do_not_change_results(monkeypatch, score, dtype):
     assert np.array_equal(upper, np.full(n, np.inf) if score == "cqr_low" else high + beyond)
 
 
+def test_bad_values_are_counted_across_blocks():
+    f, d = np.ones(300_000), np.ones(300_000)
+    f[[7, 299_999]] = [np.inf, np.nan]
+    with refused(confide.InputError, "predictions") as e:
+        confide.absolute_residual_score(f, d)
+    assert numbers(e) == [2, 7]
+    with refused(confide.InputError, "predictions") as e:
+        interval_ends(f, "absolute_residual", 1.0)
+    assert numbers(e) == [2, 7]
+    d[[200_000, 250_000]] = [0.0, -1.0]
+    with refused(confide.InputError, "difficulty") as e:
+        confide.normalised_residual_score(np.ones(300_000), np.ones(300_000), d)
+    assert numbers(e) == [2, 200_000]
+    with refused(confide.InputError, "predictions") as e:
+        confide.gamma_score(d, np.ones(300_000))
+    assert numbers(e) == [2, 200_000]
+    huge = np.full(300_000, 1.7e308)  # finite, though their sum is not
+    assert confide.absolute_residual_score(huge, huge).max() == 0
+
+
+def test_lengths_differ():
+    with refused(confide.InputError, "targets") as e:
+        confide.absolute_residual_score([1, 2, 3], [1, 2])
+    assert numbers(e) == [2, 3]
+
+
 def test_a_residual_that_overflows_is_refused_when_counted():
     scores = confide.absolute_residual_score([-1.5e308], [1.5e308])
     assert scores.tolist() == [np.inf]

@@ -1,8 +1,12 @@
 """Addresses, credentials and objects of stores without a store: a folder replaces it, and nothing is sent."""
 
+from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.fs
+import pyarrow.parquet as pq
 import pytest
 
 import confide
@@ -15,11 +19,12 @@ from confide.support import (
     object_stores,
     write_text,
 )
-from confide.support.object_stores import parse_address, store_words
-from confide.tables import open_table
+from confide.support.object_stores import filesystem_of, parse_address, store_words
+from confide.tables import open_table, predict_table
 from confide.tables.files import _as_regex
 from tests.calibrations import calibration_at
 from tests.refused import refused
+from tests.tables.class_records import P
 
 RELEASED = calibration_at(confide.Candidates.unit(10).edges[7])
 SET = (
@@ -41,6 +46,15 @@ def bucket(tmp_path, monkeypatch):
     held = pyarrow.fs.SubTreeFileSystem(str(tmp_path / "store"), pyarrow.fs.LocalFileSystem())
     monkeypatch.setattr(object_stores, "filesystem_of", lambda address: held)
     return tmp_path / "store" / "b"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The arguments for pyarrow's file systems."""
+    made = []
+    for name in ("S3FileSystem", "GcsFileSystem", "AzureFileSystem"):
+        monkeypatch.setattr(pyarrow.fs, name, lambda *given, _name=name, **named: made.append((_name, given, named)))
+    return made
 
 
 @pytest.mark.parametrize(
@@ -75,6 +89,36 @@ def test_one_object_has_several_addresses():
         with refused(InputError, "address"):
             as_place(name)
     assert as_place("s3://b/.x/y..z").address.key == ".x/y..z"
+
+
+def test_google_and_azure_use_the_environment(asked, monkeypatch):
+    filesystem_of(Address("gs", "b", ""))
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "localhost:9023")
+    filesystem_of(Address("gs", "b", ""))
+    with refused(InputError, "address"):
+        filesystem_of(Address("az", "c", ""))
+    filesystem_of(Address("az", "c", "", "account"))
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", "sas")
+    filesystem_of(Address("az", "c", "", "account"))
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "mine")
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "key==")
+    filesystem_of(Address("az", "c", ""))
+    for name in SET:
+        monkeypatch.delenv(name, raising=False)
+    place = "http://127.0.0.1:10000/devstoreaccount1"
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", f"AccountName=dev;AccountKey=ab==;BlobEndpoint={place};")
+    filesystem_of(Address("az", "c", ""))
+    patient = {"retry_time_limit": timedelta(seconds=60)}
+    local = {f"{kind}_storage_authority": "127.0.0.1:10000" for kind in ("blob", "dfs")}
+    local |= {f"{kind}_storage_scheme": "http" for kind in ("blob", "dfs")}
+    assert asked == [
+        ("GcsFileSystem", (), patient),
+        ("GcsFileSystem", (), {"anonymous": True, "endpoint_override": "localhost:9023", "scheme": "http", **patient}),
+        ("AzureFileSystem", ("account",), {}),
+        ("AzureFileSystem", ("account",), {"sas_token": "sas"}),
+        ("AzureFileSystem", ("mine",), {"account_key": "key=="}),
+        ("AzureFileSystem", ("dev",), {"account_key": "ab==", **local}),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -156,6 +200,27 @@ def test_no_partial_object_remains(bucket, monkeypatch):
     with refused(InputError, "address"):
         RELEASED.save("s3://b/x.json")
     assert not (bucket / "x.json").exists()
+
+
+def test_sets_and_folders(bucket):
+    pq.write_table(pa.table({f"p_{k}": P[:, k] for k in range(5)} | {"i": np.arange(len(P))}), bucket / "in.parquet")
+    released, what = RELEASED, confide.tables.ClassColumns("p_*")
+    predict_table("s3://b/in.parquet", what, released, "s3://b/sets.parquet")
+    with open_table("s3://b/sets.parquet") as written:
+        assert written.counted_rows() == len(P)
+        assert written.columns == ["i", "prediction_set", "set_size"]
+    with refused(InputError, "output"):
+        predict_table("s3://b/i*.parquet", what, released, "s3://b/in.parquet", overwrite=True)
+    with refused(InputError, "output"):
+        predict_table("s3://b/in.parquet", what, released, "s3a://b/in.parquet", overwrite=True)
+    (bucket / "folder.csv" / "x").mkdir(parents=True)
+    with refused(InputError, "output"):
+        predict_table("s3://b/in.parquet", what, released, "s3://b/folder.csv", overwrite=True)
+    before = (bucket / "sets.parquet").read_bytes()
+    wrong = confide.tables.ClassColumns(("p_0", "p_1", "p_2", "p_3", "i"), classes=range(5))
+    with refused(InputError, "table"):
+        predict_table("s3://b/in.parquet", wrong, released, "s3://b/sets.parquet", overwrite=True)
+    assert (bucket / "sets.parquet").read_bytes() == before
 
 
 def test_a_ledger_cannot_be_stored_there():

@@ -24,7 +24,7 @@ from confide.tables.open_table import as_open_table
 from tests.exact import mechanism_law
 from tests.files import classified, write
 from tests.refused import bad_rows, refused
-from tests.tables.engines import everyday_on
+from tests.tables.engines import DataFusion, Polars, everyday_on
 
 CANDIDATES = Candidates.unit(50)
 N, NAMES = 400, np.array(["ant", "bee", "cat"])
@@ -79,6 +79,17 @@ def test_the_complete_records_count_on_every_source(engine):
         for row in np.flatnonzero(HAVING & without("who")):
             first.setdefault(row // 3, row)
         assert found.counts.tolist() == counts_of(np.array(list(first.values())))
+
+
+def test_lists(listing):
+    if isinstance(listing, Polars | DataFusion):
+        pytest.skip("Ibis has no word there for the entries of a list")
+    lists = [[0.5, 0.5], None, [0.25, None], [0.75, 0.25], [float("nan"), 0.5], [1.0, 0.0]]
+    table = pa.table({"p": pa.array(lists, pa.list_(pa.float64())), "label": ["0", "1", "0", "1", "0", "1"]})
+    with as_open_table(listing.table(table)) as one:
+        found = score_histogram(one, ClassColumns("p", "label"), Candidates.unit(5), skip_incomplete=True)
+        assert found.total == 3
+        assert one.left_out() == 3
 
 
 def test_unusable_values_are_not_missing_values(tmp_path):

@@ -1,6 +1,7 @@
 """Unusable files and rows: counted over the whole file, with positions, and never quoted."""
 
 import gzip
+import io
 from functools import partial
 from pathlib import Path
 
@@ -251,6 +252,15 @@ def test_the_line_that_is_too_short_or_too_long(tmp_path, lines, line, values, p
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     message = str(refusal(lambda: count_classes(path), "path").value)
     assert f"line {line} has {values} value" in message
+
+
+@pytest.mark.parametrize("header", ["p_a,p_a,label", "p_a,p_A,label"])
+def test_column_names_that_occur_twice(tmp_path, header, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n" + "0.5,0.5,a\n" * 9)
+    refusal(lambda: count_classes(path), "path")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(path.read_bytes()))))
+    refusal(lambda: count_classes("-"), "path")
 
 
 @pytest.mark.parametrize("address", [*(f"{one}://bucket/a.parquet" for one in ("s3n", "https", "hdfs")), "no://x/y"])

@@ -14,7 +14,7 @@ from confide.tables.open_table import as_open_table
 from tests.builders import slow
 from tests.calibrations import weighted_counts
 from tests.files import NAMES, classified
-from tests.refused import Refused
+from tests.refused import Refused, bad_rows, refused
 
 P, Y = classified(1500, dtype=np.float64)
 LABEL = np.array(NAMES)[Y]
@@ -44,6 +44,16 @@ def test_sums_are_those_of_arrays(engine, kind):
     found = counted(engine.table(DATA), WHAT[kind])
     np.testing.assert_array_equal(found.counts, expected.counts)
     assert found.records == expected.records == 1500  # the number, not the total weight
+
+
+def test_unusable_weights_raise_an_error(engine):
+    wrong = WEIGHT.copy()
+    wrong[[7, 1100]] = 2.75, -0.5
+    source = engine.table(DATA.set_column(DATA.column_names.index("w"), "w", pa.array(wrong)))
+    with refused(InputError, "table") as caught:
+        counted(source, WHAT["scores"])
+    assert bad_rows(caught)[0][0] == 2
+    assert "2.75" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
