@@ -15,7 +15,8 @@ from confide.cli import main
 from confide.cli.app import app
 from confide.errors import InputError
 from confide.support import column_order
-from confide.tables import ClassColumns, evaluate_table, predict_table, score_histogram
+from confide.tables import ClassColumns, LossColumns, TargetColumns, evaluate_table, predict_table, score_histogram
+from confide.tables.open_table import as_open_table
 from confide.warehouse import CountingPlan
 from tests.refused import refused
 
@@ -181,6 +182,18 @@ def test_stars_and_classes_are_matched_by_name(tmp_path):
         score_histogram(TABLE, ClassColumns("p_*", "place", TURNED, label_positions=True))
 
 
+def test_stars_of_true_labels_and_probabilities_are_matched_by_name():
+    with as_open_table(TABLE) as table:
+        (reading,) = LossColumns(probabilities="p_*", truth="t_*").readers(table)
+        assert [name[2:] for name in reading.truth.columns] == list(NAMES)
+        assert reading.probabilities.columns == tuple(f"p_{name}" for name in NAMES)
+        with refused(InputError, "truth"):
+            LossColumns(probabilities="p_*", truth="p_*").readers(table)
+        other = LossColumns(probabilities="p_*", truth=("t_benign", "dx", "place"))
+        with refused(InputError, "column"):
+            other.readers(table)
+
+
 def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
     turned = ("p_malignant", "p_benign", "p_unclear")
     with refused(InputError, "classes"):
@@ -334,6 +347,19 @@ def test_sets_and_intervals_keep_the_index():
     assert list(intervals[:2].to_frame().index) == ["patient 0", "patient 1"]
     with refused(InputError, "targets"):
         intervals.contains(N.set_axis(named.index)[::-1])
+
+
+def test_two_names_for_one_column_are_refused():
+    for prediction, target, argument in (
+        ("f", "f", "target"),
+        (("f", "g"), "g", "target"),
+        (("f", "f"), "t", "prediction"),
+        (("upper", "lower"), "t", "prediction"),
+        (("y_q95", "y_q05"), "t", "prediction"),
+    ):
+        with refused(InputError, argument):
+            TargetColumns(prediction, target)
+    assert TargetColumns(("f2", "f1"), "t").predictions == ("f2", "f1")
 
 
 NUMBERED = {  # names of two columns, of class 1 and class 0; and of labels

@@ -107,6 +107,15 @@ def test_groups_and_levels_say_the_number_of_their_plans(monkeypatch):
     assert f"records needed: about {first} for all of them; with fewer" in str(levels)
 
 
+def test_a_plan_for_too_few_records_says_so_first():
+    for needed, options in ((134, {}), (225, {"n_typical": 1000})):
+        plan = confide.plan(0.1, 1.0, 100, **options)
+        assert not plan.enough_records
+        assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")
+        assert f"NOT ENOUGH RECORDS (about {needed} are needed)" in repr(plan)
+        assert confide.plan(0.1, 1.0, 1000, **options).remarks == ()
+
+
 ASKED = {
     "share": ({"alpha": 0.9}, "alpha=0.9 is the share of new records that may be missed: coverage of only 0.1"),
     "delta": ({"delta": 1e-5}, "It is not the delta of differential privacy, which is 0 here"),

@@ -79,6 +79,25 @@ def test_public_choices_are_refused_before_the_data_are_read(confide_run, record
     assert ran.refused == (code, says)
 
 
+def test_columns_have_to_be_named(confide_run, records, released):
+    pair = ("--target", "id")
+    for options, code, named in (
+        ((), REFUSED, "--probabilities"),
+        (("--probabilities", "p_*"), USAGE, "--probabilities"),
+        (("--prediction", "id"), USAGE, "--prediction"),
+        (("--prediction", "id,id,id", *pair), USAGE, "--prediction"),
+        (("--prediction", "p_cat,id", "--score", "aps", *pair), USAGE, "--score"),
+        (("--prediction", "p_cat,none", *pair), REFUSED, "column"),
+    ):
+        ran = confide_run("calibrate", records, *options, *LEVELS, *OUT)
+        assert ran.refused == (code, named)
+    ran = confide_run("predict", records, "--calibration", released, "--out", "s.parquet")
+    assert ran.refused == (REFUSED, "--probabilities")
+    ran = confide_run("evaluate", records, "--calibration", released)
+    assert ran.refused == (REFUSED, "--probabilities")
+    assert "id (integers), text (text), p_cat (numbers)" in ran.error
+
+
 def test_private_values_are_never_printed(confide_run, folder):
     path = folder / "bad.csv"
     for rows in (1, 30_000):

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -141,6 +142,20 @@ def test_a_record_that_predict_set_rejects_gets_every_class(score, bad):
     np.testing.assert_array_equal(found[[0, 2]], confide.predict_set(p[[0, 2]], release).mask)
 
 
+def test_a_classifier_with_softmax():
+    """A graph with computations: its sets are those of its probabilities."""
+    x = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    release = calibration_at(0.6, "aps_deterministic")
+    found = run(append(classifier(), release, output="p"), x=x)
+    expected = confide.predict_set(found["p"], release).mask
+    np.testing.assert_array_equal(found["sets"], expected)
+    assert 0 < expected.mean() < 1
+    from_logits = run(append(classifier(), release, output="logits", logits=True), x=x)
+    np.testing.assert_array_equal(from_logits["probabilities"], found["p"])
+    np.testing.assert_array_equal(from_logits["sets"], expected)
+    assert run(append(classifier(), release, output="p"), x=x[:0])["sets"].shape == (0, 3)
+
+
 def test_thresholds_per_group(by_group):
     """The names of the groups are an input; for a group that was not calibrated nothing is excluded."""
     p = probabilities(np.float32, 4)
@@ -166,6 +181,20 @@ def test_thresholds_per_class(by_group, score):
     np.testing.assert_array_equal(found, confide.predict_set(p, release, names).mask)
     with refused(confide.InputError, "classes"):
         append(passing(["n", 3]), release)
+
+
+def test_labels_of_a_bounded_loss():
+    rng = np.random.default_rng(0)
+    p = rng.random((2000, 4)).astype(np.float32)
+    release = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 2.0, neighbors="replace_one")
+    model = append(passing(["n", 4]), release)
+    np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_labels(p, release).mask)
+    assert read(model) == release
+    words = {one.key: one.value for one in model.metadata_props}["confide.promise"]
+    assert "true labels are missed on average" in words
+    logits = np.log(p) - np.log1p(-p)
+    found = run(append(passing(["n", 4]), release, logits=True), x=logits)
+    np.testing.assert_array_equal(found["sets"], confide.predict_labels(found["probabilities"], release).mask)
 
 
 def centers(score, dtype, n=300):
@@ -209,6 +238,42 @@ def test_a_record_without_a_usable_prediction_gets_the_whole_line():
     release = calibration_at(0.5, "gamma")
     found = run(append(passing(["n"]), release), x=np.array([np.nan, np.inf, 0.0, -1.0, 2.0], dtype=np.float32))
     assert np.isneginf(found["lower"]).tolist() == np.isposinf(found["upper"]).tolist() == [True] * 4 + [False]
+
+
+def test_intervals_with_two_sides_and_with_groups(by_group):
+    quantiles = centers("cqr", np.float64)
+    low, high = (
+        replace(calibration_at(t, score), alpha=Fraction(1, 20)) for t, score in ((0.5, "cqr_low"), (-0.1, "cqr_high"))
+    )
+    sides = confide.SidesCalibration(low, high)
+    found = run(append(passing(["n", 2], np.float64), sides), x=quantiles)
+    lower, upper = confide.predict_interval(quantiles, sides)
+    np.testing.assert_array_equal(found["lower"], lower)
+    np.testing.assert_array_equal(found["upper"], upper)
+    parts = {name: replace(part, score="gamma") for name, part in by_group.parts.items()}
+    groups = replace(by_group, parts=parts)
+    x, ward = centers("gamma", np.float32), np.where(np.arange(300) % 3, "a", "b")
+    found = run(append(passing(["n"]), groups), x=x, groups=ward.astype(object))
+    lower, upper = confide.predict_interval(x, groups, groups=ward)
+    np.testing.assert_array_equal(found["lower"], lower)
+    np.testing.assert_array_equal(found["upper"], upper)
+
+
+def test_quantiles_and_difficulties_from_separate_outputs():
+    names = ("low", "high")
+    ends = [helper.make_tensor_value_info(one, TensorProto.FLOAT, ["n", 1]) for one in ("a", "b", *names)]
+    nodes = [helper.make_node("Identity", [one], [other]) for one, other in zip("ab", names, strict=True)]
+    graph = helper.make_graph(nodes, "model", ends[:2], ends[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=10)
+    pairs = centers("cqr", np.float32)
+    given = {"a": pairs[:, :1], "b": pairs[:, 1:]}
+    release = calibration_at(0.5, "cqr")
+    found = run(append(model, release, output=names), **given)
+    np.testing.assert_array_equal(found["lower"], confide.predict_interval(pairs, release).lower)
+    release = calibration_at(0.5, "normalised_residual")
+    found = run(append(model, release, output="low", difficulty="high"), a=given["a"], b=np.abs(given["b"]))
+    expected = confide.predict_interval(pairs[:, 0], release, difficulty=np.abs(pairs[:, 1]))
+    np.testing.assert_array_equal(found["upper"], expected.upper)
 
 
 @pytest.fixture(scope="module")
@@ -349,3 +414,21 @@ def test_a_model_that_torch_exports(released, tmp_path):
         )
     found = run(append(path, released, logits=True), x=x[:20].numpy())
     np.testing.assert_array_equal(found["sets"], confide.predict_set(found["probabilities"], released).mask)
+
+
+def test_labels_of_a_classifier_in_another_order_raise():
+    released = confide.calibrate(np.linspace(0, 0.5, 2000), 0.1, 1.0, score="lac", classes=["cat", "dog"])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 2]) for name in ("x", "p")]
+    node = helper.make_node(
+        "LinearClassifier", ["x"], ["label", "p"], domain="ai.onnx.ml", coefficients=[1.0, 0.0, 0.0, 1.0],
+        classlabels_strings=["dog", "cat"], post_transform="SOFTMAX",
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
+    model = helper.make_model(helper.make_graph([node], "model", ends[:1], ends[1:]), opset_imports=opsets)
+    with refused(confide.InputError, "classes"):
+        append(model, released)
+    assert read(append(model, released, classes=["dog", "cat"])) == released
+    model.opset_import[1].version = 1
+    with refused(confide.InputError, "model") as caught:
+        append(model, released, classes=["dog", "cat"])
+    assert "model.opset_import to 2" in caught.value.remedy

@@ -78,6 +78,22 @@ def test_frames_keep_the_index_and_names_of_any_kind():
             SETS.to_frame(wrong)
 
 
+def test_intervals_unpack_and_carry_attributes():
+    found = confide.predict_interval([1.0, 5.0], calibration_at(2.0, "absolute_residual"))
+    lower, upper = found
+    assert found[0] is lower is found.lower
+    assert found[1] is upper is found.upper
+    np.testing.assert_array_equal(found.contains([3.0, 8.0]), [True, False])
+    np.testing.assert_allclose(found.widths, 4)
+    assert list(found.to_pandas().columns) == ["lower", "upper"]
+    assert repr(found) == "PredictionIntervals(n=2, mean width 4, empty 0, infinite 0)"
+    odd = PredictionIntervals(np.array([1.0, -np.inf]), np.array([0.0, np.inf]))
+    assert "empty 1, infinite 1" in repr(odd)
+    assert odd.widths.tolist() == [0, np.inf]
+    with refused(InputError, "targets"):
+        found.contains([1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize("score", ["lac", "aps_deterministic", "aps", "margin", "top_k"])
 def test_no_records_have_no_sets(score):
     u = np.zeros(0) if confide.scores.score_kind(score).randomised else None
