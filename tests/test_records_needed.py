@@ -33,6 +33,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 def test_the_readme_states_what_plans_say():
     """Its table, and the numbers in its text."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -229,6 +229,7 @@ def test_ledger_recognises_a_choice_by_ids(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_records_of_one_person_multiply_the_loss():
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, records_per_person=4)
     assert choice.chosen.epsilon == 0.25

@@ -60,6 +60,7 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "they are not private" in seen.out
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize("suffix", ["csv", *slow(["parquet"])])
 @pytest.mark.parametrize("more", [(), *slow([(("--by-class",),)])])

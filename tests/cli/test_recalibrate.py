@@ -47,6 +47,7 @@ def first(months):
     return released
 
 
+@pytest.mark.slow
 def test_a_year_begins(months, first, confide_run):
     ran = confide_run("recalibrate", "1.json", "2.parquet", *COLUMNS, "--out", "2.json", "--about", "date=2026-02")
     assert ran.code == 0, ran.err

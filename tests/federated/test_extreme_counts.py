@@ -13,6 +13,7 @@ from tests.planted_values import assert_error_is_private
 SHARES = {"no silo has records": (0, 0, 0), "one silo has all": (3000, 0, 0), "few everywhere": (1, 2, 1)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SHARES.values(), ids=SHARES)
 @pytest.mark.parametrize("missing", [0, 1])
 def test_infinity_states_its_possible_reasons_and_no_size(tmp_path, sizes, missing):
@@ -41,6 +42,7 @@ def test_a_group_that_no_silo_has_is_named(tmp_path):
     assert released.parts["all"].threshold < np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 @pytest.mark.parametrize("silos", [3, 60])
 def test_counts_beyond_the_stated_size_are_rejected_and_never_wrapped(tmp_path, method, silos):

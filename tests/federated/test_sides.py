@@ -39,6 +39,7 @@ def five(tmp_path):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
 def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
     made = federated.plan_sides(five.silos, 0.2, epsilon, candidates=FEW, method=method, **options)

@@ -26,6 +26,7 @@ def four(tmp_path):
     return Federation.uniform(tmp_path, *[200] * 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*list(SENT)[:2], *slow(list(SENT)[2:])])
 def test_a_signed_calibration_tells_what_it_may(four, method):
     plan = four.plan(epsilon=5.0, method=method)

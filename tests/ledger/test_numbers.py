@@ -117,6 +117,7 @@ WRITTEN_BY_0_2 = {
 """Digests of version 0.2 for the requests above with floats; it guessed that a secret number of records was 1000."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN_BY_0_2)
 def test_requests_that_0_2_kept_are_known(name, tmp_path):
     """A ledger of 0.2 returns their releases without a charge."""

@@ -89,6 +89,7 @@ def test_twelve_months_are_twelve_charges(ledger):
     assert charges(ledger) == 12
 
 
+@pytest.mark.slow
 def test_again_draws_anew_whatever_the_data_are(ledger, monkeypatch):
     """Were the earlier release returned for the same data, equal releases would reveal that no one joined or left."""
     drawn = []

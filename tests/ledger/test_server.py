@@ -34,6 +34,7 @@ def charged(on_server):
     return on_server
 
 
+@pytest.mark.slow
 def test_jobs_charge_and_the_server_says_who_and_when(charged):
     ledger = Ledger(charged.url(JOBS))
     scores = np.random.default_rng(0).random(1000)

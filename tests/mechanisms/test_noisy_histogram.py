@@ -66,6 +66,7 @@ def test_scales_meet_opendp_privacy_map(epsilon):
     assert epsilon * (1 - 1e-12) < secret.add_remove <= epsilon
 
 
+@pytest.mark.slow
 def test_maximum_of_the_walk_by_brute_force():
     """Two and three steps, all noise values."""
     for scale, steps in [(0.5, 2), (0.8, 3)]:
@@ -123,6 +124,7 @@ def test_privacy_by_enumeration(scale, rule):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["last", *slow([None])])
 def test_mechanism_matches_its_law(rule):
     """From counts to the chosen index, n public and n secret."""
@@ -133,6 +135,7 @@ def test_mechanism_matches_its_law(rule):
         assert_drawn_from(mechanism, [2, 3, 2], exact_law(mechanism, (2, 3, 2), 30), 4000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon"), [("0.3", 4.0), *slow([("0.5", 2.0), ("0.2", 8.0)])])
 def test_public_coverage_for_every_multiset(alpha, epsilon):
     n, m, level = 9, 3, 1 - Fraction(alpha)

@@ -137,6 +137,7 @@ def test_binomial_tails_of_many_records(n):
     assert 0 < beyond < 30  # the cost of privacy at epsilon = 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [999, 9999])
 def test_cost_above_the_upper_bound_is_that_of_distant_candidates(n):
     """Candidates 0.1 apart, uniform scores, level 0.85: the threshold is 0.9, whatever privacy costs."""

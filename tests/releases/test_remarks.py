@@ -120,6 +120,7 @@ def test_thresholds_in_coarse_ranges_of_spread_candidates(unit, threshold, coars
     assert all("not a plausible size" in note and "--unit" in note for note in notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e5, 1e12])
 def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
     """Scales above a million cause advice to state a unit."""

@@ -56,6 +56,7 @@ def test_a_file_without_metadata_has_schema_1():
     assert (release.classes, dict(release.about)) == (None, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["groups", "levels", "sides", "risk"])
 def test_every_kind_of_release_carries_them(kind):
     ward = np.where(P[:, 0] > 0.3, "n", "s")

@@ -11,6 +11,7 @@ from tests.calibrations import released
 from tests.exact_tests import LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("released")
 @pytest.mark.parametrize(
     "name", ["add_remove", "rho", "people", *slow(["replace_one", "exponential", "delta", "one candidate"])]
@@ -42,6 +43,7 @@ def test_law_without_privacy_is_beta():
     assert np.allclose(law.bound, beta.cdf(law.levels, cal.mechanism.rank, 501 - cal.mechanism.rank), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_bound_holds_for_drawn_thresholds():
     """A thousand calibrations on uniform scores: no more of them below a level than the law says, at LEVEL."""

@@ -151,6 +151,7 @@ def test_a_file_of_an_earlier_version_is_read_as_the_score_that_it_meant(stated,
         confide.Calibration.from_json(signed(content))
 
 
+@pytest.mark.slow
 def test_a_ledger_does_not_answer_the_randomised_score_with_the_deterministic_one(tmp_path):
     """The request of 0.3 for `aps` had the name that `aps_deterministic` has in requests now."""
     ledger = confide.Ledger(tmp_path / "budget.db")

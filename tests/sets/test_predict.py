@@ -172,6 +172,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_lac_in_blocks_for_every_layout(layout):
     """More than one block, so that threads share them: one threshold, one per record, one per class."""

@@ -76,6 +76,7 @@ def test_a_release_contains_the_classes_of_the_table(tmp_path):
     assert calibrate_table(table(**labels), what, 0.2, 1.0).calibration.classes == NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [{"p_cat": 0.5, "p_dog": 0.5}, {"p_x": 0.5, "p_y": 0.25, "p_z": 0.25}])
 @pytest.mark.parametrize("by_class", [False, True])
 def test_columns_of_other_classes_raise_an_error(tmp_path, columns, by_class):
@@ -90,6 +91,7 @@ def test_columns_of_other_classes_raise_an_error(tmp_path, columns, by_class):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):

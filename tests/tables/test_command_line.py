@@ -139,6 +139,7 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
     assert calibration[7].threshold > calibration[-1].threshold + 0.1
 
 
+@pytest.mark.slow
 @everyday_from("glob", "sqlite")
 def test_groups_are_charged_before_the_engine_is_queried(source, tmp_path, capsys):
     budget, released = tmp_path / "budget.db", tmp_path / "cal.json"
@@ -165,6 +166,7 @@ def is_queried(source) -> bool:
     return source[0].startswith(("postgresql", "sqlite", "spark"))
 
 
+@pytest.mark.slow
 @everyday_from("csv", "duckdb", "postgres")
 def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_path, capsys):
     budget = tmp_path / "budget.db"

@@ -18,6 +18,7 @@ SCORES = np.random.default_rng(0).random(3000)
 CANDIDATES = Candidates.unit(100)
 
 
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize(
     "options",
