@@ -43,19 +43,3 @@ def test_help_fits_and_names_everything(confide_run, path, command):
     assert "[bold]" not in text
     assert "\\[" not in text
     assert len(text.splitlines()) <= 155
-
-
-def test_help_shows_everyday_options_and_mentions_help_all(confide_run):
-    """About ten options; a small command shows all options and has no --help-all."""
-    text = confide_run("calibrate", "--help").out
-    assert defined(text) == [
-        *("--probabilities", "--prediction", "--label", "--target", "--alpha", "--epsilon", "--ledger", "--dataset"),
-        *("--out", "--force", "--json", "--help", "--help-all"),
-    ]
-    assert "--help-all  Show all 62 arguments and options, and exit." in text
-    every = {path: command for path, command in commands() if not hasattr(command, "commands")}
-    for path, command in every.items():
-        assert len(command.everyday) <= 16, path
-        assert all(one in command.everyday for one in command.params if one.required and not one.hidden)
-    assert "--help-all" not in confide_run("show", "--help").out
-    assert confide_run("show", "--help-all").code == 2

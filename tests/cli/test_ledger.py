@@ -70,25 +70,6 @@ def test_other_data_are_refused_and_again_charges_them(confide_run, records, fol
     assert "spent 2 in 2 releases" in confide_run("ledger", "list", "budget.db").out
 
 
-def test_without_privacy_every_screen_says_infinite(confide_run, records, folder):
-    paid = ("--ledger", "budget.db", "--dataset", "patients", "--out")
-    asked = ("calibrate", records, *ASK[:-2], "--mechanism", "none", *paid)
-    assert confide_run(*asked, "one.json").code == 0
-    assert "patients: spent +inf (not private) in 1 release (" in confide_run("ledger", "list", "budget.db").out
-    shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6").out
-    assert "none  epsilon +inf (not private)" in shown
-    assert "together: NOT PRIVATE: 1 of 1 releases is without privacy" in shown
-    document = confide_run("ledger", "show", "budget.db", "patients", "--json").json
-    assert (document["spent"], document["together"][0]["epsilon"]) == ("+inf", "+inf")
-    assert confide_run("ledger", "export", "budget.db").json["datasets"][0]["spent"] == "+inf"
-    assert confide_run("ledger", "list", "budget.db", "--json").json["datasets"][0]["spent"] == "+inf"
-    limited = confide_run("ledger", "limit", "budget.db", "patients", 5, "--neighbors", "replace_one").out
-    assert "limit 5, 0 left" in limited
-    confide_run("ledger", "limit", "budget.db", "others", 5, "--neighbors", "replace_one")
-    ran = confide_run(*asked[:-2], "others", "--out", "two.json")
-    assert ran.refused == (REFUSED, "--dataset")
-
-
 @pytest.mark.parametrize("alpha", ["0.1", "0.1,0.2"])
 def test_over_the_limit_the_file_is_not_even_opened(confide_run, folder, alpha):
     assert "limit 0.5, 0.5 left" in confide_run("ledger", "limit", "budget.db", "patients", 0.5).out

@@ -82,20 +82,6 @@ def test_verify_checks_the_links(months, first, confide_run):
     assert "chain" not in confide_run("verify", "1.json").out
 
 
-def test_verify_states_its_limits_and_fails_without_privacy(months, first, confide_run):
-    """`verify && publish` publishes only private releases."""
-    ran = confide_run("verify", "1.json")
-    assert ran.code == 0
-    assert (
-        "not shown: that the thresholds were drawn with noise; this rests on those who ran the calibration" in ran.out
-    )
-    confide.calibrate(scores_of(2), 0.1, mechanism="none", score="lac").save("bare.json")
-    ran = confide_run("verify", "bare.json")
-    assert ran.code == 5
-    assert ran.err.startswith("warning: NOT PRIVATE: ")
-    assert confide_run("verify", "bare.json", "--json").json["holds"] is False
-
-
 @pytest.mark.slow
 def test_the_ledger_charges_new_records_and_knows_the_same(months, confide_run):
     paid = ("--ledger", "ledger.db", "--dataset", "patients")

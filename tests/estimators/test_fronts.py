@@ -16,9 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 import confide
-from confide.estimators import SecondReleaseWarning
 from confide.estimators.split import calibrating
-from confide.releases import parts_of, verify_lineage
 from tests.builders import slow
 from tests.calibrations import calibration_at
 from tests.exact_tests import assert_covers, assert_threshold_below
@@ -75,32 +73,6 @@ def test_classifier_covers_with_small_sets(digits, score):
     assert model.calibration_.score == score
     assert model.score(X[1300:], names[y[1300:]]) == np.mean(model.predict(X[1300:]) == names[y[1300:]])
     assert len(pickle.dumps(model)) < 60_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "asked", [{}, {"alpha": [0.3, 0.1], "epsilon": 4.0}, *slow([{"by_class": True, "alpha": 0.3, "epsilon": 8.0}])]
-)
-@pytest.mark.filterwarnings(FEW)
-def test_a_renewed_estimator_is_a_chain(asked):
-    """There is no warning of a second release: the new one lists the first, and repeats its request."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1300, 2))
-    y = (X[:, 0] + rng.normal(size=1300) > 0).astype(int)
-    base = LogisticRegression().fit(X[:100], y[:100])
-    about = {"date": "2026"}
-    model = confide.PrivateConformalClassifier(base, prefit=True, neighbors="replace_one", about=about, **asked)
-    first = model.calibrate(X[100:700], y[100:700]).calibration_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SecondReleaseWarning)
-        second = model.renew(X[700:], y[700:]).calibration_
-    assert verify_lineage(second, [first]).holds
-    assert (type(second), model.n_releases_) == (type(first), 2)
-    for part in parts_of(second).values():
-        assert part.recipe.get("around", part.predecessors[0].threshold) == part.predecessors[0].threshold
-        assert dict(part.about) == about
-    third = model.renew(X[700:], y[700:], cold=True).calibration_
-    assert all("around" not in part.recipe for part in parts_of(third).values())
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from confide.evaluation import (
 from confide.tables import TargetColumns, evaluate_table
 from tests.calibrations import calibration_at
 from tests.refused import Refused, refused
-from tests.reports.pages import CLASSES, invented, several
+from tests.reports.pages import invented, several
 
 CLASSES_BY_NUMBER = (0, 1, 2, 3)
 KINDS = ("levels", "groups", "classes", "sides", "lengths")
@@ -71,30 +71,6 @@ def test_levels_equal_sets_at_each_level():
         assert [list(shown.members) for shown in one.examples] == [[str(k) for k in row] for row in sets.labels()[:5]]
     with refused(InputError, "alpha"):
         found[0.3]
-
-
-@pytest.mark.slow
-def test_classes_by_number_and_by_name():
-    p, y, _ = records()
-    scores = confide.lac_score(p, y)
-    numbered = confide.calibrate_groups(scores, y, [3, 0, 1, 2], 0.1, 4.0, by="class", score="lac")
-    sets = confide.predict_set(p, numbered)
-    for names in (None, CLASSES_BY_NUMBER, CLASSES, ("0", "1", "2", "3")):
-        labels = y if names is None else [names[k] for k in y]
-        found = evaluate_sets(numbered, p, labels, names)
-        assert found.by == "class"
-        assert [part.covered for part in found.classes] == confide.class_coverage(sets, y).hits.tolist()
-    assert [part.name for part in found.classes] == ["0", "1", "2", "3"]
-    shuffled = evaluate_sets(numbered, p[:, [2, 0, 3, 1]], y, (2, 0, 3, 1))
-    assert {part.name: part.covered for part in shuffled.classes} == {p.name: p.covered for p in found.classes}
-    true = np.array(["abcd"[k] for k in y])
-    named = confide.calibrate_groups(scores, true, list("abcd"), 0.1, 4.0, by="class", score="lac")
-    with refused(InputError, "classes"):
-        evaluate_sets(named, p, y)
-    by_score = evaluate_scores(named, scores, groups=true)
-    assert [part.name for part in by_score.classes] == list("abcd")
-    assert by_score.coverage.n == 3000
-    assert read_evaluation(by_score.to_json()) == by_score
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from confide.federated.planning import reference_laws
 from confide.federated.protocols import PrivateQQ, Shared
 from confide.federated.sharing import noise_law
 from confide.planning import Pilot
-from tests.builders import slow
 from tests.federated.test_many_silos import roster
 from tests.refused import refused
 
@@ -38,29 +37,6 @@ def test_leaving_small_silos_out_is_shown_with_what_it_costs(schools):
         assert sorted(silo.size for silo in one.plan.silos) == kept
         assert one.plan.certify()[1].coverage == 0.9  # the certificate of the rest
         assert one.worst < schools[0].worst
-
-
-@pytest.mark.parametrize(
-    ("options", "method", "refused"),
-    [
-        ({"population": "mixture"}, "secure-sum", "population"),
-        *slow(
-            [
-                ({"liars": 1}, "private-qq", "liars"),
-                ({"missing": "arbitrary", "dropouts": 1}, "private-qq", "missing"),
-                ({"delta": 0.1}, "private-qq", "delta"),
-            ]
-        ),
-    ],
-)
-def test_terms_that_a_method_cannot_keep_leave_the_other(options, method, refused):
-    silos = roster([300] * 7)
-    assert federated.plan(silos, 0.1, 2.0, candidates=Candidates.unit(50), **options).method == method
-    found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(50), **options)
-    other = next(one for one in found if one.method != method)
-    assert other.plan is None
-    assert refused in other.reason
-    assert [one.method for one in found if one.recommended] == [method]
 
 
 def test_impossible_guarantees_are_refused_with_the_reason():

@@ -1,34 +1,11 @@
 """Silos without records, one silo with all of them, and counts that are too large for a message: no wrong threshold."""
 
-import json
-import re
-
 import numpy as np
 import pytest
 
 from confide import Candidates, CoverageWarning, InputError, ScoreHistogram, federated
 from tests.federated.helpers import Federation
 from tests.planted_values import assert_error_is_private
-
-SHARES = {"no silo has records": (0, 0, 0), "one silo has all": (3000, 0, 0), "few everywhere": (1, 2, 1)}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sizes", SHARES.values(), ids=SHARES)
-@pytest.mark.parametrize("missing", [0, 1])
-def test_infinity_states_its_possible_reasons_and_no_size(tmp_path, sizes, missing):
-    """Three of three, or two of three, silos answer; their sizes are secret, so that the warning has one text."""
-    federation = Federation.uniform(tmp_path, *sizes, secret=True)
-    plan = federation.plan()
-    answers = federation.answers(plan, range(3 - missing))
-    with pytest.warns(CoverageWarning) as caught:
-        released = federated.aggregate(plan, answers)
-    assert released.threshold == np.inf
-    (stated,) = (str(warning.message) for warning in caught if "+inf" in str(warning.message))
-    assert "some silos may have too few records" in stated
-    assert ("must answer" in stated) == bool(missing)
-    assert re.findall(r"\d+", stated) == ["3"] * missing
-    assert "3000" not in json.dumps(json.loads(released.to_json())["answered"])
 
 
 def test_a_group_that_no_silo_has_is_named(tmp_path):

@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.envelope import sign_message
 from confide.federated.several_plans import SeveralPlans
-from confide.releases import LevelCalibration, Release
+from confide.releases import Release
 from confide.support import Form
-from tests.builders import slow
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
 from tests.federated.exact_coverage import choice_laws, populations
 from tests.federated.helpers import Federation
@@ -53,34 +51,6 @@ def made(federation, epsilon=4.0, **options):
 
 def planned(federation, *args, **options):
     return made(federation, *args, **options).sign(federation.coordinator)
-
-
-METHODS = [
-    ("secure-sum", 2.0, {}),
-    *slow([("private-qq", 4.0, {}), ("private-qq", 6.0, {"delta": 0.2, "shares": (0.25, 0.75)})]),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
-def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
-    text = planned(five, epsilon, method=method, **options)
-    released = federated.aggregate(text, five.answers(text))
-    assert isinstance(released, LevelCalibration)
-    assert released["0.1"].threshold >= released["0.2"].threshold
-    for level, part in released.parts.items():
-        assert isinstance(part, federated.FederatedCalibration)
-        assert part.coverage >= float(1 - level)
-        assert part.guarantee.delta == (None if "delta" not in options else options["delta"] / 2)
-        assert federated.FederatedCalibration.from_json(part.to_json()) == part
-    assert released.privacy.epsilon == epsilon == five.ledgers[0].spent
-    released.save(tmp_path / "released.json")
-    assert Release.load(tmp_path / "released.json") == released
-    sets = confide.predict_set([[0.85, 0.15]], released["0.1"], score="lac")
-    assert len(sets) == 1
-    assert f"method: {method}, 5 of 5 silos answered" in str(released)
-    assert "privacy of all together" in str(released)
-    assert "silos that may be missing" in str(confide.report(released).html)
 
 
 SUMS = [
@@ -202,31 +172,6 @@ def test_what_is_altered_or_put_together_by_another_is_refused(five):
     with refused(Refusal, "malformed"):
         five.answer(0, sign_message("plans", doubled, five.coordinator.signing))
     assert five.ledgers[0].spent == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
-def test_a_signed_release_tells_what_it_was_made_from(five, method):
-    text = planned(five, 4.0, **({} if method == "private-qq" else {"method": method}))
-    answers = five.answers(text)
-    released = federated.aggregate(text, answers, keys=five.coordinator)
-    again = Release.from_json(released.to_json())
-    assert again == released
-    face = five.coordinator.public()
-    assert federated.verify(again, face, answers).holds
-    made_again = "recomputed from 5 signed answers" in " ".join(federated.verify(again).statements)
-    assert made_again == (method == "private-qq")
-    assert not federated.verify(again, five.keys[0].public(), answers).holds
-    assert not federated.verify(federated.aggregate(text, answers), face).holds
-    content = json.loads(released.to_json())["content"]
-    other = {**content, "thresholds": [0.02, 0.98]}
-    with pytest.raises(FormatError):
-        Release.from_json(json.dumps({**json.loads(released.to_json()), "content": other}))
-    with pytest.raises(FormatError):
-        Release.from_json(sign_message("several", content, five.keys[0].signing))
-    if method == "private-qq":  # not even the plan's coordinator can state other ones
-        with pytest.raises(FormatError):
-            Release.from_json(sign_message("several", other, five.coordinator.signing))
 
 
 def test_claims_that_do_not_follow_are_refused_on_reading(five):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide import Candidates, federated
+from confide import federated
 from confide.errors import InputError
 from confide.federated import Refusal, silo_ledger
 from confide.federated.answer import answer
@@ -145,24 +145,6 @@ def test_the_policy_compares_what_the_ledger_charges(three, monkeypatch):
     monkeypatch.setattr(silo_ledger.SiloLedger, "cost", lambda *_: Cost(2.2, "replace_one", "private-qq"))
     three.answer(0, plan)
     assert three.ledgers[0].spent == 2.2  # this amount is charged
-
-
-@pytest.mark.slow
-def test_the_policy_allows_what_all_levels_will_be_charged(tmp_path):
-    secret = Federation(tmp_path, [np.linspace(0, 1, 200)], secret=True)
-    public, grid = [keys.public() for keys in secret.keys], Candidates.unit(21)
-    of_levels = federated.plan_levels(
-        public, [0.3, 0.2], 4.0, candidates=grid, method="private-qq", n_min=50, n_typical=100
-    )
-    plan = of_levels.sign(secret.coordinator)
-    Ledger(secret.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="replace_one")
-    charged = of_levels.privacy([0]).loss("replace_one")
-    secret.policy = dataclasses.replace(secret.policy, per_plan=(charged + of_levels.loss(0)) / 2)
-    with refused(Refusal, "not-allowed"):
-        secret.answer(0, plan)
-    secret.policy = dataclasses.replace(secret.policy, per_plan=charged)
-    secret.answer(0, plan)
-    assert secret.ledgers[0].spent == charged > of_levels.loss(0)
 
 
 def test_an_unauthorised_client_learns_nothing_about_the_account(three):

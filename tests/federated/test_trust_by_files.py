@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from confide import federated
@@ -76,25 +75,6 @@ def test_show_reads_what_else_a_federation_writes(files, run):
     assert "\x1b" not in run("show", "bad.json", code=3)
 
 
-def test_sizes_are_issued_anew_with_the_same_digits(files, run):
-    said = run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "north.json")
-    assert PRINTS["north"] in said
-    assert "41, public" in said
-    assert run("federated", "public", "--keys", "north.key", "--out", "north.json", code=4)
-    run("federated", "public", "--keys", "north.key", "--out", "north.json", "--force")
-    assert "secret" in run("show", "north.json")
-    assert "would replace the input" in run(
-        "federated", "public", "--keys", "north.key", "--out", "north.key", "--force", code=3
-    )
-    # Another silo's policy, pinned before, stays valid.
-    run("federated", "policy", *RULES, "--out", "policy.json")
-    Path("north.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0, 1, 41))) + "\n")
-    run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north.json", "--force")
-    files.plan()
-    for name in NAMES:
-        files.answer(name, rules=BY_POLICY)
-
-
 def test_the_man_in_the_middle(files, run):
     """An attacker carries all files, has every public file, and tries to reveal one hospital's counts alone."""
     attacker = federated.SiloKeys("attacker", b"\7" * 32, b"\7" * 32)
@@ -151,25 +131,3 @@ def test_keygen_never_replaces_keys_and_offers_what_it_has(files, run):
     assert "--force" not in said
     assert not Path("new.key").exists()
     assert Path("north.key").read_bytes() == before
-
-
-def test_a_copy_of_the_keys_answers_from_the_named_ledger_alone(files, run):
-    """`keygen` and `public` name the ledger; older keys work without, and a warning informs the silo."""
-    files.plan()
-    assert "this silo's public file names no ledger" in files.answer("north")
-    made = run("federated", "keygen", "west", "--keys", "west.key", "--public", "west.json", "--ledger", "west.db")
-    west = federated.Silo.from_json(Path("west.json").read_text())
-    assert west.ledger == federated.SiloLedger("west.db").identity
-    assert f"ledger       {federated.fingerprint(west.ledger, groups=4)}\n" in made
-    assert f"ledger       {federated.fingerprint(west.ledger, groups=4)}\n" in run("show", "west.json")
-    for name in NAMES:
-        more = ("--size", 40, "--ledger", f"{name}.db", "--out", f"public/{name}.json", "--force")
-        run("federated", "public", "--keys", f"{name}.key", *more)
-    files.plan("--force")
-    assert "names no ledger" not in files.answer("south")
-    Path("flower").mkdir()
-    shutil.copy("south.key", "flower/keys.json")
-    own = ("--plan", "plan.json", "--keys", "flower/keys.json", "--ledger", "flower/budget.db", "--out", "again.json")
-    said = run("federated", "answer", "south.csv", "--score-column", "s", *own, *RULES, code=3)
-    assert "not-invited: the plan names another ledger of this silo than this one" in said
-    assert not Path("again.json").exists()

@@ -9,49 +9,13 @@ import confide
 from confide import federated
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import digest, sign_message
-from tests.builders import slow
 from tests.federated.helpers import Federation
 from tests.refused import refused
-
-SENT = {
-    "private-qq": dict,
-    "fedcp2-qq-sum": str,
-    "fedcp2-qq": dict,
-    "secure-sum": str,
-}
 
 
 @pytest.fixture
 def four(tmp_path):
     return Federation.uniform(tmp_path, *[200] * 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", [*list(SENT)[:2], *slow(list(SENT)[2:])])
-def test_a_signed_calibration_tells_what_it_may(four, method):
-    plan = four.plan(epsilon=5.0, method=method)
-    answers = four.answers(plan)
-    plain, released = federated.aggregate(plan, answers), federated.aggregate(plan, answers, keys=four.coordinator)
-    assert released.threshold == plain.threshold
-    text = released.to_json()
-    again = confide.Calibration.from_json(text)
-    assert again == released
-    assert again.to_json() == text
-    assert json.loads(text)["schema"] == 2
-    assert {type(output) for output in released.sent.values()} == {SENT[method]}
-    coordinator = four.coordinator.public()
-    output = federated.verify(again, coordinator, answers)
-    assert output.holds
-    assert "signed by 'coordinator'" in output.statements
-    assert sum("counts" in line for line in output.statements) == 4
-    if SENT[method] is dict:
-        assert "the threshold was recomputed from 4 signed answers" in output.statements
-    other = federated.SiloKeys.generate("coordinator").public()
-    assert "signed with another key than that of 'coordinator'" in federated.verify(again, other).failures
-    unsigned = federated.verify(federated.FederatedCalibration.from_json(plain.to_json()), None, answers[:1])
-    assert unsigned.statements[0] == "not signed: no signature vouches for the threshold"
-    assert "but it cannot be identified: the calibration is not signed" in unsigned.failures[0]
-    assert not federated.verify(plain, coordinator).holds
 
 
 def test_opened_sums_list_the_answers(tmp_path):

@@ -13,7 +13,7 @@ from confide.releases import load_release
 from confide.support import Section, Table, to_markdown
 from tests.golden import TESTS, VALUES
 from tests.refused import refused
-from tests.reports.pages import ABOUT, HOSTILE, calibration, evaluation, invented
+from tests.reports.pages import HOSTILE, calibration, evaluation, invented
 
 yaml = pytest.importorskip("yaml", reason="reads the metadata of model cards")
 SAMPLES = (
@@ -80,21 +80,6 @@ def test_an_evaluation_of_another_release_is_refused():
     for title in ("", "a\nb", "x" * 201):
         with refused(confide.InputError, "title"):
             confide.card(calibration(), title=title)
-
-
-def test_metadata_and_options_reach_the_card():
-    card = confide.card(described(**ABOUT), task="image-classification")
-    index, text = read(card)
-    (result,) = index["model-index"][0]["results"]
-    assert index["model-index"][0]["name"] == "lesions-resnet"
-    assert result["task"] == {"type": "image-classification"}
-    assert result["dataset"] == {
-        "name": "skin clinic, May and June",
-        "type": "skin-clinic-May-and-June",
-        "split": "calibration",
-    }
-    assert "# lesions-resnet" in text
-    assert "- **contact**: not stated" in text
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

@@ -90,20 +90,3 @@ def test_a_device_computes_the_same_scores(monkeypatch):
         np.testing.assert_allclose(found.numpy(), every[np.arange(300), y], atol=1e-12)
         sets = predict_mask(xp.asarray(p), calibration_at(0.4375, name), u=there)
         assert (sets.numpy() == (every <= 0.4375)).all()
-
-
-def test_equal_bins_suit_an_over_confident_model_at_its_temperature():
-    """Over 200 equal bins the scores of a confident model fill the ends; at its temperature they spread."""
-    rng = np.random.default_rng(4)
-    z = rng.normal(size=(9000, 6)) * 1.5
-    p, sure = (np.exp(k * z) / np.exp(k * z).sum(axis=1, keepdims=True) for k in (1, 25))
-    y = (p.cumsum(axis=1) > rng.random((9000, 1))).argmax(axis=1)
-    held, new = slice(0, 4000), slice(4000, None)
-    sizes = []
-    for name in ("lac", "lac(temperature=25)"):
-        scores = confide.class_score(sure[held], y[held], name)
-        released = confide.calibrate(scores, 0.1, 5.0, candidates=confide.Candidates.unit(200))
-        sets = confide.predict_set(sure[new], released)
-        assert sets.contains(y[new]).mean() > 0.87  # 5000 new records: six standard deviations
-        sizes.append(sets.sizes.mean())
-    assert sizes[1] < 0.9 * sizes[0]

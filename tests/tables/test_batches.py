@@ -1,7 +1,5 @@
 """Counts made batch by batch equal those of the whole array; unusable records are counted in errors."""
 
-import pickle
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,11 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import confide
 from confide import Candidates, InputError, InputTypeError, ScoreHistogram
-from confide.scores import score_kind
 from confide.tables import ClassColumns, TargetColumns, count_batches, merge_counts, score_batches
-from tests.planted_values import planted_scores
 from tests.refused import bad_rows, refused
 
 CANDIDATES = Candidates.of([-1.5, -5e-324, 0.0, 5e-324, 0.1, 0.5, 1.0, 1e300])
@@ -78,57 +73,6 @@ def test_edges_are_exact_for_every_kind_of_batch(dtype):
         np.testing.assert_array_equal(score_batches(found, column, candidates=edges).counts, expected, err_msg=kind)
 
 
-@pytest.mark.parametrize(
-    "score",
-    [
-        "lac",
-        "aps_deterministic",
-        "raps_deterministic(penalty=0.01,k_reg=2)",
-        "saps_deterministic(penalty=0.1)",
-        "top_k",
-        "lac(temperature=2)",
-    ],
-)
-def test_classification_scores_of_columns(records, score):
-    expected = ScoreHistogram.from_scores(
-        confide.class_score(records["p"], records["y"], score), score_kind(score).candidates()
-    )
-    whole, names = arrow(records), tuple("abcdefg")
-    named = whole.set_column(whole.column_names.index("y"), "y", pa.array([names[i] for i in records["y"]]))
-    coded = named.set_column(named.column_names.index("y"), "y", named["y"].dictionary_encode())
-    apart = pa.table({f"p_{k}": records["p"][:, k] for k in range(K)} | {"y": records["y"]})
-    cases = [
-        (whole.to_batches(max_chunksize=300), ClassColumns("p", "y", tuple(range(K)), score=score)),
-        (named.to_batches(max_chunksize=300), ClassColumns("p", "y", names, score=score)),
-        (coded.to_batches(max_chunksize=300), ClassColumns("p", "y", names, score=score)),
-        ([whole, whole.slice(0, 0)], ClassColumns("p", "y", tuple(range(K)), score=score)),
-        ([apart], ClassColumns(tuple(f"p_{k}" for k in range(K)), "y", score=score)),
-        ([records], ClassColumns("p", "y", tuple(range(K)), score=score)),
-    ]
-    for batches, scores in cases:
-        found = score_batches(batches, pickle.loads(pickle.dumps(scores)))  # noqa: S301
-        assert found.candidates == expected.candidates
-        np.testing.assert_array_equal(found.counts, expected.counts)
-
-
-@pytest.mark.parametrize(
-    ("scores", "columns"),
-    [
-        (TargetColumns("f", "t"), ["f"]),
-        (TargetColumns(("low", "high"), "t", "cqr"), ["low", "high"]),
-        (TargetColumns(("low", "high"), "t", "cqr_low"), ["low", "high"]),
-    ],
-)
-def test_regression_scores_of_columns(records, scores, columns):
-    predictions = records[columns[0]] if len(columns) == 1 else np.stack([records[c] for c in columns], axis=1)
-    own = confide.interval_score(predictions, records["t"], scores.kind.name)
-    fine = Candidates.of(np.unique(own)[::5])  # every fifth score is an edge, so that one wrong bit changes a count
-    found = score_batches([arrow(records)], scores, candidates=fine)
-    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
-    found = score_batches(arrow(records).to_batches(max_chunksize=300), scores)
-    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, found.candidates).counts)
-
-
 def broken(records, name, values) -> pa.Table:
     table = arrow(records)
     return table.set_column(table.column_names.index(name), name, values)
@@ -174,20 +118,6 @@ def test_records_without_a_usable_score_are_counted_for_every_input(records, mak
     with refused(InputError, "tables") as caught:
         merge_counts(counted, score=scores.kind.name)
     assert bad_rows(caught)[0][0] == unusable
-
-
-def test_errors_contain_nothing_private():
-    scores = planted_scores(100)
-    scores[scores > 1] = scores[0]
-    scores[[40, 60]] = [np.nan, -scores[60]]
-    with refused(InputError, "table") as caught:
-        score_batches([scores[:50], scores[50:]], score="lac")
-    assert bad_rows(caught) == [(2, 40)]
-    tables = [count_batches([part], score="lac") for part in (scores[:50], scores[50:])]
-    assert pa.Table.from_batches(tables).to_pydict() == {"bin": [-1, -1], "count": [1, 1]}
-    with refused(InputError, "tables") as caught:
-        merge_counts(tables, score="lac")
-    assert bad_rows(caught)[0][0] == 2
 
 
 def classes(**columns):

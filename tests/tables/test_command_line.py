@@ -139,28 +139,6 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
     assert calibration[7].threshold > calibration[-1].threshold + 0.1
 
 
-@pytest.mark.slow
-@everyday_from("glob", "sqlite")
-def test_groups_are_charged_before_the_engine_is_queried(source, tmp_path, capsys):
-    budget, released = tmp_path / "budget.db", tmp_path / "cal.json"
-    paying = ["--ledger", str(budget), "--dataset", "patients", "--partition", "ward"]
-    choices = [*COUNTED, "--by", "ward", "--groups", "north,south", *paying, "--out", str(released)]
-    assert main(["calibrate", *source, *choices]) == 0
-    first = released.read_text()
-    assert spent(budget) == 1
-    assert main(["calibrate", *source, *choices, "--force"]) == 0
-    assert released.read_text() == first
-    assert spent(budget) == 1
-    wrong = [*COUNTED, "--by", "ward", "--groups", "north,east", *paying, "--out", str(tmp_path / "none.json")]
-    # Errors in rows that this process reads cost nothing. Requests that look identical are compared first everywhere.
-    paid = ["east", "north"] if is_queried(source) else []
-    for more, added in (((), []), (("--n-min", "2"), paid)):
-        assert main(["calibrate", *source, *wrong, *more]) == 3
-        assert "one of the 2 groups (north, east) in every row" in capsys.readouterr().err
-        cells = [entry.cost.group.cell for entry in confide.Ledger(budget).account("patients").entries]
-        assert sorted(cells) == sorted(["north", "south", *added])
-
-
 def is_queried(source) -> bool:
     """Whether an engine is queried, so that this process does not read the rows."""
     return source[0].startswith(("postgresql", "sqlite", "spark"))

@@ -43,20 +43,6 @@ def rows(tmp_path):
     return predicted
 
 
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_one_column_of_two_classes(engine, rows, probabilities):
-    """The set equals that of both columns, also at the threshold itself."""
-    double = np.concatenate([[0.25, 0.75, 0.0, 1.0], probabilities[:, 0]])
-    single = double.astype(np.float32)
-    source = engine.table(pa.table({"i": np.arange(len(double)), "single": single, "double": double}))
-    for threshold, column, yes in ((0.25, "single", single), (0.3, "double", double)):
-        release, both = released(threshold), np.column_stack([1 - yes.astype(np.float64), yes])
-        sets, sizes = rows(source, ClassColumns(column, None, ("no", "yes")), release, "prediction_set", "set_size")
-        expected = confide.predict_set(both, release)
-        assert sizes == expected.sizes.tolist()
-        assert sets == [[name for name, held in zip(("no", "yes"), row, strict=True) if held] for row in expected.mask]
-
-
 @pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # one of the thresholds
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize(("listed", "dtype"), [(False, np.float32), *slow([(True, np.float64)])])
