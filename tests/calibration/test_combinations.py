@@ -37,7 +37,6 @@ SAMPLES = {
     "n_typical": [500],
     "delta": [0.1],
     "records_per_person": [2],
-    "selector": ["exponential", "permute_and_flip"],
     "slopes": [(1, 2)],
     "rise": [1.0],
     "shift": [2.0],

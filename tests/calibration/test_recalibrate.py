@@ -67,7 +67,6 @@ KINDS = {
     "zCDP": (one, {"rho": 0.125}),
     "a training-conditional promise": (one, {"epsilon": 2.0, "delta": 0.1}),
     "several records per person": (one, {"epsilon": 3.864, "records_per_person": 3, "n_min": 200, "n_typical": 800}),
-    "the exponential mechanism": (one, {"epsilon": 1.0, "selector": "exponential"}),
     "residuals with a unit": (one, {"epsilon": 1.0, "score": "absolute_residual", "unit": 5.0}),
     "a list that suits no plan": (one, {"epsilon": 1.0, "score": "absolute_residual", "candidates": FINE}),
     "pps": (one, {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"}),

@@ -52,7 +52,7 @@ def covered_in_simulation(shift, hardness, n, runs, rng):
         else:
             counts = weighted_counts(scores, CANDIDATES, None, shift, labels, None).counts
         utilities = mechanism.utilities(counts) / mechanism.scale
-        law = selection_law(np.exp(utilities - utilities.max()), mechanism.selector)
+        law = selection_law(np.exp(utilities - utilities.max()))
         threshold = CANDIDATES.values[rng.choice(len(law), p=law / law.sum())]
         covered += rng.random() ** hardness[rng.choice(2, p=[0.3, 0.7])] <= threshold
     return covered
@@ -73,7 +73,7 @@ def test_new_records_of_the_shifted_population_are_covered():
 def below(mechanism, counts):
     """P(the chosen candidate lies left of each), from the exact law; shape (m,)."""
     utilities = mechanism.utilities(counts) / mechanism.scale
-    law = selection_law(np.exp(utilities - utilities.max()), mechanism.selector)
+    law = selection_law(np.exp(utilities - utilities.max()))
     return np.append(0.0, np.cumsum(law)[:-1])
 
 

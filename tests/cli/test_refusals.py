@@ -56,7 +56,6 @@ def _nothing_new(folder, request):
         (("--alpha", 0.1, "--epsilon", "one"), USAGE, "--epsilon"),
         ((*LEVELS, "--delta", 2), REFUSED, "--delta"),
         ((*LEVELS, "--neighbors", "both"), USAGE, "--neighbors"),
-        ((*LEVELS, "--selector", "best"), USAGE, "--selector"),
         ((*LEVELS, "--n-min", 0), REFUSED, "--n-min"),
         ((*LEVELS, "--records-per-person", 0), REFUSED, "--records-per-person"),
         ((*LEVELS, "--candidates", "many"), REFUSED, "--candidates"),

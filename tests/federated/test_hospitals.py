@@ -40,8 +40,8 @@ def fixed_noise(monkeypatch):
     def generator(*parts):
         return np.random.default_rng(int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big"))
 
-    def select(utilities, scale, selector):
-        noise = generator(utilities.tolist(), scale, selector).exponential(size=len(utilities))
+    def select(utilities, scale):
+        noise = generator(utilities.tolist(), scale).exponential(size=len(utilities))
         return int(np.argmax(utilities / scale + noise))
 
     def share(size, scale, honest):

@@ -19,7 +19,7 @@ SAMPLES = Path(__file__).parent / "samples" / "0.2"
 CASES = sorted(path.parent.name for path in SAMPLES.glob("*/plan.json"))
 SIGNED = ("levels", "private-qq")
 UNUSED = {
-    "rate": "0", "left": 1, "right": 1, "scale": 1.0, "selector": "permute_and_flip", "colluding": 0, "bits": 32,
+    "rate": "0", "left": 1, "right": 1, "scale": 1.0, "colluding": 0, "bits": 32,
     "n_min": 1, "n_typical": 1000,
 }  # fmt: skip
 
@@ -44,7 +44,7 @@ def test_a_plan_is_read_from_its_fields(case):
 def test_fields_that_a_method_does_not_have_are_at_their_defaults():
     content = json.loads(sample("fedcp2-qq", "plan"))["content"]
     assert {name: content[name] for name in UNUSED} == UNUSED
-    for change in ({"selector": "exponential"}, {"n_min": 7}, {"scale": 2.0}, {"left": 0}, {"bits": True}):
+    for change in ({"n_min": 7}, {"scale": 2.0}, {"left": 0}, {"bits": True}):
         with refused(Refusal, "malformed"):
             federated.FederatedPlan.from_fields(content | change)
 

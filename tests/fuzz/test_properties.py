@@ -29,7 +29,6 @@ CHOICES = {
     "neighbors": st.sampled_from(["add_remove", "replace_one"]),
     "delta": st.just(0.2),
     "records_per_person": st.integers(1, 2),
-    "selector": st.sampled_from(["permute_and_flip", "exponential"]),
     "score": st.sampled_from(["lac", "absolute_residual"]),
 }
 OTHERS = {

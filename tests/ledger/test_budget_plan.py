@@ -185,13 +185,13 @@ def test_the_clearest_looks_without_releases():
 @pytest.mark.slow
 def test_the_least_coverage_with_releases():
     """The best rule has the least excess coverage, by the plans of its releases."""
-    exponential = BudgetPlan(3.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 0.5, "exponential"),))
-    flipped = BudgetPlan(6.0, 0.0, "basic", (PlannedReleases("calibration", 12, 12, 0.5, "permute_and_flip"),))
+    exponential = BudgetPlan(3.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 0.5),))
+    flipped = BudgetPlan(6.0, 0.0, "basic", (PlannedReleases("calibration", 12, 12, 0.5),))
     assert best_of({"zcdp": exponential, "basic": flipped}, n=[200]) is flipped
-    finer = BudgetPlan(9.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 1.0, "exponential"),))
+    finer = BudgetPlan(9.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 1.0),))
     assert best_of({"basic": flipped, "zcdp": finer}, n=200) is finer
     made = finer.plan(200, 0.1)
-    asked = confide.plan(0.1, 1.0, 200, n_typical=200, selector="exponential")
+    asked = confide.plan(0.1, 1.0, 200, n_typical=200)
     assert made.expected_coverage == asked.expected_coverage
 
 
@@ -217,20 +217,16 @@ def test_together_it_is_what_a_ledger_composes():
         assert schedule.loss == bounds[{"basic": "sum"}.get(schedule.rule, schedule.rule)]
 
 
-COVERAGE = {
-    ("permute_and_flip", 0.125): (0.961, 0.929, 0.908),
-    ("exponential", 0.248481): (0.936, 0.92, 0.904),
-}
+COVERAGE = {("basic", 0.125): (0.961, 0.929, 0.908), ("zcdp", 0.248481): (0.936, 0.92, 0.904)}
 """Expected coverage of a release at n = 500, 1000, 5000, as in docs/howto/plan-a-budget.md."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", COVERAGE)
 def test_coverage_of_the_tables(entry):
-    selector, epsilon = entry
-    rule = "zcdp" if selector == "exponential" else "basic"
+    rule, epsilon = entry
     schedule = BudgetPlan(
-        1e3, 1e-6 if rule == "zcdp" else 0.0, rule, (PlannedReleases("calibration", 12, 12, epsilon, selector),)
+        1e3, 1e-6 if rule == "zcdp" else 0.0, rule, (PlannedReleases("calibration", 12, 12, epsilon),)
     )
     found = tuple(round(schedule.plan(n).expected_coverage, 3) for n in (500, 1000, 5000))
     assert found == COVERAGE[entry]
@@ -300,7 +296,7 @@ def test_a_small_year_by_enumeration(rule, delta, looks_per_person, epsilon):
         epsilon, releases=2, looks=3, looks_per_person=looks_per_person, dp_delta=delta or 1e-2, rule=rule
     )
     release, look = year.entries
-    mechanism = slopes_for(Fraction(9, 10), Fraction(1, 2), 9, 1, "add_remove", release.epsilon, release.selector)
+    mechanism = slopes_for(Fraction(9, 10), Fraction(1, 2), 9, 1, "add_remove", release.epsilon)
     looks = [np.ones(1), np.ones(1)]
     for _ in range(looks_per_person):
         here, there = noisy(1, look.epsilon), noisy(0, look.epsilon)

@@ -92,22 +92,20 @@ def test_limit_with_delta_allows_what_zcdp_allows(ledger):
 
 
 @pytest.mark.slow
-def test_permute_and_flip_is_charged_without_zcdp(ledger):
-    for selector, rho in (("permute_and_flip", None), ("exponential", zcdp_of_range(1.0))):
-        confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, selector=selector, ledger=ledger, dataset=selector)
-        assert ledger.account(selector).costs[0].rho == rho
+def test_a_threshold_is_charged_with_its_zcdp(ledger):
+    confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, ledger=ledger, dataset="patients")
+    assert ledger.account("patients").costs[0].rho == zcdp_of_range(1.0)
 
 
 @pytest.mark.slow
 def test_zcdp_of_a_noisy_number_is_charged_with_that_of_the_threshold(ledger):
     """Of epsilon = 1 the number has 1/20, whose zCDP loss is (1/20)**2/2, and the threshold has the rest."""
     together = zcdp_of_range(0.95) + 1 / 800
-    for selector, rho in (("permute_and_flip", None), ("exponential", pytest.approx(together, rel=1e-12))):
-        released = confide.calibrate(SCORES, 0.1, 1.0, selector=selector, ledger=ledger, dataset=selector)
-        (charged,) = ledger.account(selector).costs
-        assert charged.epsilon == 1.0
-        assert charged.rho == rho
-        assert charged.rho == released.privacy.rho
+    released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+    (charged,) = ledger.account("patients").costs
+    assert charged.epsilon == 1.0
+    assert charged.rho == pytest.approx(together, rel=1e-12)
+    assert charged.rho == released.privacy.rho
 
 
 def test_groups_share_a_limit_in_parallel(ledger):
@@ -170,7 +168,6 @@ def test_binding_to_data(ledger, tmp_path):
                 {"delta": 0.1},
                 {"n_min": 5},
                 {"records_per_person": 2},
-                {"selector": "exponential"},
                 {"shift": 3},
                 {"slopes": (1, 1)},
                 {"dataset": "other"},

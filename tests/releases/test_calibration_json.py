@@ -311,7 +311,6 @@ def test_claims_that_do_not_follow_raise(name):
             math.nextafter(mechanism["scale"], 0),
             1e-300,
         ],
-        "mechanism.selector": ["permute_and_flip", "exponential"],
         "mechanism.rate": ["0", "1/2", "999/1000"],
         "mechanism.offset": [*(["1/16"] if offset > Fraction(1, 16) or public else []), *other_offsets],
         "mechanism.name": ["other"],

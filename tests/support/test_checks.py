@@ -47,7 +47,6 @@ def test_privacy_losses_of_the_wrong_type(name, value):
 def test_exactly_one_privacy_loss_is_given():
     check_refused(confide.InputError, "epsilon", epsilon=1.0, rho=1.0)
     check_refused(confide.InputError, "epsilon", epsilon=None)
-    check_refused(confide.InputError, "selector", epsilon=None, rho=1.0, selector="permute_and_flip")
 
 
 @pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.float64(1), np.int16(1), Fraction(1)])
@@ -82,7 +81,7 @@ def test_every_record_gets_a_privacy_loss():
     assert confide.plan(alpha=0.1, epsilon=0.001, records_per_person=1000).mechanism is not None
 
 
-@pytest.mark.parametrize("name", ["neighbors", "selector"])
+@pytest.mark.parametrize("name", ["neighbors"])
 def test_words(name):
     for value in ("replace-one", "ADD_REMOVE", "", "add_remove "):
         check_refused(confide.InputError, name, repr(value), **{name: value})

@@ -1,6 +1,6 @@
 """The request of an earlier release, for new records: `Request(renews=...)`.
 
-A release states its own request: level, privacy loss, adjacency, selector, method, classes, groups, sides. The new
+A release states its own request: level, privacy loss, adjacency, method, classes, groups, sides. The new
 candidates start at the earlier threshold. Part of them is spread independently of it, so that a threshold that has
 moved far costs little:
 
@@ -177,7 +177,6 @@ def _choices(part: Calibration) -> dict[str, Any]:
     }
     if method == "slopes":
         choices["delta"] = guarantee.delta
-        choices["selector"] = None if privacy.rho is None else "exponential"
     return choices
 
 

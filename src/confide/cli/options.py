@@ -15,7 +15,6 @@ import click
 from confide.ledger import RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
 from confide.releases import ABOUT
-from confide.selection import SELECTORS
 from confide.support import ObjectPath, as_place
 
 COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"
@@ -157,7 +156,6 @@ OPTIONS: Mapping[str, Row] = dict([
                  click.Choice((*RULES, "best"))),
     ),
     *_panel(THRESHOLD,
-        selector=Row("RULE", "permute_and_flip (default) or exponential (with --rho).", click.Choice(SELECTORS)),
         mechanism=Row("NAME", "slopes, or for comparison pps, pps-laplace, noisy-histogram, opendp-quantile, or none, "
                       "which is NOT PRIVATE.",
                       click.Choice(MECHANISMS)),

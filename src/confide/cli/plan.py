@@ -184,7 +184,7 @@ def _worth(year: BudgetPlan, entry: PlannedReleases, sizes: list[int], alpha: st
     worth: dict[str, Any] = {"kind": entry.kind, "epsilon": entry.epsilon}
     if entry.kind == "calibration":
         coverage = [made.expected_coverage for size in sizes if (made := year.plan(size, alpha)) is not None]
-        return {**worth, "selector": entry.selector, "expected_coverage": coverage}
+        return {**worth, "expected_coverage": coverage}
     return {**worth, "records": year.records_of(entry, alpha)}
 
 
@@ -192,6 +192,5 @@ def _row(entry: PlannedReleases, worth: dict[str, Any], sizes: list[int]) -> tup
     each = f"epsilon {decimal_form(entry.epsilon)} each"
     if entry.kind == "calibration":
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])
-        drawn = str(entry.selector).replace("_", "-")
-        return entry.words, f"{each}, {drawn}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
+        return entry.words, f"{each}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
     return entry.words, f"{each}; with {worth['records']} records or more, noise adds less than sampling does"

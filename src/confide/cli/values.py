@@ -222,7 +222,6 @@ class PrivacyOptions:
     records_per_person: int = 1
     n_min: int = 1
     n_typical: int | None = None
-    selector: str | None = None
     delta: str | None = None
 
 

@@ -78,7 +78,7 @@ class Combination:
 
 
 COMBINATIONS = (
-    Combination("mechanism", _PUBLISHED, ("rho", "delta", "selector", "slopes", "rise", "shift"),
+    Combination("mechanism", _PUBLISHED, ("rho", "delta", "slopes", "rise", "shift"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
     Combination("mechanism", ("pps-laplace",), ("neighbors",),
                 "for mechanism={value!r}: its target rank depends on n, which must be public",
@@ -96,8 +96,6 @@ COMBINATIONS = (
                 "with weights: the guarantee for a shifted population is marginal"),
     Combination("population", (), ("shift",),
                 "with weights: a target that was not computed has no guarantee for a shifted population"),
-    Combination("rho", (), ("selector",),
-                "with rho: permute-and-flip has no better zCDP bound", ("exponential",)),
     Combination("delta", (), ("shift",), "with delta: a training-conditional target is computed"),
     Combination("by", _DISJOINT, ("population",),
                 "with groups or classes: their thresholds keep their guarantee under every shift of shares"),
@@ -126,7 +124,7 @@ COMBINATIONS = (
                 _DISJOINT),
     Combination("loss", (), ("unit",), "with a loss: its thresholds have a scale of their own"),
     Combination("renews", (), ("alpha", "by", "names", "shares", "loss", "bound", "population", "score", "classes",
-                               "unit", "neighbors", "records_per_person", "n_min", "delta", "selector", "mechanism",
+                               "unit", "neighbors", "records_per_person", "n_min", "delta", "mechanism",
                                "chosen"),
                 "with an earlier release, which states it"),
 )  # fmt: skip

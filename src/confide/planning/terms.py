@@ -25,7 +25,7 @@ from confide.mechanisms import (
 from confide.planning.choice import FEW_SIZES, LEFTS, PARTS, Choice, ChoiceInputs, choose
 from confide.planning.combinations import check_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
-from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
+from confide.selection import range_of_zcdp, zcdp_of_range
 from confide.support import (
     LEAST_LOSS,
     MOST_CANDIDATES,
@@ -67,7 +67,7 @@ class Choices(TypedDict, total=False):
     Parameters
     ----------
     rho
-        zCDP loss per person; selects the exponential mechanism with the largest epsilon that it allows
+        zCDP loss per person, instead of epsilon: the mechanism has the largest epsilon that it allows
         (docs/theory.md, Lemma P3).
     neighbors
         The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
@@ -85,8 +85,6 @@ class Choices(TypedDict, total=False):
         coverage; in (0, 1).
     records_per_person
         Public bound on the number of records of one person; each record then gets epsilon/records_per_person.
-    selector
-        `"permute_and_flip"` (default) or `"exponential"` (default with `rho`).
     slopes
         Positive integers (left, right) to override the choice of slopes; only their ratio matters.
     rise
@@ -107,7 +105,6 @@ class Choices(TypedDict, total=False):
     n_typical: int | None
     delta: Level | None
     records_per_person: int
-    selector: Selector | None
     slopes: tuple[int, int] | None
     rise: float | None
     shift: float | None
@@ -137,7 +134,6 @@ class Terms:
     delta: float | None
     candidates: Candidates
     records_per_person: int
-    selector: Selector
     slopes: tuple[int, int] | None = None
     rise: float | None = None
     shift: Fraction | None = None
@@ -171,9 +167,7 @@ class Terms:
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
         counted = self.size_scale is not None
-        return ChoiceInputs(
-            n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted, self.longest
-        )
+        return ChoiceInputs(n, self.level, self.per_record, self.neighbors, self.delta, weighted, counted, self.longest)
 
     @cached_property
     def n_known(self) -> int:
@@ -232,9 +226,7 @@ class Terms:
         """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
         assert self.size_scale is not None
         records, one, number = self.records_per_person, Fraction(self.per_record), 1 / Fraction(self.size_scale)
-        rho = None
-        if self.selector == "exponential":
-            rho = float_above(Fraction(zcdp_of_range(records * one)) + size_zcdp(self.size_scale, records))
+        rho = float_above(Fraction(zcdp_of_range(records * one)) + size_zcdp(self.size_scale, records))
         # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level. A
         # record of another weight is one that is removed and one that is added. Neither changes the number of records.
         replaced = 2 * one if self.population is not None else one * min(Fraction(2), 1 / self.level)
@@ -336,7 +328,6 @@ class Terms:
             delta=None if delta is None else float(exact_level("delta", delta)),
             candidates=_NO_LIST,
             records_per_person=loss.records,
-            selector=one_of("selector", loss.selector, SELECTORS),
             slopes=_pair(choices.get("slopes")),
             rise=_from_0_to("rise", choices.get("rise"), _LARGEST_RISE, "a number", f"{_LARGEST_RISE}"),
             shift=_sixteenths(_from_0_to("shift", shift, MOST_RECORDS, "a number of ranks", "2**48")),
@@ -357,7 +348,7 @@ class Terms:
         """
         for left, right in [self.slopes] if self.slopes else [(left, PARTS - left) for left in (LEFTS[0], LEFTS[-1])]:
             offset = Fraction(1, self.unit)
-            slopes_for(self.level, offset, left, right, self.neighbors, self.per_record, self.selector, self.weight)
+            slopes_for(self.level, offset, left, right, self.neighbors, self.per_record, self.weight)
 
     def with_candidates(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
         """The same terms over other candidates, for another public number of records."""
@@ -378,17 +369,15 @@ class _Loss:
     """A privacy budget in epsilon, and the number of records of a person."""
 
     epsilon: float
-    selector: str
     records: int
     size_scale: float | None = None
 
     @classmethod
     def of(cls, method: MechanismName, epsilon: float | None, choices: Choices, *, sized: bool) -> "_Loss":
-        rho, selector = choices.get("rho"), choices.get("selector")
-        selector = "permute_and_flip" if selector is None else selector
+        rho = choices.get("rho")
         records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
         if method == "none":
-            return cls(math.inf, selector, records)
+            return cls(math.inf, records)
         if epsilon is None and rho is None:
             raise InputError(
                 "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
@@ -398,17 +387,17 @@ class _Loss:
         if rho is not None:
             concentrated = privacy_loss("rho", rho)
             if not sized:
-                return cls._checked(range_of_zcdp(concentrated), "exponential", records, None)
+                return cls._checked(range_of_zcdp(concentrated), records, None)
             scale = records * math.sqrt(SHARE_OF_RHO / (2 * concentrated))
             left = float_below(Fraction(concentrated) - size_zcdp(scale, records))
             total = Fraction(range_of_zcdp(left)) + records / Fraction(scale)
-            return cls._checked(float_below(total), "exponential", records, scale)
+            return cls._checked(float_below(total), records, scale)
         exact = privacy_loss("epsilon", epsilon)
         noise = size_scale(exact / records) if sized and exact >= SHARE * LEAST_LOSS * records else None
-        return cls._checked(exact, selector, records, noise)
+        return cls._checked(exact, records, noise)
 
     @classmethod
-    def _checked(cls, epsilon: float, selector: str, records: int, scale: float | None) -> "_Loss":
+    def _checked(cls, epsilon: float, records: int, scale: float | None) -> "_Loss":
         if epsilon < LEAST_LOSS * records:
             raise InputError(
                 "records_per_person",
@@ -416,7 +405,7 @@ class _Loss:
                 got=f"{records} records for epsilon={epsilon:g}",
                 remedy="Raise epsilon or keep fewer records of each person",
             )
-        return cls(epsilon, selector, records, scale)
+        return cls(epsilon, records, scale)
 
 
 def _pair(slopes: tuple[int, int] | None) -> tuple[int, int] | None:

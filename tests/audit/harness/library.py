@@ -26,7 +26,6 @@ from confide.mechanisms import (
     quantile_scores,
 )
 from confide.planning import plan
-from confide.selection import SELECTORS, Selector
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.subject import Claims, Law, Scores, Subject
 
@@ -39,16 +38,14 @@ EPSILON = 1.0
 
 def library_subjects() -> Iterator[Subject]:
     """All mechanisms of the library that claim an epsilon, with every adjacency that they support."""
-    for neighbors in NEIGHBORS:
-        for selector in SELECTORS:
-            yield slopes_subject(neighbors, selector)
+    yield from map(slopes_subject, NEIGHBORS)
     yield from map(_pps, NEIGHBORS)
     yield from map(_noisy_histogram, NEIGHBORS)
     yield _pps_laplace()
     yield from map(_opendp_quantile, NEIGHBORS)
 
 
-def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
+def slopes_subject(neighbors: Neighbors) -> Subject:
     """The slope mechanism as planned for few records and four candidates, and for many records and 100 candidates."""
     m = len(ATOMS)
     # With these slopes and this rise, few records nearly reach the claimed loss.
@@ -58,17 +55,16 @@ def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
         RECORDS,
         neighbors=neighbors,
         candidates=m,
-        selector=selector,
         slopes=(7, 3),
         rise=2.0,
         shift=0.5,
     )
-    large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100, selector=selector)
+    large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100)
     assert small.mechanism is not None
     n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
     coverage = certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage
     law, run = partial(utility_law, small.mechanism, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
-    return _subject(f"slopes {selector}", neighbors, small.mechanism, law, run, small_coverage=coverage)
+    return _subject("slopes", neighbors, small.mechanism, law, run, small_coverage=coverage)
 
 
 def _pps(neighbors: Neighbors) -> Subject:
@@ -109,7 +105,7 @@ def _opendp_quantile(neighbors: Neighbors) -> Subject:
     def law(scores: Scores) -> dict[float, float]:
         candidates = Candidates.of(EDGES)
         utilities = quantile_scores(counts(scores, candidates), 0.75, mechanism.size)
-        chances = exact_law(utilities, mechanism.scale, "permute_and_flip")
+        chances = exact_law(utilities, mechanism.scale)
         return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
 
     return _subject("opendp-quantile", neighbors, mechanism, law, None)
@@ -146,7 +142,7 @@ def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:
 def utility_law(mechanism: Any, candidates: Candidates, scores: Scores) -> dict[float, float]:
     """Exact law of a mechanism that selects by integer utilities."""
     utilities = mechanism.utilities(counts(scores, candidates))
-    law = exact_law(utilities, mechanism.scale, getattr(mechanism, "selector", "exponential"))
+    law = exact_law(utilities, mechanism.scale)
     return dict(zip(candidates.values.tolist(), law.tolist(), strict=True))
 
 
