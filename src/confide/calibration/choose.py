@@ -327,7 +327,7 @@ def _charged(
     from confide.ledger import make_payment, pay
 
     privacy = with_choice(PrivacyStatement("add_remove", 0.0, records, 0.0, 0.0, 0.0), chosen.epsilon)
-    payment = make_payment(privacy, "choice of a score", asked, **{"ledger": None, **options})
+    payment = make_payment(privacy, "choice by the exponential mechanism", asked, **{"ledger": None, **options})
     text = pay(
         payment,
         utilities,
