@@ -123,7 +123,6 @@ BELONGS = (
              "epsilon", "a private evaluation", _EVALUATE),
     Requires("examples", "out"),
     Requires("examples", "probabilities", commands=_EVALUATE),
-    Requires("watch_epsilon tolerance drop looks", "watch_batch"),
     Requires(f"{_COLUMNS} classes {_READING}", "pilot", "it is about the pilot's columns",
              _PLAN),
     Requires(f"{_COLUMNS} {_READING}", "pilot", "it is about the pilot's columns",
