@@ -237,8 +237,6 @@ def _use_everything(loss):
         assert plan.records_needed > 0
         confide.Calibration.from_json(calibration.to_json())
     confide.coverage([True, False])
-    for name in ("geometric", "sinh", "anything"):
-        getattr(confide.Candidates, name)()
     confide.Candidates.unit(1000, "logit")
 
 

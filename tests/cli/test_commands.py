@@ -255,7 +255,7 @@ def test_ready_made_scores(confide_run, folder):
     scores = np.random.default_rng(0).gumbel(size=4000)
     records = write(folder / "records.parquet", {"s": scores})
     column = ("--score-column", "s", "--neighbors", "replace_one")
-    options = (*column, "--score", "energy", "--candidates", "sinh:1")
+    options = (*column, "--score", "energy", "--unit", 1)
     assert confide_run("calibrate", records, *options, *LEVELS, "--out", "cal.json").code == 0
     released = confide.Calibration.load("cal.json")
     assert released.score == "energy"
@@ -363,13 +363,13 @@ def test_plan_states_the_cost(confide_run):
     text = confide_run("plan", *LEVELS, "--n", 1000).out
     for words in ("promise: coverage at least 0.9", "target rank", "rank without privacy  901", "records needed"):
         assert words in text
-    public = confide_run("plan", *LEVELS, "--neighbors", "replace_one", "--candidates", "geometric:2").out
+    public = confide_run("plan", *LEVELS, "--neighbors", "replace_one", "--candidates", "unit:500:logit").out
     assert "unlimited: the number of records is public" in public
     assert "gaps in the scores    a draw may cross one, half of the candidates wide, that starts within" in text
     residuals = confide_run("plan", *LEVELS, "--score", "absolute_residual", "--unit", 25).out
     assert "log-spaced, densest around the unit 25" in residuals
     assert "on Gaussian residuals of the size of the unit" in residuals
-    assert f"{confide.Candidates.geometric(2).size:,}, geometric, unit 2.0" in public
+    assert "500, unit, spacing logit" in public
     for fewest in (("--n", 5), ("--n", 20, "--n-typical", 1000)):
         assert "+inf is the likely answer" in confide_run("plan", *LEVELS, *fewest).out
     few = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one")

@@ -61,7 +61,7 @@ def _nothing_new(folder, request):
         ((*LEVELS, "--candidates", "many"), REFUSED, "--candidates"),
         ((*LEVELS, "--candidates", "unit:x"), REFUSED, "--candidates"),
         ((*LEVELS, "--candidates", "unit:10:even"), REFUSED, "--candidates"),
-        ((*LEVELS, "--candidates", "sinh:-1"), REFUSED, "--candidates"),
+        ((*LEVELS, "--candidates", "unit:-1"), REFUSED, "--candidates"),
         ((*LEVELS, "--score", "mine"), USAGE, "--score"),
         ((*LEVELS, "--score", "raps"), REFUSED, "--score"),
         ((*LEVELS, "--n", 100), REFUSED, "--n"),

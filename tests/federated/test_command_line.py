@@ -66,7 +66,7 @@ def test_whole_way_over_files(files, run, method):
 def test_a_unit_of_residuals_reaches_the_candidates_of_every_silo(files):
     files.asked = ("--alpha", 0.1, "--epsilon", 2, "--unit", 25)
     assert "--unit" in files.plan("--score", "lac", code=None)
-    assert "--unit" in files.plan("--score", "absolute_residual", "--candidates", "geometric", code=None)
+    assert "--unit" in files.plan("--score", "absolute_residual", "--candidates", "unit:50", code=None)
     released = released_of(files, "--score", "absolute_residual", answers=("--score", "absolute_residual"))
     made = confide.Candidates.spread("residual", 180, unit=25.0)  # as private-qq takes for silos of about 180 records
     stated = json.loads(Path("plan.json").read_text())["content"]["candidates"]

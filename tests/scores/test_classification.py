@@ -110,7 +110,7 @@ def test_score_kinds():
     assert score_kind("absolute_residual") == ABSOLUTE_RESIDUAL
     assert score_kind(None).name is None
     assert score_kind("mein Maß").name == "mein Maß"
-    assert score_kind(None).candidates() == confide.Candidates.anything()
+    assert score_kind(None).candidates() == confide.Candidates.spread("any", 1000)
     assert LAC.candidates() == confide.Candidates.unit(1000, "logit")
-    assert ABSOLUTE_RESIDUAL.candidates() == confide.Candidates.geometric()
+    assert ABSOLUTE_RESIDUAL.candidates() == confide.Candidates.spread("residual", 1000)
     assert {LAC.task, ABSOLUTE_RESIDUAL.task, score_kind("x").task} == {"classification", "regression", "any"}

@@ -232,7 +232,7 @@ def test_evaluations(table):
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_evaluations_of_intervals_and_losses(table):
     residual = confide.calibrate(
-        np.abs(TARGET - F[:, 0]), 0.1, 2000.0, score="absolute_residual", candidates=Candidates.geometric()
+        np.abs(TARGET - F[:, 0]), 0.1, 2000.0, score="absolute_residual", candidates=Candidates.spread("residual", 200)
     )
     sides = confide.calibrate_sides(F, TARGET, 0.1, 2000.0, candidates=LINE)
     found = evaluate_table(table, TargetColumns("lo", "target"), residual)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.candidates.spread import ENDING_AT_ONE, NINES, OLDER_NINES, Spread, SpreadKind, check_nines
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, raise_for_rows
+from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
 
 _OF = {
     "probability": "spread for scores from 0 to 1, densest in the middle",
@@ -30,7 +30,7 @@ _OF = {
 }
 """Descriptions of how candidates are spread, by the kind of `Spread`."""
 
-BUILDERS = ("spread", "unit", "published", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
+BUILDERS = ("spread", "unit", "published")
 """The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them."""
 
 Spacing = Literal["uniform", "logit"]
@@ -41,7 +41,7 @@ class Candidates:
     """Candidate thresholds, always ending in +inf.
 
     The default is `spread`, for the score and the number of records. Other constructors are `unit`, `published`,
-    `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
+    `from_reference` and `of`.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Candidates:
     --------
     >>> Candidates.unit(5).values
     array([0.25, 0.5 , 0.75, 1.  ,  inf])
-    >>> Candidates.geometric(unit=10.0).size
-    2781
+    >>> Candidates.of([0.5, 2.0]).size
+    3
     """
 
     edges: NDArray[np.float64]
@@ -238,100 +238,6 @@ class Candidates:
         return cls._build(np.arange(1, size) / size, {"kind": "published", "size": size})
 
     @classmethod
-    def mass(cls, below: int = 1400, beyond: int = 100) -> "Candidates":
-        """Candidates for sums of probabilities: they resolve differences to 1, on both sides, down to 1e-14.
-
-        `below` of them lie between 1e-6 and 1 - 1e-14, equally spaced in the logit, because saturated probabilities
-        crowd there. Then comes 1. Then `beyond` candidates have the form 1 + d, for sums that round to more than 1 and
-        for penalties: a tenth with d from 1e-14 to 1e-5, the others from there to 1e3, equally spaced in the logarithm.
-
-        Examples
-        --------
-        >>> [f"{value:.4g}" for value in Candidates.mass(3, 10).values][:6]
-        ['1e-06', '0.9999', '1', '1', '1', '1']
-        """
-        below = positive_integer("below", below, most=MOST_CANDIDATES)
-        beyond = positive_integer("beyond", beyond, most=MOST_CANDIDATES)
-        missing = 1 / (1 + np.exp(np.linspace(-np.log(1e6 - 1), np.log(1e14 - 1), below)))
-        tiny = np.exp(np.linspace(np.log(1e-14), np.log(1e-5), beyond // 10, endpoint=False))
-        above = np.exp(np.linspace(np.log(1e-5), np.log(1e3), beyond - beyond // 10))
-        edges = np.concatenate([1 - _rounded(missing), [1.0], 1 + _rounded(np.append(tiny, above))])
-        return cls(np.unique(edges), {"kind": "mass", "below": below, "beyond": beyond})
-
-    @classmethod
-    def signed_unit(cls, size: int = 1000, nines: int = NINES) -> "Candidates":
-        """`size` candidates for differences of probabilities, in [-1, 1]: equally spaced in log((1+x)/(1-x)), then 1.
-
-        A twentieth of them lies between 1-2e-6 and 1 - 2 * 10**-`nines`.
-
-        Examples
-        --------
-        >>> Candidates.signed_unit(5).values
-        array([-0.999998,  0.      ,  0.999998,  1.      ,       inf])
-        """
-        size = positive_integer("size", size, most=MOST_CANDIDATES)
-        edges = np.append(np.tanh(_logits(size - 2, nines) / 2), 1.0)[: size - 1]
-        return cls._build(edges, {"kind": "signed_unit", "size": size, **_nines(nines)})
-
-    @classmethod
-    def ranks(cls, each: int = 200, step: float = 0.01) -> "Candidates":
-        """Whole numbers for scores that are ranks: each of 1 .. `each`, then steps of `step` up to a million.
-
-        Examples
-        --------
-        >>> Candidates.ranks(3, step=9.0).values
-        array([1.e+00, 2.e+00, 3.e+00, 3.e+01, 3.e+02, 3.e+03, 3.e+04, 3.e+05, inf])
-        """
-        each = positive_integer("each", each, most=10**6)
-        step = positive_number("step", step)
-        beyond = each * np.exp(np.arange(1, _count(np.log(1e6 / each), float(np.log1p(step)))) * np.log1p(step))
-        edges = np.concatenate([np.arange(1, each + 1), np.round(beyond)])
-        return cls._build(edges, {"kind": "ranks", "each": each, "step": step})
-
-    @classmethod
-    def geometric(cls, unit: float = 1.0, step: float = 0.01, decades: int = 12) -> "Candidates":
-        """Candidates for scores in [0, inf) in any units: 0, then steps of `step` over `decades` decades around `unit`.
-
-        The relative error of a threshold is at most `step`, for every scale of the residuals. `unit` is a public number
-        in the units of the scores and may be wrong by decades/2 powers of ten. With two or three hundred records one of
-        the many candidates beyond all scores is drawn often. A `step` of 0.1 makes this rare, and so does `spread`, the
-        default of `calibrate`, which uses a number of candidates that fits the request.
-        """
-        unit, step = positive_number("unit", unit), positive_number("step", step)
-        decades = positive_integer("decades", decades, most=300)
-        log_step = np.log1p(step)
-        half = _count(np.log(10.0) * decades / 2, log_step)
-        with np.errstate(over="ignore"):
-            edges = np.append(0.0, unit * np.exp(np.arange(-half, half + 1) * log_step))
-        return cls._build(edges, {"kind": "geometric", "unit": unit, "step": step, "decades": decades})
-
-    @classmethod
-    def sinh(cls, unit: float = 1.0, step: float = 0.01, decades: int = 6) -> "Candidates":
-        """Candidates for signed scores: unit * sinh(t), t in steps of `step`, up to `decades` decades above `unit`.
-
-        Linear with resolution unit * step near 0, geometric with relative resolution `step` far from it.
-        """
-        unit, step = positive_number("unit", unit), positive_number("step", step)
-        decades = positive_integer("decades", decades, most=300)
-        half = _count(np.arcsinh(10.0**decades), step)
-        with np.errstate(over="ignore"):
-            edges = unit * np.sinh(np.arange(-half, half + 1) * step)
-        return cls._build(edges, {"kind": "sinh", "unit": unit, "step": step, "decades": decades})
-
-    @classmethod
-    def anything(cls) -> "Candidates":
-        """Candidates for scores without a name: the default for counts of unnamed scores.
-
-        Logit-spaced in (0, 1) from 1e-6 to 1-1e-6 as for probabilities, steps of 1 % from 1 to 1e6, and all of that
-        mirrored below 0. These are about 4,800 candidates; a named score needs fewer.
-        """
-        end = np.log(1e6 - 1)
-        unit = 1 / (1 + np.exp(-np.linspace(-end, end, 1000)))
-        above = np.exp(np.arange(_count(np.log(1e6), 0.01) + 1) * 0.01)
-        positive = np.concatenate([unit, above])
-        return cls._build(np.concatenate([-positive[::-1], [0.0], positive]), {"kind": "anything"})
-
-    @classmethod
     def from_reference(cls, scores: ArrayLike, size: int = 1000) -> "Candidates":
         """Quantiles of a *public* reference sample of scores. Never pass the private scores.
 
@@ -362,17 +268,16 @@ class Candidates:
                 "candidates",
                 f"must number at most {MOST_CANDIDATES}, +inf included",
                 got=str(len(edges) + 1),
-                remedy="Choose a larger step or fewer decades",
             )
         if not np.isfinite(edges).all():
-            raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1 or fewer decades")
+            raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1")
         return cls(np.unique(_rounded(edges)), recipe)
 
 
 def _ends_at_one(recipe: Mapping[str, Any]) -> bool:
     """Whether `nines` concerns the recipe."""
     of_law = recipe.get("kind") == "spread" and recipe.get("of") in ENDING_AT_ONE
-    return of_law or recipe.get("spacing") == "logit" or recipe.get("kind") == "signed_unit"
+    return of_law or recipe.get("spacing") == "logit"
 
 
 def _nines(nines: int) -> dict[str, int]:
@@ -398,13 +303,6 @@ def spread_of(recipe: Mapping[str, Any]) -> Spread:
     """
     nines = recipe.get("nines", OLDER_NINES) if _ends_at_one(recipe) else NINES
     return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False), nines)
-
-
-def _count(length: float, step: float) -> int:
-    number = float(length) / float(step)
-    if number > MOST_CANDIDATES:
-        raise InputError("step", f"must give at most {MOST_CANDIDATES} candidates", remedy="Choose a larger step")
-    return int(np.ceil(number))
 
 
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -295,32 +295,11 @@ def _ranks(recipe: Mapping[str, Any]) -> _Range:
     return 0.0, 1e5
 
 
-def _anything(recipe: Mapping[str, Any]) -> _Range:
-    return 1e-5, 1e4
-
-
-def _geometric(recipe: Mapping[str, Any]) -> _Range:
-    half, unit = recipe["decades"] / 2, float(recipe["unit"])
-    outer = min(2.0, half / 3)
-    return unit * 10.0 ** (outer / 2 - half), unit * 10.0 ** (half - outer)
-
-
-def _sinh(recipe: Mapping[str, Any]) -> _Range:
-    above, unit = recipe["decades"], float(recipe["unit"])
-    return 1.5 * unit * float(recipe["step"]), unit * 10.0 ** (above - min(2.0, above / 3))
-
-
 PLAUSIBLE: Mapping[str, Callable[[Mapping[str, Any]], _Range]] = MappingProxyType(
     {
         "spread": _spread,
         "unit": _bounded,
         "published": _bounded,
-        "mass": _penalties,
-        "signed_unit": _bounded,
-        "ranks": _ranks,
-        "geometric": _geometric,
-        "sinh": _sinh,
-        "anything": _anything,
     }
 )
 """By the kind of a recipe, one for each of `BUILDERS`."""

@@ -159,7 +159,7 @@ OPTIONS: Mapping[str, Row] = dict([
         mechanism=Row("NAME", "slopes, or for comparison pps, pps-laplace, noisy-histogram, opendp-quantile, or none, "
                       "which is NOT PRIVATE.",
                       click.Choice(MECHANISMS)),
-        candidates=Row("SPEC", "Public candidates, such as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, "
+        candidates=Row("SPEC", "Public candidates, such as unit:1000, around:THRESHOLD, "
                        "around:RELEASE, or their number (default: suitable for the score)."),
         unit=Row("NUMBER", "For residuals: a public typical size of the target.", float),
         choose=Row("[COLUMNS:]SCORE", "Repeat it: choose one of these scores, or models in other columns, privately on "

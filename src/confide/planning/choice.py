@@ -50,12 +50,6 @@ _DESERTS = ((0.7, 0.25), (0.9, 0.1))
 """The share of alpha beyond the empty candidate range, and the weight of the law."""
 _ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
 
-_SPREAD_AS: dict[str, SpreadKind] = {
-    "unit": "probability", "published": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank",
-    "anything": "any", "geometric": "residual", "sinh": "signed",
-}  # fmt: skip
-"""Lists that are not quantiles of a law, and the spread of each."""
-
 
 @dataclass(frozen=True)
 class ReferenceLaws:
@@ -81,7 +75,7 @@ def law_of(candidates: Candidates) -> Spread | None:
     kind = candidates.recipe["kind"]
     if kind == "spread":
         return spread_of(candidates.recipe)
-    return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
+    return Spread("probability") if kind in ("unit", "published") else None
 
 
 def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
