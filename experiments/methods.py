@@ -55,8 +55,6 @@ class Method:
                 n_typical=n,
                 delta=None,
                 records_per_person=1,
-                slopes=None,
-                shift=None,
                 mechanism=self.name,
             )
         )

@@ -41,9 +41,6 @@ GRID: dict[str, dict[str, Any]] = {
     "n_min": {"n_min": 200},
     "typical": {"n_typical": 500},
     "people": {"records_per_person": 3},
-    "slopes": {"slopes": (1, 1)},
-    "rise": {"rise": 0.0},
-    "shift": {"shift": 3.0},
     "pps": {"mechanism": "pps", **PUBLIC},
     "pps secret": {"mechanism": "pps", "n_min": 100},
     "pps laplace": {"mechanism": "pps-laplace", **PUBLIC},
@@ -54,7 +51,6 @@ GRID: dict[str, dict[str, Any]] = {
     "number": {"classes": 3},
     "unit": {"unit": 0.5},
     "rho": {"rho": 0.5},
-    "delta shift": {"delta": 0.1, "shift": 2},
     "published delta": {"mechanism": "pps", "delta": 0.1},
     "none epsilon": {"mechanism": "none", "epsilon": 1.0},
     "n": {"n": 3000},
@@ -69,7 +65,7 @@ GRID: dict[str, dict[str, Any]] = {
     "again": {"again": True},
     "n_min 0": {"n_min": 0},
 }
-KEPT = ("default", "replace", "delta", "100", "unit500", "n_min", "typical", "people", "slopes", "rise", "shift", "pps",
+KEPT = ("default", "replace", "delta", "100", "unit500", "n_min", "typical", "people", "pps",
         "none", "around", "about", "names", "rho", "unit")  # fmt: skip
 
 RNG = np.random.default_rng(1)
@@ -146,7 +142,7 @@ def renewals() -> Iterator[Asked]:
     }  # fmt: skip
     anew: dict[str, dict[str, Any]] = {
         "again": {}, "cold": {"cold": True}, "epsilon": {"epsilon": 0.5}, "rho": {"rho": 0.1},
-        "typical": {"n_typical": 300}, "candidates": {"candidates": 50}, "slopes": {"slopes": (2, 3)},
+        "typical": {"n_typical": 300}, "candidates": {"candidates": 50},
         "partition": {"partition": "x"},
     }  # fmt: skip
     for kind, (make, scores, records) in made.items():

@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-import confide
 from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, Plan, Terms
 from confide.scores import score_kind
 from confide.selection import selection_law
+from tests.overridden import overridden
 
 
 def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
@@ -24,8 +24,8 @@ def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remo
     candidates = score_kind(score).candidates()
     level = Fraction(1) - Fraction(str(alpha))
     slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
-    options = {"neighbors": neighbors, "candidates": candidates, "slopes": slopes, "rise": 0, **options}
-    made = confide.plan(alpha, epsilon, n, **options)
+    options = {"neighbors": neighbors, "candidates": candidates, **options}
+    made = overridden(alpha, epsilon, n, slopes=slopes, rise=0, **options)
     return made if made.request.delta is not None else replace(made, mechanism=first_mechanism(made.request, slopes))
 
 

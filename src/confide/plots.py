@@ -342,9 +342,9 @@ def plot_price(
 
 
 def _like(plan: Plan, epsilon: float, n: int) -> Plan:
-    """A plan at another epsilon and number of records, with its own slopes, rise and shift."""
+    """A plan at another epsilon and number of records, with its own slopes and rise."""
     public = plan.request.neighbors == "replace_one"
-    free = replace(plan.request, n=n if public else None, slopes=None, rise=None, shift=None)
+    free = replace(plan.request, n=n if public else None, slopes=None, rise=None)
     asked = free.with_loss(epsilon)
     return replace(make_plan(asked, n), pilot=plan.pilot)
 

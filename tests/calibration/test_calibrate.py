@@ -90,7 +90,7 @@ def test_an_empty_histogram_has_no_public_n():
 def test_two_calls_are_two_releases():
     """There is no seed and no cache of answers: the noise is fresh every time."""
     scores, fine = np.linspace(0, 1, 10_000), confide.Candidates.unit(1000)
-    answers = [confide.calibrate(scores, 0.1, 0.1, candidates=fine, shift=60) for _ in range(40)]
+    answers = [confide.calibrate(scores, 0.1, 0.1, candidates=fine, n_typical=10_000) for _ in range(40)]
     mechanism = answers[0].mechanism
     utilities = mechanism.utilities(confide.ScoreHistogram.from_scores(scores, fine).counts)
     law = selection_law(np.exp((utilities - utilities.max()) / mechanism.scale))

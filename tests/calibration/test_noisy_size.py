@@ -161,10 +161,8 @@ def test_renewal_reuses_the_earlier_design_at_no_cost():
 
 
 @pytest.mark.slow
-def test_public_number_or_fixed_design_needs_no_noisy_number():
+def test_public_number_needs_no_noisy_number():
     assert confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one").size is None
-    fixed = {"candidates": Candidates.unit(100), "slopes": (9, 11), "rise": 0.0}
-    assert confide.calibrate(SCORES, 0.1, 1.0, **fixed).size is None
     assert confide.calibrate(SCORES, 0.1, 1.0, candidates=Candidates.unit(100)).size is not None
 
 
@@ -193,9 +191,7 @@ def test_file_with_an_inconsistent_size_raises(changes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "changes", [{"shift": 3.0}, {"mechanism": "pps", "n_min": 200}, {"epsilon": 1e-5}, {"n_typical": 500}]
-)
+@pytest.mark.parametrize("changes", [{"mechanism": "pps", "n_min": 200}, {"epsilon": 1e-5}, {"n_typical": 500}])
 def test_requests_without_a_noisy_number_use_a_guess(changes):
     terms = noisy_request(**changes).parts[None].terms
     assert terms.size_scale is None
@@ -395,7 +391,6 @@ REQUESTS = {
     "residuals": {"score": "absolute_residual"},
     "unit": {"score": "absolute_residual", "unit": 2.5},
     "largest n_min": {"n_min": 2**48},
-    "slopes": {"slopes": (1000, 1)},
     "weights": {"population": RecordWeights.bounded(1000), "alpha": "0.499999", "epsilon": 5e-3},
 }
 

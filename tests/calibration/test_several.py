@@ -57,8 +57,7 @@ def test_parallel_composition_by_enumeration():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_losses_add_up():
-    # With given candidates and shift nothing is searched: the test is about the privacy loss.
-    own = {"shift": 9, "candidates": confide.Candidates.unit(200), "rise": 0, "neighbors": "replace_one"}
+    own = {"candidates": confide.Candidates.unit(200), "neighbors": "replace_one"}
     parts = [confide.calibrate(np.linspace(0, 1, 4000), 0.1, e, score="lac", **own) for e in (0.1, 0.2)]
     total = sequential_composition([part.privacy for part in parts])
     assert total.epsilon >= sum(Fraction(p.privacy.epsilon) for p in parts)

@@ -192,7 +192,6 @@ def test_a_release_that_claims_other_weights_raises(released, change, argument):
         ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "neighbors": "replace_one"}, "neighbors"),
         ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "delta": 0.05}, "delta"),
         ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "n_min": 50}, "n_min"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "shift": 2.0}, "shift"),
         ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "mechanism": "noisy-histogram"}, "mechanism"),
         ({"class_weights": {"a": 1}, "labels": ["a", "a"], "weights": [1, 1], "weight_bound": 2}, "class_weights"),
     ],
@@ -271,7 +270,7 @@ def test_the_ledger_distinguishes_weights(records, tmp_path):
 @pytest.mark.parametrize(("alpha", "epsilon"), [(1e-6, 1.0), (0.001, 1e-3), ("1/3", 1e6), (0.99, 0.05)])
 @pytest.mark.parametrize("population", [SHIFT, RecordWeights.bounded(3)])
 def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
-    own = {"records_per_person": 3, "rise": 4.0, "slopes": (9, 11)}
+    own = {"records_per_person": 3}
     request = Terms.of(alpha=alpha, epsilon=epsilon, candidates=40, population=population, **own)
     mechanism = mechanism_for(request)
     assert certify(mechanism, request.alpha, 40, None, 1, None).coverage == float(request.level)

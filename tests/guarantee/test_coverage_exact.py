@@ -19,7 +19,7 @@ from tests.exact import histograms, mechanism_law, worst_coverage
 
 
 def planned(n, m, **options):
-    choices = dict.fromkeys(("rho", "n_typical", "delta", "slopes", "shift"))
+    choices = dict.fromkeys(("rho", "n_typical", "delta"))
     choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
     return make_plan(Terms.of(n=n, candidates=m, **(choices | options)), n)
 

@@ -1,5 +1,6 @@
 """Theorems C1 to C4 with rising and arbitrary non-decreasing weights, by exact enumeration of small cases."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -36,9 +37,9 @@ def public(n, target, left, right, epsilon):
 
 
 def planned(n, m, **options):
-    choices = dict.fromkeys(("rho", "n_typical", "delta", "slopes", "shift", "rise"))
-    choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
-    return make_plan(Terms.of(n=n, candidates=m, **(choices | options)), n)
+    stated = {name: options.pop(name, None) for name in ("slopes", "rise")}
+    choices = {"neighbors": "replace_one"} | options
+    return make_plan(replace(Terms.of(n=n, candidates=m, **choices), **stated), n)
 
 
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((9, 1),), ((2, 3),)])])

@@ -37,10 +37,10 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
 def planned(alpha: str, epsilon: float, m: int, rise: float | None = None) -> Slopes:
     """The mechanism for weights 1, 2 and 3."""
     request = Terms.of(
-        alpha=alpha, epsilon=epsilon, candidates=m, rise=rise, n_typical=10,
+        alpha=alpha, epsilon=epsilon, candidates=m, n_typical=10,
         population=ClassShift.of_weights({"a": 1, "b": 2, "c": 3}),
     )  # fmt: skip
-    made = mechanism_for(request)
+    made = mechanism_for(replace(request, rise=rise))
     assert isinstance(made, Slopes)
     assert made.weight == 3
     return made

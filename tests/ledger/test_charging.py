@@ -168,8 +168,6 @@ def test_binding_to_data(ledger, tmp_path):
                 {"delta": 0.1},
                 {"n_min": 5},
                 {"records_per_person": 2},
-                {"shift": 3},
-                {"slopes": (1, 1)},
                 {"dataset": "other"},
                 {"dataset": Dataset("patients", ("region", "north"))},
             ]

@@ -151,16 +151,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "epsilon": 1.0,
         "n": 1000,
         "neighbors": "replace_one",
-        "slopes": [7, 3],
         "candidates": 100,
     },
-    "secret-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "slopes": [1, 1], "candidates": 100},
+    "secret-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "candidates": 100},
     "few": {
         "alpha": "1/20",
         "epsilon": 2.0,
         "n": 500,
         "neighbors": "replace_one",
-        "slopes": [2, 1],
         "candidates": 50,
     },
     "too-few": {"alpha": "1/10", "epsilon": 1.0, "n": 8, "neighbors": "replace_one"},
@@ -170,8 +168,6 @@ REQUESTS: dict[str, dict[str, Any]] = {
 def chosen(**request: Any) -> dict[str, Any] | None:
     """The library's choice; None if it answers +inf without the data."""
     options = {"alpha": Fraction(request.pop("alpha")), **request}
-    if "slopes" in options:
-        options["slopes"] = tuple(options["slopes"])
     if "candidates" in options:
         options["candidates"] = confide.Candidates.unit(options["candidates"])
     mechanism = confide.plan(options.pop("alpha"), options.pop("epsilon"), **options).mechanism

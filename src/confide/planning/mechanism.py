@@ -123,8 +123,7 @@ def _slopes(request: Terms) -> Slopes | None:
     plain = _certified(_private_line(request, build), request, build)
     if plain is None or request.delta is not None:
         return plain
-    lower = _two_sided(request, build, plain.offset) if request.shift is None else None
-    return lower or _with_head_start(plain, request)
+    return _two_sided(request, build, plain.offset) or _with_head_start(plain, request)
 
 
 def _certified(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
@@ -143,9 +142,7 @@ def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | N
     n, level, unit = request.n or 0, request.level, request.unit
     trial = build(Fraction(0), Fraction(1, unit))
     rivals = trial.rivals(request.m)
-    if request.shift is not None:
-        target: Fraction | None = ceil_to(level * (n + 1) + request.shift, unit)
-    elif request.delta is not None:
+    if request.delta is not None:
         target = public_target(n, level, request.delta, trial.slope_left, rivals, unit)
     else:
         terms = n, level, trial.slope_left, trial.slope_right, rivals, unit
@@ -165,15 +162,11 @@ def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
         rate = tangent_rate(level, request.delta, n_typical)
         slope = build(rate, Fraction(1, unit)).slope_left
         return rate, secret_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, unit)
-    if request.shift is not None:
-        return level, ceil_to(request.shift, unit)
     return level, secret_shift(level, trial.slope_left, trial.slope_right, rivals, unit)
 
 
 def _is_certified(mechanism: Slopes, request: Terms) -> bool:
-    """Whether the target is certified (from the n on that reach it, if n is secret), or was set by hand."""
-    if request.shift is not None:
-        return True
+    """Whether the target is certified (from the n on that reach it, if n is secret)."""
     n_min = LARGE_N_MIN if request.delta is None else request.n_min
     secret_from = n_min if request.n is None else None
     promised = certify(mechanism, request.alpha, request.m, request.n, secret_from, request.delta)

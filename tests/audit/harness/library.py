@@ -1,5 +1,6 @@
 """The library's own mechanisms as subjects, with the same code that `calibrate` runs."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -24,8 +25,12 @@ from confide.mechanisms import (
     pps_laplace_for,
     pps_of_secret_size,
     quantile_scores,
+    slopes_for,
 )
-from confide.planning import plan
+from confide.planning import Terms, plan
+from confide.planning.choice import flat_for
+from confide.planning.mechanism import _with_head_start as with_head_start
+from confide.support import ceil_to
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.subject import Claims, Law, Scores, Subject
 
@@ -49,22 +54,17 @@ def slopes_subject(neighbors: Neighbors) -> Subject:
     """The slope mechanism as planned for few records and four candidates, and for many records and 100 candidates."""
     m = len(ATOMS)
     # With these slopes and this rise, few records nearly reach the claimed loss.
-    small = plan(
-        "0.3",
-        EPSILON,
-        RECORDS,
-        neighbors=neighbors,
-        candidates=m,
-        slopes=(7, 3),
-        rise=2.0,
-        shift=0.5,
-    )
+    level, public = Fraction(7, 10), neighbors == "replace_one"
+    request = Terms.of(1 - level, m, RECORDS, epsilon=EPSILON, neighbors=neighbors, n_typical=RECORDS)
+    rate, offset = (Fraction(0), level * (RECORDS + 1)) if public else (level, Fraction(0))
+    plain = slopes_for(rate, ceil_to(offset + Fraction(1, 2), request.unit), 7, 3, neighbors, EPSILON)
+    plain = replace(plain, flat=flat_for(m, 2.0), rise=math.floor(2 * plain.scale))
+    small = plain if public else with_head_start(plain, request)
     large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100)
-    assert small.mechanism is not None
     n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
-    coverage = certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage
-    law, run = partial(utility_law, small.mechanism, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
-    return _subject("slopes", neighbors, small.mechanism, law, run, small_coverage=coverage)
+    coverage = certify(small, request.alpha, m, n, n_min, None).coverage
+    law, run = partial(utility_law, small, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
+    return _subject("slopes", neighbors, small, law, run, small_coverage=coverage)
 
 
 def _pps(neighbors: Neighbors) -> Subject:
