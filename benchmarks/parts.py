@@ -70,7 +70,7 @@ def regression_parts(n=MANY):
     f, y, new = (rng.normal(size=n) for _ in range(3))
     k = (9 * (n + 1) + 9) // 10
     name = "absolute_residual"
-    candidates = confide.Candidates.geometric()
+    candidates = confide.Candidates.spread("residual", 200)
 
     def plain():
         scores = np.abs(y - f)

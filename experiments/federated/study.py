@@ -35,8 +35,7 @@ class Row:
 def chosen(mechanism, counts: np.ndarray, rng: np.random.Generator) -> int:
     """A fast draw for experiments only: the largest of utility plus noise, with a generator that can be seeded."""
     u = mechanism.utilities(counts) / mechanism.scale
-    flip = getattr(mechanism, "selector", "exponential") == "permute_and_flip"
-    return int(np.argmax(u + (rng.exponential(size=len(u)) if flip else rng.gumbel(size=len(u)))))
+    return int(np.argmax(u + rng.gumbel(size=len(u))))
 
 
 def thresholds(silos: np.ndarray, candidates: Candidates, plans: dict, rng: np.random.Generator) -> dict[str, float]:

@@ -90,7 +90,8 @@ def test_counting_equals_numpy(compile_or_not, dtype, together, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "candidates", [Candidates.unit(1000), Candidates.unit(300, "logit"), Candidates.sinh(), Candidates.of([0.25])]
+    "candidates",
+    [Candidates.unit(1000), Candidates.unit(300, "logit"), Candidates.spread("signed", 200), Candidates.of([0.25])],
 )
 def test_most_scores_are_counted_by_machine_code(dtype, candidates):
     pytest.importorskip("numba", reason="the extra `speed` is not installed")
@@ -111,7 +112,7 @@ def test_most_scores_are_counted_by_machine_code(dtype, candidates):
 def test_scores_without_useful_cells():
     """Scores that differ in their last digits only, or by many orders of magnitude, get no cells."""
     pytest.importorskip("numba", reason="the extra `speed` is not installed")
-    edges = Candidates.geometric().edges
+    edges = Candidates.spread("residual", 200).edges
     for sample in (
         np.ones(2**10),
         np.full(2**10, np.inf),

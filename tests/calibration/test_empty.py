@@ -49,7 +49,7 @@ def test_loss_between_no_record_and_one():
     mechanism = confide.plan(0.1, 1.0, candidates=4).mechanism
 
     def output(h):
-        return law(mechanism.utilities(np.array(h)), mechanism.scale, mechanism.selector)
+        return law(mechanism.utilities(np.array(h)), mechanism.scale)
 
     ones = [tuple(int(i == j) for j in range(4)) for i in range(4)]
     assert worst_log_ratio(output, [(0, 0, 0, 0)], lambda h: iter(ones)) <= 1 + 1e-9

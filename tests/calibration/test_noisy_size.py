@@ -240,7 +240,6 @@ REQUESTS = {
     "residuals": {"score": "absolute_residual"},
     "unit": {"score": "absolute_residual", "unit": 2.5},
     "largest n_min": {"n_min": 2**48},
-    "slopes": {"slopes": (1000, 1)},
     "weights": {"population": RecordWeights.bounded(1000), "alpha": "0.499999", "epsilon": 5e-3},
 }
 

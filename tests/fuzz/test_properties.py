@@ -29,7 +29,6 @@ CHOICES = {
     "neighbors": st.sampled_from(["add_remove", "replace_one"]),
     "delta": st.just(0.2),
     "records_per_person": st.integers(1, 2),
-    "selector": st.sampled_from(["permute_and_flip", "exponential"]),
     "score": st.sampled_from(["lac", "absolute_residual"]),
 }
 OTHERS = {
@@ -40,8 +39,6 @@ OTHERS = {
         st.lists(ODD, max_size=6),
         ODD,
     ),
-    "shift": st.one_of(st.floats(0, 10), ODD),
-    "slopes": st.one_of(st.tuples(st.integers(0, 5), st.integers(0, 5)), ODD),
     "n_min": st.one_of(st.integers(1, 100), ODD),
     "mechanism": st.one_of(st.sampled_from(["pps", "noisy-histogram", "opendp-quantile", "none"]), ODD),
     **dict.fromkeys([*VALID, *CHOICES, "rho", "ledger", "dataset"][1:], ODD),

@@ -45,7 +45,6 @@ PAID = {
     "calibrate guess": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, epsilon=x, n_typical=1000, **payer),
     "calibrate rho": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, rho=x, **payer),
     "calibrate alpha": lambda x, folder, **payer: confide.calibrate(SCORES, x / 4, 1.0, delta=x / 8, **payer),
-    "calibrate rise": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, rise=x, shift=x, **payer),
     "calibrate unit": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, unit=x, **payer),
     "levels": lambda x, folder, **payer: confide.calibrate_levels(SCORES, [x / 8, x / 4], epsilon=x, **payer),
     "groups": lambda x, folder, **payer: confide.calibrate_groups(

@@ -71,9 +71,7 @@ def test_no_output_depends_on_n(tmp_path, monkeypatch, mechanism, neighbors):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, *slow([{"n_min": 40}])]
-)
+@pytest.mark.parametrize("more", [{"delta": 0.1}, {"records_per_person": 2}, *slow([{"n_min": 40}])])
 def test_no_output_depends_on_n_for_other_choices(tmp_path, monkeypatch, more):
     fix_noisy_number(monkeypatch)
     found = [output(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]

@@ -219,7 +219,7 @@ def test_design_is_bounded(counted, scale, n_min, design):
 )
 def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records, population):
     terms, design = designs(0.1, epsilon, 30, records_per_person=records, population=population)
-    stated = privacy_statement(design(1000), "add_remove", records, terms.selector, terms.size_scale)
+    stated = privacy_statement(design(1000), "add_remove", records, terms.size_scale)
     assert 0.99 * epsilon < stated.epsilon <= epsilon
     assert stated.replace_one <= terms.price.replace_one
 
@@ -230,7 +230,7 @@ def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records, populat
 def test_zcdp_of_number_and_threshold_sums_to_rho(rho, population):
     terms = Terms.of(0.1, 30, 1, rho=rho, population=population)
     mechanism = mechanism_for(terms.designed_for(1000))
-    stated = privacy_statement(mechanism, "add_remove", 1, terms.selector, terms.size_scale)
+    stated = privacy_statement(mechanism, "add_remove", 1, terms.size_scale)
     assert 0.98 * rho < stated.rho <= rho
     assert stated.epsilon <= terms.epsilon
 
