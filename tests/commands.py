@@ -28,7 +28,6 @@ from tests.stand_ins import write_stand_ins
 SECONDS, TOGETHER = 600, 2
 """How long a command may take, and how many run at a time."""
 
-
 class Row(NamedTuple):
     """How a command is run."""
 
@@ -37,14 +36,12 @@ class Row(NamedTuple):
     elsewhere: str = ""
     """The reason for not running it here."""
 
-
 IN_CI = Row(elsewhere=".ci/run runs it whole")
 BENCH, FUZZ = (Row(elsewhere=f"nox -s {name}") for name in ("bench", "fuzz"))
 PEERS, MUTANTS, PACKAGES = (Row(elsewhere=f"nox -s {name}") for name in ("bench-peers", "mutants", "packages"))
 PART, FULL = Row(elsewhere="nox -s experiments"), Row(elsewhere="nox -s experiments -- --full")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
 ENGINES = Row(elsewhere="tests/tables/test_examples.py")
-OWN_CSV = "python -m experiments.federated --csv {data}/CASP.csv --target RMSD --model ridge --draws 2 --out {out}"
 
 ROWS = {  # what takes longest comes first
     "nox -s experiments": Row(),
@@ -77,13 +74,12 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.newer_methods two-classes": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.peers": PEERS,
     "python -m benchmarks.peers .venv-peers/bin/python": PEERS,
-    "python -m benchmarks.peers .venv-peers/bin/python parts regression": PEERS,
     "python -m benchmarks.price": Row(),
-    "python -m benchmarks.price --runs 50 even": Row(elsewhere="python -m benchmarks.price"),
-    "python -m benchmarks.price fresh": BENCH,
-    "python -m benchmarks.price --runs 300 fresh": BENCH,
-    "python -m benchmarks.price noisy_number": Row(elsewhere="python -m benchmarks.price"),
-    "python -m benchmarks.price --runs 60 one_query": Row(elsewhere="python -m benchmarks.price"),
+    "python -m benchmarks.price --runs 20 sizes": BENCH,
+    "python -m benchmarks.price fresh": Row(elsewhere="of version 0.3, in the changelog"),
+    "python -m benchmarks.price --beside OTHER/bin/python": Row(
+        "python -m benchmarks.price --beside .venv/bin/python sizes"
+    ),
     "python -m benchmarks.ranked_sets": BENCH,
     "python -m benchmarks.ranked_sets --threads 1": Row(),
     "python -m benchmarks.spark": Row(),
@@ -99,25 +95,11 @@ ROWS = {  # what takes longest comes first
     "python -m experiments --full pps-figure3": FULL,
     "python -m experiments NAME": PART,
     "python -m experiments cost": PART,
-    "python -m experiments federated": PART,
     "python -m experiments federated-paper": PART,
-    "python -m experiments figure2": PART,
-    "python -m experiments figure3": PART,
-    "python -m experiments figure4": PART,
-    "python -m experiments figure5": PART,
-    "python -m experiments figures1-6": PART,
     "python -m experiments hospitals": PART,
     "python -m experiments pps-figure2": PART,
     "python -m experiments pps-figures1-6": PART,
     "python -m experiments pps-figures4-5": PART,
-    "python -m experiments.federated": PART,
-    "python -m experiments.federated --csv": Row(
-        elsewhere="python -m experiments.federated --csv FILE --target COLUMN"
-    ),
-    "python -m experiments.federated --csv FILE --target COLUMN": Row(OWN_CSV),
-    "python -m experiments.federated --csv Chem97.csv --target score --silo lea --draws 200": Row(
-        "python -m experiments.federated --csv {data}/Chem97.csv --target score --silo lea --draws 2 --out {out}"
-    ),
     "python -m experiments.federated.hospitals": PART,
     "python -m experiments.federated.paper": Row(),
     "python -m experiments.price_picture": Row(),
@@ -170,13 +152,11 @@ _ANY = "|".join(FOLDERS)
 _COMMAND = re.compile(rf"python3? (-m (?:{_ANY})\b(?:\.\w+)*|(?:{_ANY})/[\w/]+\.py)((?: [\w./=-]+)*)")
 _TEXTS = (".md", ".py", ".toml", ".in", ".sh", "Makefile")
 
-
 def files() -> list[Path]:
     """Files that git tracks or would add, relative to the root."""
     known = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(known, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     return [Path(name) for name in names if name and (ROOT / name).exists()]
-
 
 def named() -> dict[str, list[str]]:
     """Every command of ours that a text of the repository names, targets of make and sessions of nox, with places."""
@@ -197,7 +177,6 @@ def named() -> dict[str, list[str]]:
         | {f"nox -s {session}": ["noxfile.py"] for session in [*sessions, "experiments -- --full"]}
     )
 
-
 def walk(words: list[str]) -> int:
     """Run every row whose name contains one of the words, or all that do not run elsewhere; how many failed."""
     wanted = (any(word in name for word in words) if words else not row.elsewhere for name, row in ROWS.items())
@@ -212,7 +191,6 @@ def walk(words: list[str]) -> int:
     print(f"{len(done)} commands in {time.monotonic() - begin:.0f} s, {failed} failed")
     return failed
 
-
 def write_copy(copy: Path) -> None:
     """The checkout with uncommitted changes, times of files, and links to its environments."""
     for path in files():
@@ -220,7 +198,6 @@ def write_copy(copy: Path) -> None:
         shutil.copy2(ROOT / path, copy / path)
     for environment in ROOT.glob(".venv*"):
         (copy / environment.name).symlink_to(environment.resolve())
-
 
 def run(name: str, row: Row, data: Path) -> bool:
     """Run a row in its own copy and print a line about it; return True if it succeeded."""
@@ -253,7 +230,6 @@ def run(name: str, row: Row, data: Path) -> bool:
         tail = "" if code == 0 else f", FAILED, exit code {code}:\n{said.read()[-4000:]}"
     print(f"{name}: {time.monotonic() - begin:.0f} s{tail}", flush=True)
     return code == 0
-
 
 if __name__ == "__main__":
     sys.exit(1 if walk(sys.argv[1:]) else 0)
