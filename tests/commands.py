@@ -28,6 +28,7 @@ from tests.stand_ins import write_stand_ins
 SECONDS, TOGETHER = 600, 2
 """How long a command may take, and how many run at a time."""
 
+
 class Row(NamedTuple):
     """How a command is run."""
 
@@ -35,6 +36,7 @@ class Row(NamedTuple):
     """The command to run instead, if not the command itself; {data} has stand-ins, {out} is an empty folder."""
     elsewhere: str = ""
     """The reason for not running it here."""
+
 
 IN_CI = Row(elsewhere=".ci/run runs it whole")
 BENCH, FUZZ = (Row(elsewhere=f"nox -s {name}") for name in ("bench", "fuzz"))
@@ -73,7 +75,6 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.newer_methods rob-fcp": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.newer_methods two-classes": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.peers": PEERS,
-    "python -m benchmarks.peers .venv-peers/bin/python": PEERS,
     "python -m benchmarks.price": Row(),
     "python -m benchmarks.price --runs 20 sizes": BENCH,
     "python -m benchmarks.price fresh": Row(elsewhere="of version 0.3, in the changelog"),
@@ -90,10 +91,8 @@ ROWS = {  # what takes longest comes first
     "python -m examples.language_models": Row("python -m examples.language_models 1"),
     "python -m examples.tune_scores": Row(),
     "python -m experiments": PART,
-    "python -m experiments --full": FULL,
     "python -m experiments --full federated-paper-full": FULL,
     "python -m experiments --full pps-figure3": FULL,
-    "python -m experiments NAME": PART,
     "python -m experiments cost": PART,
     "python -m experiments federated-paper": PART,
     "python -m experiments hospitals": PART,
@@ -152,11 +151,13 @@ _ANY = "|".join(FOLDERS)
 _COMMAND = re.compile(rf"python3? (-m (?:{_ANY})\b(?:\.\w+)*|(?:{_ANY})/[\w/]+\.py)((?: [\w./=-]+)*)")
 _TEXTS = (".md", ".py", ".toml", ".in", ".sh", "Makefile")
 
+
 def files() -> list[Path]:
     """Files that git tracks or would add, relative to the root."""
     known = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(known, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     return [Path(name) for name in names if name and (ROOT / name).exists()]
+
 
 def named() -> dict[str, list[str]]:
     """Every command of ours that a text of the repository names, targets of make and sessions of nox, with places."""
@@ -177,6 +178,7 @@ def named() -> dict[str, list[str]]:
         | {f"nox -s {session}": ["noxfile.py"] for session in [*sessions, "experiments -- --full"]}
     )
 
+
 def walk(words: list[str]) -> int:
     """Run every row whose name contains one of the words, or all that do not run elsewhere; how many failed."""
     wanted = (any(word in name for word in words) if words else not row.elsewhere for name, row in ROWS.items())
@@ -191,6 +193,7 @@ def walk(words: list[str]) -> int:
     print(f"{len(done)} commands in {time.monotonic() - begin:.0f} s, {failed} failed")
     return failed
 
+
 def write_copy(copy: Path) -> None:
     """The checkout with uncommitted changes, times of files, and links to its environments."""
     for path in files():
@@ -198,6 +201,7 @@ def write_copy(copy: Path) -> None:
         shutil.copy2(ROOT / path, copy / path)
     for environment in ROOT.glob(".venv*"):
         (copy / environment.name).symlink_to(environment.resolve())
+
 
 def run(name: str, row: Row, data: Path) -> bool:
     """Run a row in its own copy and print a line about it; return True if it succeeded."""
@@ -230,6 +234,7 @@ def run(name: str, row: Row, data: Path) -> bool:
         tail = "" if code == 0 else f", FAILED, exit code {code}:\n{said.read()[-4000:]}"
     print(f"{name}: {time.monotonic() - begin:.0f} s{tail}", flush=True)
     return code == 0
+
 
 if __name__ == "__main__":
     sys.exit(1 if walk(sys.argv[1:]) else 0)
