@@ -57,10 +57,8 @@ def write_full() -> None:
     """The tables of the full settings, of the splits that are there."""
     figures = [pages.section(one, at) for one in DATA_SETS if one.name not in DEFAULT for at in (0, 1)]
     parts = {
-        "Sizes": pages.sizes(),
         "Figure 4": pages.figure_4(),
         "Figures 8 to 15": "\n\n".join(figures),
         "Figure 18": pages.figure_18(),
-        "Time": pages.seconds(),
     }
     write_tables("federated/paper-full.md", "\n\n".join(f"## {name}\n\n{text}" for name, text in parts.items()))
