@@ -109,7 +109,7 @@ ROWS = {  # what takes longest comes first
     "python -m tests.commands": Row(elsewhere="nox -s smoke"),
     "python -m tests.comparison": Row(),
     "python -m tests.golden": Row(elsewhere="tests/golden/test_golden.py"),
-    "python -m tests.samples_of_0_2": Row(elsewhere="was run once, with version 0.2"),
+    "python -m tests.kept": Row(),
     "python -m tests.mutation.mutants draw COUNT": Row(elsewhere="was run once, before the tests were rewritten"),
     "python -m tests.mutation.mutants find": Row(),
     "python -m tests.mutation.mutants report RESULTS": MUTANTS,

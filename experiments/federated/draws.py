@@ -3,7 +3,7 @@
 import numpy as np
 
 from confide import federated
-from confide.federated.protocols.secure_sum import choose_summed
+from confide.guarantee import chosen_by_last_rule
 
 
 def chosen(mechanism, counts: np.ndarray, rng: np.random.Generator) -> int:
@@ -30,4 +30,4 @@ def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: 
     noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
     n = sum(plan.silos[i].size for i in who)
     target = plan.protocol.target_of(plan, who.tolist())
-    return choose_summed(counts[who].sum(axis=0) + noise[0] - noise[1], n, target, plan.protocol.rule)
+    return int(chosen_by_last_rule(counts[who].sum(axis=0) + noise[0] - noise[1], n, target))

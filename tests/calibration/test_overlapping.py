@@ -401,7 +401,7 @@ def test_it_is_said_what_is_promised(released):
         lambda fields: fields.pop("columns"),
         lambda fields: fields["parts"].pop(),
         lambda fields: fields["privacy"].update(epsilon=1.0),
-        lambda fields: fields.update(kind="confide.groups"),
+        lambda fields: fields.update(kind="confide/groups"),
         lambda fields: fields.update(by="class"),
         lambda fields: fields["columns"][0].update(more=1),
     ],

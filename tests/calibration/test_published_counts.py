@@ -251,7 +251,7 @@ def test_refused(made, argument):
         '{"aggregate_result": [1, null]}', '{"report_count": "x", "aggregate_result": [1, 2]}',
         '{"bin": 5, "count": 5}', '{"bin": [0, 1], "count": [1]}', '{"bin": [[0], [1]], "count": ["a", "b"]}',
         '{"bin": [0, {}], "count": [1, 2]}', '[{"bin": 0, "count": 1}, {"bin": 0, "count": 2}]', f"[1, {10**30}]",
-        '{"kind": "confide.published-counts"}',
+        '{"kind": "confide/published-counts"}',
     ],
 )  # fmt: skip
 def test_other_texts_are_refused_in_one_line(text, tmp_path):

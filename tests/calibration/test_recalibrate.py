@@ -5,7 +5,6 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +22,12 @@ from confide.tables import ScoreColumn, recalibrate_table
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law
 from tests.exact_tests import assert_covers
+from tests.kept import RELEASES, names, path_of
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
 
 N = 600
-SAMPLES = Path(__file__).parents[1] / "releases" / "samples" / "0.2"
 
 
 def month(k, n=N):
@@ -204,14 +203,10 @@ def test_losses_and_false_negatives():
         assert Release.from_json(found.to_json()) == found
 
 
-OTHERS = ("expected.json",)
-"""No release."""
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*.json") if path.name not in OTHERS))
 @pytest.mark.slow
-def test_releases_of_an_earlier_version_can_be_renewed(name):
-    first = load_release(SAMPLES / name)
+@pytest.mark.parametrize("name", names(*RELEASES))
+def test_kept_releases_can_be_renewed(name):
+    first = load_release(path_of(name))
     listed = next(iter(parts_of(first).values())).recipe["kind"] in ("of", "from_reference")
     own = {"candidates": FEW} if listed else {}
     spent = first.privacy.epsilon
@@ -258,9 +253,8 @@ def test_arguments_that_exclude_a_renewal(kind, options, error, argument):
 
 
 def test_only_releases_are_renewed_and_scores_are_the_same():
-    shared = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "private-qq" / "released.json"
     with refused(confide.InputTypeError, "previous"):
-        confide.recalibrate(load_release(shared), month(2))
+        confide.recalibrate(load_release(path_of("federated")), month(2))
     with refused(confide.InputTypeError, "previous"):
         confide.recalibrate(0.5, month(2))
     other = confide.margin_score(np.full((N, 2), 0.5), np.zeros(N, int))

@@ -211,7 +211,7 @@ def test_stored_releases_are_read_unchanged_and_forged_ones_raise(tmp_path):
         content = json.loads(text)
         for change in (
             {"schema": 2},
-            {"kind": "confide.calibration"},
+            {"kind": "confide/calibration"},
             {"privacy": {"epsilon": 0.01}},
             {"surplus": 1},
             {"parts": content["parts"] + content["parts"]},

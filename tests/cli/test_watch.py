@@ -11,9 +11,10 @@ from confide.ledger import Ledger
 from confide.watching import Watch
 from tests.calibrations import calibration_at
 from tests.files import class_table, write
+from tests.kept import path_of
 
 COLUMNS = ("--score-column", "s")
-FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "private-qq-secret" / "released.json"
+FEDERATED = path_of("federated")
 FIRST = ("--epsilon", 1, "--batch", 500)
 
 

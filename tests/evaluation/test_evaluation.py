@@ -247,7 +247,7 @@ CHANGES = {
         (("levels", 0, "sizes", 0, "name"), "one", "sizes"), (("levels", 0, "sizes", 0, "members"), 7, "classes"),
         (("levels", 0, "sizes", 0, "name"), "9", "sizes"), (("levels", 0, "classes"), None, "sizes"),
         (("levels", 0, "sizes"), None, None), (("schema",), 2, "schema"), (("schema",), 3, "schema"),
-        (("kind",), "confide.watch", "file"), (("private",), True, None),
+        (("kind",), "confide/watch", "file"), (("private",), True, None),
     ],
     "groups": [
         (("groups", 0, "covered"), 1, "groups"), (("groups", 0, "members"), 1, "groups"),

@@ -120,8 +120,6 @@ def test_sets_of_any_release_group_by_group(kind):
         assert (one.coverage, one.classes, one.sizes) == (before.coverage, before.classes, before.sizes)
         assert before.subgroups == ()
     assert read_evaluation(found.to_json()) == found
-    assert json.loads(found.to_json())["schema"] == 2
-    assert json.loads(plain.to_json())["schema"] == 1
 
 
 def test_intervals_and_scores_of_any_release_group_by_group():
@@ -152,11 +150,9 @@ def test_groups_are_counted_over_batches():
     assert dict(zip(counts.names, counts.rows(), strict=True)) == {"3": (1, 0, 2), "7": (3, 3, 10)}
 
 
-def test_schema_shows_subgroups():
+def test_changed_subgroups_raise():
     p, y, ward = records(100)
     content = json.loads(evaluate_sets(calibration_at(0.6), p, y, groups=ward).to_json())
-    with refused(FormatError, "evaluation.schema"):
-        read_evaluation(json.dumps({**content, "schema": 1}))
     content["subgroups"][0]["covered"] -= 1
     with refused(FormatError, "evaluation.subgroups"):
         read_evaluation(json.dumps(content))

@@ -112,12 +112,12 @@ def simulated(made, below, rounds=100):
             covered.append(below[sorted(replies)[k - 1]])
         else:
             scale, honest = made.protocol.scale, made.protocol.honest
-            from confide.federated.protocols.secure_sum import choose_summed
             from confide.federated.sharing import noise_share
+            from confide.guarantee import chosen_by_last_rule
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
             covered.append(
-                below[choose_summed(total, made.size, made.protocol.target_of(made, range(len(made.silos))), "last")]
+                below[chosen_by_last_rule(total, made.size, made.protocol.target_of(made, range(len(made.silos))))]
             )
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 

@@ -62,10 +62,9 @@ def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
 def test_words_are_signed(three):
     for options in ({}, {"classes": NAMES}, {"about": ABOUT}):
         plan = three.plan(score="lac", **options)
-        assert json.loads(plan)["schema"] == 2
         message = json.loads(plan)
         other = {"content": message["content"] | {"classes": ["ant", "bee", "cow"]}}
-        for change, code in (({"schema": 1}, "malformed"), (other, "altered")):
+        for change, code in (({"schema": 2}, "malformed"), (other, "altered")):
             with refused(Refusal, code):
                 FederatedPlan.read(json.dumps(message | change))
 

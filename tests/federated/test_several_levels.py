@@ -27,7 +27,7 @@ from tests.federated.exact_coverage import choice_laws, populations
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
-FILE = Form("confide.federated.several", "release", indent=1)
+FILE = Form("confide/federated.several", "release", indent=1)
 
 LEVELS = ["0.2", "0.1"]
 

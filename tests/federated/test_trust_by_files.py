@@ -108,7 +108,7 @@ def test_sizes_are_issued_anew_with_the_same_digits(files, run):
 
 
 def test_unsigned_public_files_are_refused(files, run):
-    old = {"kind": "confide.federated.silo", **SOUTH.public_keys(40).fields()}
+    old = {"kind": "confide/federated.silo", **SOUTH.public_keys(40).fields()}
     Path("public", "south.json").write_text(json.dumps(old))
     for words in (("show", "public/south.json"), ("federated", "policy", *RULES, "--out", "p.json")):
         said = run(*words, code=3)

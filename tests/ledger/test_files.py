@@ -190,7 +190,7 @@ def test_records_cannot_be_changed_and_changes_are_found(path, statement):
     with pytest.raises(sqlite3.IntegrityError):
         execute(path, statement)
     trigger = "no_update" if statement.startswith("UPDATE") else "no_delete"
-    again = store._SCHEMA[trigger]
+    again = store._TABLES[trigger]
     execute(path, f"DROP TRIGGER {trigger}", statement, again)
     with pytest.raises(FormatError):
         Ledger(path)

@@ -3,7 +3,6 @@
 import json
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -20,12 +19,13 @@ from confide.tables import ScoreColumn
 from confide.watching import Watch
 from tests.builders import slow
 from tests.files import write
+from tests.kept import path_of
 from tests.refused import refused
 
 SCORES = np.random.default_rng(0).random(400)
 WARDS = np.random.default_rng(1).integers(0, 2, 400)
 TABLE = pyarrow.table({"s": SCORES})
-RELEASE = Calibration.load(Path(__file__).parents[1] / "releases" / "samples" / "other" / "spread.json")
+RELEASE = Calibration.load(path_of("calibration"))
 NUMBERS = (float, int, np.int64, np.float32, Fraction, Decimal)
 INTEGERS = (int, np.int64)
 
@@ -122,21 +122,6 @@ def test_the_command_line_asks_the_same(tmp_path, monkeypatch):
     asked = ["evaluate", "records.parquet", "--calibration", "cal.json", "--score-column", "s", "--score", "lac"]
     code = main([*asked, "--epsilon", "1", "--ledger", "budget.db", "--dataset", "d"])
     assert (code, ledger.account("d").spent().epsilon) == (0, 1.0)
-
-
-WRITTEN_BY_0_2 = {
-    "evaluate": "0def693a035f50e0f67574e1f5235e8adf02faf6545d8915e74bd8344d304ad7",
-    "watch": "a62acdbca15241a2c07330bbf455a2baf1b086f1f5405c0cb835994c2ec18d39",
-    "calibrate guess": "0b9950237aca776fc4374a5ff576fc6bde9f4500ec854f78f99ce49c06257753",
-    "recalibrate guess": "bf6c8cc3eb5017bedc7f81d00d7b4f6ea61c7df8e6933fa1a58859584261cd85",
-}
-"""Digests of version 0.2 for the requests above with floats; it guessed that a secret number of records was 1000."""
-
-
-@pytest.mark.parametrize("name", WRITTEN_BY_0_2)
-def test_requests_that_0_2_kept_are_known(name, tmp_path):
-    """A ledger of 0.2 returns their releases without a charge."""
-    assert requests(PAID[name], [2.0], tmp_path) == [WRITTEN_BY_0_2[name]]
 
 
 def test_what_is_written_is_what_is_computed():

@@ -1,13 +1,9 @@
 """Facts of a release as short texts, for every kind of file."""
 
-from pathlib import Path
-
 import pytest
 
 from confide.releases import facts_of, load_release, parts_of
-
-SAMPLES = Path(__file__).parent / "samples" / "0.2"
-FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "opened" / "released.json"
+from tests.kept import path_of
 
 
 @pytest.mark.parametrize(
@@ -16,15 +12,14 @@ FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "opene
         ("calibration", "0.1", "coverage at least 0.9 on average"),
         ("levels", None, "alpha "),
         ("groups", None, "for each group: coverage at least"),
-        ("classes", None, "for each class: coverage at least"),
         ("sides", None, "lower side: coverage at least"),
         ("risk", None, "at most 20 % of a record's true labels are missed on average"),
-        (FEDERATED, None, "coverage at least"),
+        ("federated", None, "coverage at least"),
         ("none", None, "coverage at least"),
     ],
 )
 def test_facts_are_those_of_the_release(name, alpha, promise):
-    release = load_release(name if name is FEDERATED else SAMPLES / f"{name}.json")
+    release = load_release(path_of(name))
     facts = facts_of(release)
     assert all(isinstance(value, str) and "\n" not in value for value in facts.values())
     assert facts["promise"].startswith(promise)

@@ -1,4 +1,4 @@
-"""Releases state the versions that drew them; older files state none; control characters in versions are rejected."""
+"""Releases state the versions that drew them; control characters in versions are rejected."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide.evaluation import PrivateEvaluation
 from confide.watching import Watch
-from tests.releases.test_samples import signed
+from tests.files import signed
 
 HERE = {name: version(name) for name in ("confide", "numpy", "opendp", "scipy")}
 
@@ -39,28 +39,9 @@ def holder(content: dict) -> dict:
 def test_releases_state_the_versions_that_drew_them(made, kind):
     text = made[kind].to_json()
     content = json.loads(text)
-    assert content["schema"] == 2
     assert holder(content)["versions"] == HERE
     assert kind.from_json(text) == made[kind]
     assert kind.from_json(text).to_json() == text
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        PrivateEvaluation,
-        Watch,
-    ],
-)
-def test_files_without_versions_stay_schema_1(made, kind):
-    content = json.loads(made[kind].to_json())
-    del holder(content)["versions"]
-    with pytest.raises(confide.FormatError):
-        kind.from_json(signed(content))
-    old = kind.from_json(signed({**content, "schema": 1}))
-    assert json.loads(old.to_json())["schema"] == 1
-    with pytest.raises(confide.FormatError):
-        kind.from_json(signed({**json.loads(made[kind].to_json()), "schema": 1}))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 import confide
 from confide.releases import Metadata, Release, about_of, classes_of, load_release, names_for
+from tests.files import signed
 from tests.refused import refused
-from tests.releases.test_kinds import SAMPLES, signed
 
 NAMES = ("cat", "dog", "Eule ☃")
 ABOUT = {
@@ -28,14 +28,10 @@ def released(**more):
 # --- files
 
 
-def test_metadata_are_stored_in_files_of_schema_4(tmp_path):
+def test_metadata_are_stored_in_files(tmp_path):
     release = released(about=ABOUT)
     content = json.loads(release.to_json())
-    assert (content["schema"], content["classes"], content["about"]) == (
-        4,
-        list(NAMES),
-        ABOUT,
-    )  # that of their candidates
+    assert (content["classes"], content["about"]) == (list(NAMES), ABOUT)
     assert release == confide.Calibration.from_json(release.to_json())
     assert release == pickle.loads(pickle.dumps(release))  # noqa: S301
     release.save(tmp_path / "a.json")
@@ -44,14 +40,9 @@ def test_metadata_are_stored_in_files_of_schema_4(tmp_path):
     assert release.checksum != released().checksum
 
 
-SCHEMA_1 = {"candidates": confide.Candidates.unit(100), "neighbors": "replace_one", "rise": 0, "shift": 8}
-"""A mechanism that needs nothing newer than schema 1: weights that do not rise, and no two-sided certificate."""
-
-
-def test_a_file_without_metadata_has_schema_1():
-    release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **SCHEMA_1)
+def test_a_file_without_metadata_has_none_of_the_fields():
+    release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac")
     content = json.loads(release.to_json())
-    assert content["schema"] == 1
     assert {"classes", "about"}.isdisjoint(content)
     assert (release.classes, dict(release.about)) == (None, {})
 
@@ -77,8 +68,6 @@ def test_every_kind_of_release_carries_them(kind):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"schema": 1}, "but the fields of another"),
-        ({"schema": 3}, "has schema 3; this version reads up to 2; upgrade confide"),
         ({"classes": []}, "must be one or more str or int"),
         ({"classes": ["a", "a", "b"]}, "found 1 repeated"),
         ({"classes": ["0", "1", "2"]}, "names of classes as a release contains them, or their number"),
@@ -96,18 +85,6 @@ def test_every_kind_of_release_carries_them(kind):
 def test_invalid_metadata_raise(change, says):
     with pytest.raises(confide.FormatError):
         Release.from_json(signed({**json.loads(released(about=ABOUT).to_json()), **change}))
-
-
-def test_the_meaning_of_schema_1_is_unchanged():
-    """It contains no classes, and must not start to; a file without metadata must not state schema 2."""
-    plain = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **SCHEMA_1)
-    for change in ({"classes": 3}, {"schema": 2}):
-        with pytest.raises(confide.FormatError):
-            Release.from_json(signed({**json.loads(plain.to_json()), **change}))
-    for path in SAMPLES:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if (content["kind"], content["schema"]) == ("confide.calibration", 1):
-            assert load_release(path).classes is None
 
 
 def test_parts_are_for_the_same_classes():

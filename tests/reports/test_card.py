@@ -15,7 +15,8 @@ from confide.evaluation import PrivateEvaluation
 from confide.releases import load_release
 from confide.reports.card import yaml_lines
 from confide.support import FileKind, OutputExistsError, Section, Table, kind_of, to_markdown
-from tests.golden import TESTS, VALUES
+from tests.golden import VALUES
+from tests.kept import path_of
 from tests.refused import refused
 from tests.reports.pages import ABOUT, HOSTILE, calibration, evaluation, invented
 
@@ -60,7 +61,7 @@ def metrics(card):
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_metadata_equal_the_release(name):
-    released = load_release(TESTS / VALUES[name])
+    released = load_release(path_of(VALUES[name]))
     found = metrics(confide.card(released))
     assert all(split == "calibration" for split, _ in found)
     values = {
@@ -77,14 +78,14 @@ def test_metadata_equal_the_release(name):
 
 
 def test_a_release_without_privacy_has_no_epsilon():
-    released = load_release(TESTS / "releases/samples/0.2/none.json")
+    released = load_release(path_of("none"))
     found = metrics(confide.card(released))
     assert {metric["type"] for _, metric in found} == {"coverage"}
     assert "NOT PRIVATE" in confide.card(released).text
 
 
 def test_zcdp_alone_is_rho():
-    released = load_release(TESTS / "releases/samples/0.2/calibration-rho.json")
+    released = load_release(path_of("calibration-rho"))
     stated = {metric["type"]: metric["value"] for _, metric in metrics(confide.card(released))}
     assert stated.get("rho") == released.privacy.rho
 

@@ -10,7 +10,7 @@ import confide
 from confide.support.files import FileKind, OutputExistsError, new_file, read_text, write_text
 from tests.refused import refused
 
-RELEASE = '{"kind": "confide.calibration"}'
+RELEASE = '{"kind": "confide/calibration"}'
 
 
 def names(folder: Path) -> list[str]:
@@ -82,7 +82,7 @@ def test_overwriting_replaces_in_one_step(tmp_path):
 
 def test_only_an_earlier_output_of_the_same_kind_is_replaced(tmp_path):
     path = tmp_path / "a.txt"
-    for before in ("p_a,p_b\n", '{"kind": "confide.ledger"}', '{"other": "confide.levels"}'):
+    for before in ("p_a,p_b\n", '{"kind": "confide/ledger"}', '{"other": "confide/levels"}'):
         path.write_text(before)
         with refused(confide.InputError, "output"):
             write_text(path, RELEASE, overwrite=True)

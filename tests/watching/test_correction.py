@@ -13,7 +13,6 @@ from scipy.stats import binom
 import confide
 from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError, InputTypeError
 from confide.federated import Conditions
-from confide.guarantee.noise_walk import walk_maximum
 from confide.ledger import Dataset, Ledger
 from confide.noisy_counts import log_mgf, noise_beyond, noise_law, noise_variance
 from confide.releases import Release, load
@@ -22,6 +21,7 @@ from confide.watching import Correction, Scale, Settings, Watch, watch
 from confide.watching.correction import GAMMAS, noise_of_coverage, realised
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from tests.calibrations import calibration_at
+from tests.exact import walk_maximum
 from tests.exact_tests import LEVEL
 from tests.files import signed
 from tests.refused import Refused, refused
@@ -311,8 +311,6 @@ def test_looks_do_not_depend_on_the_correction():
     assert plain.privacy == moved.privacy
     assert plain.settings.noise_epsilon == moved.settings.noise_epsilon
     assert [point.log_evidence for point in plain.points] == [point.log_evidence for point in moved.points]
-    assert fields[0]["schema"] == 1
-    assert fields[1]["schema"] == 3
 
 
 def test_state_is_replayed_to_the_last_bit():
@@ -456,7 +454,7 @@ def test_levels_with_too_fine_denominators_are_refused():
 def test_corrected_release_is_a_kind_of_its_own(tmp_path):
     one = confide.CorrectedRelease(RELEASE, corrected([400, 100], [440, 60]))
     text = one.to_json()
-    assert json.loads(text)["kind"] == "confide.corrected"
+    assert json.loads(text)["kind"] == "confide/corrected"
     one.save(tmp_path / "in-force.json")
     assert load(tmp_path / "in-force.json") == one == Release.from_json(text)
     assert copy.deepcopy(one) == one
