@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -13,7 +12,6 @@ from scipy import stats
 
 import confide
 from confide.calibration import PreparedRelease, Request, prepare_thresholds
-from confide.calibration.release import _nested
 from confide.candidates import Candidates, Spread
 from confide.planning import Terms, make_plan
 from confide.planning.expected import answer_among
@@ -143,34 +141,6 @@ def test_a_renewal_has_the_same_kind_and_lists_its_predecessor(kind):
 
 
 @pytest.mark.slow
-def test_the_request_is_constant_along_a_chain():
-    """The request of the fourth release is that of the second."""
-    release, _ = first_of("several records per person")
-    losses = []
-    for _ in range(4):
-        release = renewed(release, n_typical=1000)
-        losses.append(release.epsilon)
-    assert len(set(losses)) == 1
-    assert Request(renews=release).parts[None].terms.epsilon == 3.864
-    assert len(release.predecessors) == 4
-
-
-@pytest.mark.slow
-def test_the_privacy_loss_is_constant_along_a_chain_with_noisy_numbers():
-    """Whether or not a renewal releases a new number; a repeated request has the zCDP loss of the first."""
-    release, _ = first_of("several records per person")
-    for _ in range(4):
-        release = renewed(release)
-        assert Request(renews=release).parts[None].terms.epsilon == 3.864
-        assert release.epsilon == pytest.approx(3.864, rel=1e-14)
-        assert release.epsilon <= 3.864
-    first, _ = first_of("zCDP")
-    again = renewed(first, cold=True)
-    assert again.size.scale == first.size.scale
-    assert again.privacy.rho == pytest.approx(first.privacy.rho, rel=1e-12)
-
-
-@pytest.mark.slow
 def test_weights_for_a_known_shift():
     """The population is that of the release; the class or the weight of each record must be given again."""
     shift, labels = {"a": 1, "b": 2}, np.array(["a", "b"])[WARD]
@@ -286,28 +256,6 @@ def test_a_threshold_at_an_end_or_infinite_gives_a_cold_start(kind, threshold, a
     assert again.parts[None].law == Spread(kind, around=around, hedged=around is not None)
 
 
-@pytest.mark.slow
-def test_levels_stay_nested_over_separate_lists():
-    """A raised threshold is a candidate of its own level, so that the file can be read."""
-    first, _ = first_of("levels with shares")
-    low = np.full(N, 0.999)
-    for _ in range(3):
-        first = confide.recalibrate(first, low)
-        assert Release.from_json(first.to_json()) == first
-    thresholds = [part.threshold for part in first.parts.values()]
-    assert thresholds == sorted(thresholds)
-
-
-def test_a_raised_threshold_is_the_next_candidate():
-    first, _ = first_of("levels with shares")
-    low, high = first.parts
-    given = {low: replace(first.parts[low], threshold=0.5), high: replace(first.parts[high], threshold=0.1)}
-    lists = {low: Candidates.of([0.4, 0.5]), high: Candidates.of([0.1, 0.45, 0.6])}
-    assert [part.threshold for part in _nested(given, lists).parts.values()] == [0.5, 0.6]
-    given[low] = replace(given[low], threshold=math.inf)
-    assert [part.threshold for part in _nested(given, lists).parts.values()] == [math.inf, math.inf]
-
-
 @cache
 def excess(kind, law, around):
     """The expected number of surplus covered records, exactly, with 1000 records and epsilon 1."""
@@ -405,13 +353,6 @@ def test_the_guarantee_for_reused_records():
     assert miss_bound_for_reused_records(warm) == pytest.approx(min(grown * a, 1 - (1 - a) / grown))
     third = confide.recalibrate(warm, month(3))
     assert miss_bound_for_reused_records(third) == pytest.approx(1 - (1 - a) / math.exp(1.4))
-
-
-@pytest.mark.slow
-def test_the_guarantee_for_reused_records_with_secret_n_and_training_conditional():
-    secret = renewed(first_of("one threshold")[0])
-    assert miss_bound_for_reused_records(secret) == pytest.approx(min(math.exp(2.0) * 0.1, 1 - 0.9 / math.exp(2.0)))
-    assert miss_bound_for_reused_records(renewed(first_of("a training-conditional promise")[0])) is None
 
 
 def test_the_earlier_records_matter_only_by_the_threshold():

@@ -47,6 +47,7 @@ def test_without_a_name_two_ledgers_answer_under_one_mask(copies, tmp_path):
     assert max(abs(int(value)) for value in difference) < 1000  # has probability below 1e-6 for 32 random bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["secure-sum", "private-qq"])
 def test_the_other_ledger_is_refused(copies, tmp_path, method):
     named = federated.SiloLedger(tmp_path / "command-line" / "budget.db").identity

@@ -122,13 +122,6 @@ def test_what_cannot_be_signed_is_refused():
         federated.sign(watch, OFFICE)
 
 
-def test_a_signature_under_another_key_is_another_signature():
-    release = confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac")
-    stranger = federated.SiloKeys.generate("office")
-    output = federated.read_signed(federated.sign(release, stranger))
-    assert output.signer == stranger.public().signing != OFFICE.public().signing
-
-
 def test_on_the_command_line(folder, capsys):
     assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 0
     assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 4
@@ -151,26 +144,3 @@ def test_on_the_command_line(folder, capsys):
     for command in ("verify", "show"):
         assert main([command, "s.json"]) == 3
         assert "the signature of the signed-release does not match" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_every_command_reads_the_signed_file_as_the_release(folder, capsys):
-    assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 0
-    said, columns, label = {}, ["--probabilities", "p_*"], ["--label", "y"]
-    for name in ("r", "s"):
-        released = ["t.csv", "--calibration", f"{name}.json", *columns]
-        assert main(["predict", *released, "--out", f"{name}.csv"]) == 0
-        capsys.readouterr()
-        assert main(["show", f"{name}.json"]) == 0
-        said[name] = capsys.readouterr().out
-        assert main(["evaluate", *released, *label, "--out", f"{name}-e.json"]) == 0
-        assert main(["report", f"{name}.json", "--evaluation", f"{name}-e.json", "--out", f"{name}.html"]) == 0
-    assert said["r"] == said["s"]
-    for ending in (".csv", "-e.json"):
-        assert Path(f"r{ending}").read_bytes() == Path(f"s{ending}").read_bytes()
-    assert main(["report", "s.json", "--evaluation", "r-e.json", "--out", "both.html"]) == 0
-    assert main(["recalibrate", *released, *label, "--out", "next.json"]) == 0
-    assert main(["verify", "next.json", "--previous", "s.json"]) == 0
-    over = ["--alpha", "0.1", "--epsilon", "1", "--out", "s.json", "--force"]
-    assert main(["calibrate", "t.csv", *columns, *label, *over]) == 3  # but another signed release
-    capsys.readouterr()

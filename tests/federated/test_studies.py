@@ -3,13 +3,11 @@
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from confide.federated.protocols.fedcp2_qq import published_quantile
 from confide.mechanisms.slopes import slopes_for
-from experiments.federated import tables
 from experiments.federated.draws import chosen
 from tests.exact import histograms
 from tests.federated.exact_coverage import choice_laws
@@ -28,20 +26,3 @@ def test_seeded_draws_have_the_law_of_the_mechanism(mechanism):
     drawn = [chosen(mechanism, np.array(counts), rng) for _ in range(4000)]
     assert min(law) * 4000 > 5
     assert stats.chisquare(np.bincount(drawn, minlength=4), law * 4000).pvalue > 1e-6
-
-
-def test_texts_are_encoded_and_row_numbers_left_out():
-    table = pd.DataFrame(
-        {
-            "row": range(1, 101),
-            "few": ["b", "a"] * 50,
-            "many": [f"t{i % 40}" for i in range(100)],
-            "gaps": ["1.5", "?", *["2"] * 98],
-            "y": range(100),
-        }
-    )
-    found = tables.features(table, ["y"])
-    assert found.shape == (100, 4)  # a, b, the frequency of a text, and the numbers with a median for "?"
-    np.testing.assert_array_equal(found[:2, :2], [[0, 1], [1, 0]])
-    assert set(found[:, 2]) == {0.02, 0.03}
-    np.testing.assert_array_equal(found[:3, 3], [1.5, 2.0, 2.0])

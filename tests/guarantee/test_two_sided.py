@@ -248,6 +248,7 @@ def two_places(q, total, mean, rng):
     return total * (np.eye(len(q))[left] * share + np.eye(len(q))[right] * (1 - share))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_ranges_bound_every_s_inside(selector):
     """The bound of a wide undivided range of s is above the program of every s, chain and spread in it."""

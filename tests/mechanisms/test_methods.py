@@ -33,6 +33,7 @@ def resealed(released, change):
     return signed(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_json_round_trip(name):
     released = run(name)
@@ -117,6 +118,7 @@ ATOMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scores"),
     [

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.guarantee.noise_walk import maximum, missed_by_last_rule, total_above
+from confide.guarantee.noise_walk import maximum, missed_by_last_rule
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, optimal_bins
 from confide.selection.noise import laplace_map, noisy_counts
 from tests.builders import slow
@@ -64,6 +64,7 @@ def test_scales_meet_opendp_privacy_map(epsilon):
     assert epsilon * (1 - 1e-12) < secret.add_remove <= epsilon
 
 
+@pytest.mark.slow
 def test_maximum_of_the_walk_by_brute_force():
     """Two and three steps, all noise values."""
     for scale, steps in [(0.5, 2), (0.8, 3)]:
@@ -74,27 +75,6 @@ def test_maximum_of_the_walk_by_brute_force():
             want[max(0, walk.max())] += math.prod(p[list(values)])
         got = maximum(scale, steps).law
         np.testing.assert_allclose(got[:12], want[:12], atol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("scale", "steps"), [(1.0, 100), (20.0, 30), (0.2, 1000)])
-def test_maximum_of_the_walk_by_simulation(scale, steps):
-    rng, a, walk = np.random.default_rng(2), math.exp(-1 / scale), maximum(scale, steps)
-    noise = rng.geometric(1 - a, (20_000, steps)) - rng.geometric(1 - a, (20_000, steps))
-    simulated = np.maximum(np.cumsum(noise, axis=1).max(axis=1), 0)
-    edges = np.unique(np.quantile(simulated, np.linspace(0, 1, 21)[1:-1]).astype(int))
-    cumulative = np.array([0.0, *(walk.at_most(e) for e in edges), 1.0])
-    observed = np.histogram(simulated, bins=[-0.5, *(edges + 0.5), np.inf])[0]
-    assert stats.chisquare(observed, 20_000 * np.diff(cumulative)).pvalue > 1e-6
-    error = stats.norm.isf(1e-6) * simulated.std() / math.sqrt(20_000)
-    assert abs(simulated.mean() - walk.mean) <= error
-    assert walk.leaked < 1e-12
-    assert walk.law.sum() + walk.leaked == pytest.approx(1, abs=1e-12)
-    total, x = 0.1 * noise.sum(axis=1), 0.05 * scale * math.sqrt(steps)
-    above = np.maximum(total - x, 0)
-    assert abs(above.mean() - total_above(scale, steps, 0.1)(x)) <= (
-        stats.norm.isf(1e-6) * above.std() / math.sqrt(20_000)
-    )
 
 
 def test_truncation_bounds_are_used_when_the_grid_is_too_short():
@@ -120,6 +100,7 @@ def test_privacy_by_enumeration(scale):
     )
 
 
+@pytest.mark.slow
 def test_mechanism_matches_its_law():
     """From counts to the chosen index, n public and n secret."""
     for mechanism in (
@@ -129,6 +110,7 @@ def test_mechanism_matches_its_law():
         assert_drawn_from(mechanism, [2, 3, 2], exact_law(mechanism, (2, 3, 2), 30), 4000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon"), [("0.3", 4.0), *slow([("0.5", 2.0), ("0.2", 8.0)])])
 def test_public_coverage_for_every_multiset(alpha, epsilon):
     n, m, level = 9, 3, 1 - Fraction(alpha)

@@ -82,6 +82,7 @@ def index_law(mechanism, m, n, change):
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize(("m", "n"), [(2, 4), (3, 3)])
 def test_coverage_over_all_histograms_and_noise(name, m, n):
@@ -107,6 +108,7 @@ def least_coverage(mechanism, m):
     return min(leave_one_out(law, h) for n in range(1, 6) for h in histograms(n + 1, m))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(4, 5), LEVEL])
 def test_coverage_for_a_secret_number(name, level):

@@ -1,7 +1,6 @@
 """Releases state the versions that drew them; control characters in versions are rejected."""
 
 import json
-import sys
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -59,24 +58,6 @@ def test_invalid_versions_raise(made, kind, versions):
     holder(content)["versions"] = versions
     with pytest.raises(confide.FormatError):
         kind.from_json(signed(content))
-
-
-def test_invalid_versions_of_calibrations_raise():
-    content = json.loads(confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0).to_json())
-    assert content["versions"] == HERE
-    for wrong in ({"opendp": "\x1b[2J"}, {str(i): "1" for i in range(21)}, {"opendp": None}):
-        with pytest.raises(confide.FormatError):
-            confide.Calibration.from_json(signed(content | {"versions": wrong}))
-
-
-def test_a_stored_answer_states_the_versions_that_drew_it(tmp_path, monkeypatch):
-    """A ledger returns the release with the versions that drew it."""
-    ledger = confide.Ledger(tmp_path / "budget.db")
-    released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    monkeypatch.setattr(sys.modules["confide.calibration.release"], "library_versions", lambda: {"opendp": "9"})
-    with pytest.warns(confide.EarlierReleaseWarning):
-        again = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    assert again.versions == HERE == released.versions
 
 
 def test_versions_are_not_part_of_the_repr(made):

@@ -1,6 +1,6 @@
 """A pytest plugin: coverage records which test reached a line, and a file records each test's seconds.
 
-`CONFIDE_SECONDS=FILE coverage run -m pytest -p tests.mutation.contexts ...`, as `nox -s coverage` does.
+`CONFIDE_SECONDS=FILE coverage run -m pytest -p tests.contexts ...`, as `nox -s coverage` does.
 """
 
 import json
