@@ -145,7 +145,7 @@ def proofs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure speed compared with numpy in the same run."""
     extras(session)
-    names = ("calibrate", "command_line", "first_call", "price fresh", "ranked_sets", "federated")
+    names = ("calibrate", "command_line", "first_call", "price --runs 20 sizes", "ranked_sets", "federated")
     modules(session, *(f"benchmarks.{name}" for name in names))
 
 

@@ -1,7 +1,7 @@
 """Newer methods by others compared with ours: their certificates and their coverage.
 
 python -m benchmarks.newer_methods              every table, in a few minutes
-python -m benchmarks.newer_methods rob-fcp      the table of docs/theory-federated.md
+python -m benchmarks.newer_methods rob-fcp      Rob-FCP's bound of coverage (docs/theory-federated.md)
 python -m benchmarks.newer_methods pcoqs        the table of docs/methods.md, "Newer methods"
 python -m benchmarks.newer_methods two-classes  the one below it: the authors' own simulation; needs scikit-learn
 """

@@ -1,6 +1,6 @@
 """Speed, memory, coverage and set size compared with other conformal libraries: `nox -s bench-peers`.
 
-    python -m benchmarks.peers [PEERS_PYTHON [lac] [aps] [raps] [parts] [regression]]
+    python -m benchmarks.peers [PEERS_PYTHON [lac] [aps] [raps]]
 
 30,000 x 1000 calibration and 20,000 x 1000 test probabilities, float32, labels drawn from them. Every library runs in
 its own process, and the best of several runs counts. The other libraries have a separate environment.
@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.parts import lac_parts, print_times, regression_parts
 from benchmarks.small import small
 
 ROWS, NEW, CLASSES = small((30_000, 20_000, 1000), (500, 300, 20))
@@ -75,7 +74,7 @@ def table(score, rows):
 
 def main(peers_python=None, *chosen):
     """Print the tables; return 1 if a library failed in one of them."""
-    chosen = chosen or (*CASES, "parts", "regression")
+    chosen = chosen or CASES
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)
@@ -93,11 +92,6 @@ def main(peers_python=None, *chosen):
                         rows[library] = measure(python, folder, library, score)
                 print(table(score, rows) + "\n", flush=True)
                 failed |= None in rows.values()
-        if "parts" in chosen:
-            for title, work in lac_parts(folder).items():
-                print_times(title, work)
-    if "regression" in chosen:
-        print_times("absolute residual, n = 1,000,000", regression_parts())
     return 1 if failed else 0
 
 

@@ -1,15 +1,42 @@
-"""`python -m experiments [--full] [NAME ...]`: run experiments from where they stopped, and write docs/experiments.
+"""`python -m experiments [--full] [NAME ...]`: run experiments from where they stopped.
 
-Without `--full` the parts are `timing.PARTS`, which together stay under an hour. With it they are `timing.FULL_PARTS`:
-the papers' own settings, in unlimited time. Each registry maps a part's name to `module:function`. The function takes no
-arguments, stores every long unit under a name in `cache.cached` (so that an interrupted run continues), and writes its
-pages with `cache.write_docs`. A part may be in both. The time of each is added up and written to
-docs/experiments/timing.md, or to timing-full.md with `--full`.
+Without `--full` the parts are `PARTS`, which together stay under an hour. With it they are `FULL_PARTS`: the papers' own
+settings, in unlimited time. Each registry maps a part's name to `module:function`. The function takes no arguments and
+stores every long unit under a name in `cache.cached`, so that an interrupted run continues. It writes pictures, and by
+`cache.write_tables` the tables of its page in docs/experiments, whose text is written by hand.
 """
 
 import argparse
+import subprocess
+import sys
 
-from experiments.timing import FULL_PARTS, PARTS, run_part, write_timing
+from experiments.cache import ROOT
+
+PARTS = {
+    "cost": "experiments.cost_table:run",
+    "pps-figure2": "experiments.private_prediction_sets.figure2:run",
+    "pps-figures4-5": "experiments.private_prediction_sets.figures4_5:run",
+    "pps-figures1-6": "experiments.private_prediction_sets.figures1_6:run",
+    "hospitals": "experiments.federated.hospitals:main",
+    "federated-paper": "experiments.federated.paper.runs:default",
+}
+"""Parts of `nox -s experiments`, in under an hour."""
+
+FULL_PARTS = {
+    **{name: code for name, code in PARTS.items() if name.startswith("pps-")},
+    "pps-figure3": "experiments.private_prediction_sets.figure3:run",
+    "federated-paper-full": "experiments.federated.paper.runs:full",
+}
+"""Parts of `nox -s experiments -- --full`: the papers' settings in full."""
+
+
+def run_part(name: str, code: str) -> None:
+    """Run `module:function` in its own process."""
+    module, function = code.split(":")
+    program = f"from {module} import {function}; {function}()"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)  # noqa: S603  (our own modules)
+    if done.returncode:
+        sys.exit(f"{name} failed; see above. Run the same command again to continue.")
 
 
 def main() -> None:
@@ -24,7 +51,6 @@ def main() -> None:
         parser.error(f"{unknown[0]} is none of {', '.join(parts)}" + ("" if options.full else " (see --full)"))
     for name in options.names or parts:
         run_part(name, parts[name])
-    write_timing(full=options.full)
 
 
 if __name__ == "__main__":

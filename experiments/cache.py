@@ -1,8 +1,9 @@
-"""Results on disk, with which an interrupted run continues, and the pages that show them."""
+"""Results on disk, with which an interrupted run continues, and the tables that pages of docs/experiments include."""
 
 import csv
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,15 +26,9 @@ def cached(name: str, compute: Callable[[], Any]) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def write_docs(name: str, text: str) -> None:
-    """Write a Markdown page into docs/experiments, as `write_page` does."""
-    write_page(DOCS / name, text)
-
-
-def write_page(path: Path, text: str) -> None:
-    """Write a Markdown page; a table with more than `LONGEST` rows becomes a CSV file that the page includes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines: list[str] = []
+def write_tables(page: str, text: str) -> None:
+    """Write the long tables of a Markdown text as CSV files for a page of docs/experiments, and print the rest."""
+    path = DOCS / page
     block: list[str] = []
     heading, written = "", set[str]()
     for line in [*text.splitlines(), ""]:
@@ -41,13 +36,12 @@ def write_page(path: Path, text: str) -> None:
             block.append(line)
             continue
         if block:
-            is_long = len(block) > LONGEST + 2 and "](" not in "".join(block)  # tables of links stay on the page
-            lines += _include(path, heading, block, written) if is_long else block
+            lines = _include(path, heading, block, written) if len(block) > LONGEST + 2 else block
+            sys.stdout.write("\n".join(lines) + "\n")
             block = []
         if line.startswith("##"):
             heading = line.lstrip("# ")
-        lines.append(line)
-    path.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
+        sys.stdout.write(line + "\n")
 
 
 def _include(path: Path, heading: str, block: list[str], written: set[str]) -> list[str]:
@@ -56,7 +50,7 @@ def _include(path: Path, heading: str, block: list[str], written: set[str]) -> l
     name = next(name for name in (stem, *(f"{stem}-{k}" for k in range(2, 100))) if name not in written)
     written.add(name)
     table = path.parent / "tables" / f"{name}.csv"
-    table.parent.mkdir(exist_ok=True)
+    table.parent.mkdir(parents=True, exist_ok=True)
     rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in block]
     with table.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([rows[0], *rows[2:]])

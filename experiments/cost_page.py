@@ -1,4 +1,4 @@
-"""The page of the cost table: marks, results, and cells in which ours is not the cheapest."""
+"""The tables of the cost of privacy, with marks of what is claimed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,47 +13,16 @@ Results = dict[tuple[int, float], Cell]
 LEVEL = 0.9
 _ROUNDING = 1e-9
 
-HEAD = """# What privacy costs
-
-Made by `python -m experiments cost`. alpha = 0.1. `slopes`, `pps` and `opendp-quantile` have 1000 candidates. The other
-methods choose their own number, which is in brackets: noisy histograms by their mean threshold on uniform scores
-([methods](../methods.md#pps-laplace)), *pps, bins by Algorithm 5* by version 3's algorithm, on uniform scores with its
-edges j/m. epsilon is the privacy loss for replacing one record; for *n secret* and `opendp-quantile` for adding or
-removing one. The guess of a secret n is right.
-
-Marks: **bold**, the smallest value of the methods whose claim of 90 % holds. †: no valid claim, because the level of
-`pps` is capped at 1, so that its proof does not apply and the mean coverage may be below 90 %. ∞: +inf for all data,
-every label in every set. ‡: no coverage is claimed at all.
-
-## Excess coverage times n epsilon
-
-(mean coverage - 0.9) n epsilon on uniform scores, {data_sets} data sets, noise averaged exactly (noisy histograms: 20
-noise draws each; with more than 100,000 bins, 50 data sets and 50 splits), plus or minus one standard error. Last column:
-the cheapest published method with a valid claim, over `slopes` (both with n public).
-"""
-
-SIZES = """
-## Mean set size over the non-private one, CIFAR-100
-
-{splits} random splits of 10,000 records, one noise draw each, LAC scores, logit-spaced candidates, the same splits for
-all methods. 1.00 is no cost; the largest possible value is about 20 (all 100 classes in every set). Marks, brackets and
-last column as above.
-"""
+HEADS = (
+    "## Excess coverage times n epsilon",
+    "## Mean set size over the non-private one, CIFAR-100",
+)
 
 
-def page(results: Results, data_sets: int, splits: int) -> str:
-    """Both tables and the result as Markdown."""
-    return "\n".join(
-        [
-            HEAD.format(data_sets=data_sets),
-            *_table(results, excess, _excess_text),
-            SIZES.format(splits=splits),
-            *_table(results, size_ratio, lambda entry, n, epsilon: f"{size_ratio(entry):.2f}"),
-            "",
-            *verdict(results),
-            "",
-        ]
-    )
+def tables(results: Results) -> str:
+    """Both tables of docs/experiments/cost.md."""
+    sizes = _table(results, size_ratio, lambda entry, n, epsilon: f"{size_ratio(entry):.2f}")
+    return "\n".join([HEADS[0], *_table(results, excess, _excess_text), HEADS[1], *sizes])
 
 
 def excess(entry: Entry) -> float:
@@ -116,53 +85,3 @@ def _equal(cell: Cell) -> bool:
     """Return whether +inf is the only answer of ours and of every published method with a valid claim."""
     kept = [OURS, *(m for m in PUBLISHED if keeps_its_claim(cell[m.label]))]
     return all(mark(cell[m.label]) == " ∞" for m in kept)
-
-
-def verdict(results: Results) -> list[str]:
-    """State in which cells `slopes` is the cheapest method with a valid claim, and the reasons elsewhere."""
-    lost, equal, capped = [], [], []
-    for (n, epsilon), cell in results.items():
-        where = f"n={n}, epsilon={epsilon:g}"
-        if _equal(cell):
-            equal.append(where)
-        for cost, name in ((excess, "coverage"), (size_ratio, "set size")):
-            for method in PUBLISHED:
-                entry = cell[method.label]
-                if keeps_its_claim(entry) and not _equal(cell) and cost(entry) <= cost(cell[OURS.label]):
-                    lost.append(f"{where}, {method.label} ({name})")
-        for method in PUBLISHED:
-            entry = cell[method.label]
-            if not keeps_its_claim(entry):
-                capped.append(
-                    f"- {where}, {method.label}: certified {entry['certified']:.3f}, mean coverage on uniform scores "
-                    f"{entry['coverage']:.3f}"
-                )
-    cells = len(results)
-    lines = ["## Result", ""]
-    beaten = cells - len(equal) - len({text.rsplit(", ", 1)[0] for text in lost})
-    lines += [
-        f"In {beaten} of {cells} cells `slopes` costs less than every published method with a valid claim, in coverage and in set",
-        "size.",
-        "",
-    ]
-    if lost:
-        lines += [
-            "A published method with a valid claim costs no more than `slopes` at: " + "; ".join(lost) + ".",
-            "",
-        ]
-    if equal:
-        lines += [
-            "Equal at " + "; ".join(equal) + ": for `slopes` and for every published method",
-            "with a valid claim the rank that the noise requires exceeds n, so that +inf is the only answer with a guarantee.",
-            "With n secret `slopes` still costs a little less there, because its infinite candidate is one of several answers.",
-            "",
-        ]
-    if capped:
-        lines += [
-            "If the level of `pps` is capped at 1 (†) it can appear cheaper, but 90 % is then not guaranteed: its coverage",
-            "depends on the data and the number of candidates. The list shows the coverage that the random-rank lemma certifies.",
-            "With fewer records the mean itself drops (n = 50, epsilon = 0.1: 0.70, `test_capped_level_undercovers`).",
-            "",
-            *capped,
-        ]
-    return lines

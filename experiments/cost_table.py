@@ -10,8 +10,8 @@ from tqdm import tqdm
 import confide
 from benchmarks.small import small
 from confide.mechanisms import certify
-from experiments.cache import cached, write_docs
-from experiments.cost_page import page
+from experiments.cache import cached, write_tables
+from experiments.cost_page import tables
 from experiments.laws import law
 from experiments.methods import NONE, PRIVATE
 from experiments.scores import cifar100
@@ -72,9 +72,9 @@ def _uniform(mechanism: Any, candidates: confide.Candidates, n: int, repeats: in
 
 
 def run() -> None:
-    """Compute and store all cells, and write the page."""
+    """Compute and store all cells, and write the tables."""
     cells = [(n, epsilon) for n in SIZES for epsilon in LOSSES]
     results = {
         (n, e): cached(f"cost_{n}_{e}", lambda n=n, e=e: cell(n, e)) for n, e in tqdm(cells, desc="cost of privacy")
     }
-    write_docs("cost.md", page(results, DATA_SETS, SPLITS))  # price_picture.py reads its first table
+    write_tables("cost.md", tables(results))  # price_picture.py reads its first table

@@ -1,6 +1,5 @@
 """The methods that are compared: name, what is claimed, and how each is set up for n records."""
 
-import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -28,8 +27,6 @@ class Method:
         Neighbouring relation under which epsilon holds.
     claims
         Whether the method claims coverage at all.
-    color
-        In figures.
     own_bins
         The rule by which the method chooses its number of candidates; None if it takes what it is given.
     """
@@ -38,7 +35,6 @@ class Method:
     label: str
     neighbors: str
     claims: bool
-    color: str
     own_bins: Literal["version 1", "version 3", "ours"] | None = None
 
     def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
@@ -74,14 +70,14 @@ class Method:
         return confide.Candidates.published(m) if self.own_bins == "version 3" else confide.Candidates.unit(m)
 
 
-OURS = Method("slopes", "slopes (ours)", "replace_one", True, "#0b6e4f")
-OURS_SECRET = Method("slopes", "slopes, n secret (ours)", "add_remove", True, "#6bbf59")
-PPS = Method("pps", "pps", "replace_one", True, "#c1121f")
-PPS_OWN_BINS = Method("pps", "pps, bins by Algorithm 5", "replace_one", True, "#780000", "version 3")
-PPS_LAPLACE = Method("pps-laplace", "pps-laplace", "replace_one", True, "#e07a1f", "version 1")
-NOISY = Method("noisy-histogram", "noisy-histogram (ours)", "replace_one", True, "#7b5ea7", "ours")
-OPENDP = Method("opendp-quantile", "opendp-quantile (no claim)", "add_remove", False, "#8d99ae")
-NONE = Method("none", "none (not private)", "replace_one", True, "#22223b")
+OURS = Method("slopes", "slopes (ours)", "replace_one", True)
+OURS_SECRET = Method("slopes", "slopes, n secret (ours)", "add_remove", True)
+PPS = Method("pps", "pps", "replace_one", True)
+PPS_OWN_BINS = Method("pps", "pps, bins by Algorithm 5", "replace_one", True, "version 3")
+PPS_LAPLACE = Method("pps-laplace", "pps-laplace", "replace_one", True, "version 1")
+NOISY = Method("noisy-histogram", "noisy-histogram (ours)", "replace_one", True, "ours")
+OPENDP = Method("opendp-quantile", "opendp-quantile (no claim)", "add_remove", False)
+NONE = Method("none", "none (not private)", "replace_one", True)
 
 PRIVATE = (OURS, OURS_SECRET, NOISY, PPS, PPS_OWN_BINS, PPS_LAPLACE, OPENDP)
 PUBLISHED = (PPS, PPS_OWN_BINS, PPS_LAPLACE)
@@ -90,10 +86,3 @@ PUBLISHED = (PPS, PPS_OWN_BINS, PPS_LAPLACE)
 @lru_cache(maxsize=64)
 def _version_3_bins(n: int, alpha: Fraction, epsilon: float) -> int:
     return pps.optimal_bins(n, alpha, epsilon, np.random.default_rng(0))
-
-
-def quiet(scores: Any, **options: Any) -> confide.Calibration:
-    """`confide.calibrate` without the warning for +inf."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", confide.CoverageWarning)
-        return confide.calibrate(scores, **options)

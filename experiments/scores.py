@@ -26,7 +26,6 @@ class ScoreSet:
     name: str
     probabilities: NDArray[np.float64]
     labels: NDArray[np.int64]
-    classes: tuple[str, ...] | None = None
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -81,32 +80,12 @@ def softmax(logits: NDArray) -> NDArray[np.float64]:
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
-def cifar10() -> ScoreSet:
-    """CIFAR-10 test images, a VGG-16."""
-    data = np.load(data_folder() / "cifar10_vgg16.npz")
-    return ScoreSet("CIFAR-10", data["probabilities"].astype(np.float64).clip(0, 1), data["labels"].ravel())
-
-
-def _resnet(file: str, name: str, classes: tuple[str, ...] | None = None) -> ScoreSet:
-    data = np.load(data_folder() / file)
-    logits = np.concatenate([data["val_logits"], data["test_logits"]])
-    return ScoreSet(name, softmax(logits), np.concatenate([data["val_labels"], data["test_labels"]]).ravel(), classes)
-
-
 @lru_cache(maxsize=1)
 def cifar100() -> ScoreSet:
     """CIFAR-100 test images, a small ResNet."""
-    return _resnet("cifar100_resnet14.npz", "CIFAR-100")
-
-
-def blood() -> ScoreSet:
-    """BloodMNIST: blood cells under the microscope, eight types."""
-    return _resnet("bloodmnist_resnet14.npz", "blood cells", BLOOD)
-
-
-def skin() -> ScoreSet:
-    """DermaMNIST: skin lesions, seven diagnoses."""
-    return _resnet("dermamnist_resnet14.npz", "skin lesions", SKIN)
+    data = np.load(data_folder() / "cifar100_resnet14.npz")
+    logits = np.concatenate([data["val_logits"], data["test_logits"]])
+    return ScoreSet("CIFAR-100", softmax(logits), np.concatenate([data["val_labels"], data["test_labels"]]).ravel())
 
 
 def imagenet(path: str | Path | None = None) -> ScoreSet | None:

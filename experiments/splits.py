@@ -40,8 +40,3 @@ def study(
             "size": np.round(sizes, 4).tolist(),
         }
     return out
-
-
-def means(results: dict[str, Any], labels: list[str]) -> list[str]:
-    """`coverage / size` of each method, for a table row."""
-    return [f"{np.mean(results[k]['coverage']):.4f} / {np.mean(results[k]['size']):.2f}" for k in labels]

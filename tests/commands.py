@@ -44,7 +44,6 @@ PEERS, PACKAGES = (Row(elsewhere=f"nox -s {name}") for name in ("bench-peers", "
 PART, FULL = Row(elsewhere="nox -s experiments"), Row(elsewhere="nox -s experiments -- --full")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
 ENGINES = Row(elsewhere="tests/tables/test_examples.py")
-OWN_CSV = "python -m experiments.federated --csv {data}/CASP.csv --target RMSD --model ridge --draws 2 --out {out}"
 
 ROWS = {  # what takes longest comes first
     "nox -s experiments": Row(),
@@ -69,14 +68,12 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.newer_methods rob-fcp": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.newer_methods two-classes": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.peers": PEERS,
-    "python -m benchmarks.peers .venv-peers/bin/python": PEERS,
-    "python -m benchmarks.peers .venv-peers/bin/python parts regression": PEERS,
     "python -m benchmarks.price": Row(),
-    "python -m benchmarks.price --runs 50 even": Row(elsewhere="python -m benchmarks.price"),
-    "python -m benchmarks.price fresh": BENCH,
-    "python -m benchmarks.price --runs 300 fresh": BENCH,
-    "python -m benchmarks.price noisy_number": Row(elsewhere="python -m benchmarks.price"),
-    "python -m benchmarks.price --runs 60 one_query": Row(elsewhere="python -m benchmarks.price"),
+    "python -m benchmarks.price --runs 20 sizes": BENCH,
+    "python -m benchmarks.price fresh": Row(elsewhere="of version 0.3, in the changelog"),
+    "python -m benchmarks.price --beside OTHER/bin/python": Row(
+        "python -m benchmarks.price --beside .venv/bin/python sizes"
+    ),
     "python -m benchmarks.ranked_sets": BENCH,
     "python -m benchmarks.ranked_sets --threads 1": Row(),
     "python -m benchmarks.spark": Row(),
@@ -87,30 +84,14 @@ ROWS = {  # what takes longest comes first
     "python -m examples.language_models": Row("python -m examples.language_models 1"),
     "python -m examples.tune_scores": Row(),
     "python -m experiments": PART,
-    "python -m experiments --full": FULL,
     "python -m experiments --full federated-paper-full": FULL,
     "python -m experiments --full pps-figure3": FULL,
-    "python -m experiments NAME": PART,
     "python -m experiments cost": PART,
-    "python -m experiments federated": PART,
     "python -m experiments federated-paper": PART,
-    "python -m experiments figure2": PART,
-    "python -m experiments figure3": PART,
-    "python -m experiments figure4": PART,
-    "python -m experiments figure5": PART,
-    "python -m experiments figures1-6": PART,
     "python -m experiments hospitals": PART,
     "python -m experiments pps-figure2": PART,
     "python -m experiments pps-figures1-6": PART,
     "python -m experiments pps-figures4-5": PART,
-    "python -m experiments.federated": PART,
-    "python -m experiments.federated --csv": Row(
-        elsewhere="python -m experiments.federated --csv FILE --target COLUMN"
-    ),
-    "python -m experiments.federated --csv FILE --target COLUMN": Row(OWN_CSV),
-    "python -m experiments.federated --csv Chem97.csv --target score --silo lea --draws 200": Row(
-        "python -m experiments.federated --csv {data}/Chem97.csv --target score --silo lea --draws 2 --out {out}"
-    ),
     "python -m experiments.federated.hospitals": PART,
     "python -m experiments.federated.paper": Row(),
     "python -m experiments.price_picture": Row(),

@@ -66,14 +66,6 @@ def _tables(folder: Path, rng: np.random.Generator) -> None:
     bike.assign(casual=casual, registered=registered, count=casual + registered).to_csv(
         folder / "bike_train.csv", index=False
     )
-    of_pupils = {
-        "lea": rng.permutation(np.arange(10 * ROWS) % 20),
-        "score": 2 * rng.integers(0, 6, 10 * ROWS),
-        "gender": rng.choice(["F", "M"], 10 * ROWS),
-        "age": rng.integers(-6, 6, 10 * ROWS),
-        "gcsescore": rng.normal(6, 1, 10 * ROWS).round(3),
-    }
-    pd.DataFrame(of_pupils).to_csv(folder / "Chem97.csv", index=False)
     hospitals = folder / "uci_heart"
     hospitals.mkdir(exist_ok=True)
     for name in ("cleveland", "hungarian", "switzerland", "va"):

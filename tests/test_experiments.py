@@ -22,7 +22,8 @@ laws = pytest.importorskip("experiments.laws", reason=EXTRA)
 methods = pytest.importorskip("experiments.methods", reason=EXTRA)
 scores = pytest.importorskip("experiments.scores", reason=EXTRA)
 splits = pytest.importorskip("experiments.splits", reason=EXTRA)
-timing = pytest.importorskip("experiments.timing", reason=EXTRA)
+from experiments import __main__ as command  # noqa: E402  (behind the skips)
+from experiments import cache  # noqa: E402
 
 COUNTS = np.array([40, 30, 60, 40, 20, 8, 1, 1])
 
@@ -294,31 +295,9 @@ def test_training_that_is_stopped_early_spends_less(tmp_path):
     np.testing.assert_array_equal(rest[1], whole[1])
 
 
-@pytest.mark.slow
-def test_times_add_up_over_resumed_runs(tmp_path, monkeypatch):
-    """A part that burns processor time, twice; a part that fails is named, and its time counts."""
-    (tmp_path / "burning.py").write_text("def run(times=3 * 10**6):\n    sum(i for i in range(times))\n")
-    monkeypatch.setattr(timing, "TIMES", tmp_path / "times.json")
-    monkeypatch.setattr(timing, "ROOT", tmp_path)
-    timing.run_part("fire", "burning:run")
-    first = timing.recorded()["fire"]
-    timing.run_part("fire", "burning:run")
-    second = timing.recorded()["fire"]
-    assert second[0] > first[0] > 0
-    assert second[1] > first[1] > 0
-    with pytest.raises(SystemExit, match="smoke failed"):
-        timing.run_part("smoke", "burning:missing")
-    assert timing.recorded()["smoke"][0] > 0
-
-
-def test_full_settings_are_separate_parts(tmp_path, monkeypatch, capsys):
-    """`--full` runs the papers' settings and writes a separate page of times; each switch has its own parts."""
-    from experiments import __main__ as command
-    from experiments import cache
-
+def test_full_settings_are_separate_parts(monkeypatch, capsys):
+    """`--full` runs the papers' settings; each switch has its own parts."""
     ran = []
-    monkeypatch.setattr(cache, "DOCS", tmp_path)
-    monkeypatch.setattr(timing, "TIMES", tmp_path / "times.json")
     monkeypatch.setattr(command, "PARTS", {"quick": "a:b"})
     monkeypatch.setattr(command, "FULL_PARTS", {"quick": "a:b", "long": "c:d"})
     monkeypatch.setattr(command, "run_part", lambda name, code: ran.append((name, code)))
@@ -326,22 +305,32 @@ def test_full_settings_are_separate_parts(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("sys.argv", ["experiments", *arguments])
         command.main()
     assert ran == [("quick", "a:b"), ("quick", "a:b"), ("long", "c:d"), ("long", "c:d")]
-    assert {page.name for page in tmp_path.glob("*.md")} == {"timing.md", "timing-full.md"}
     monkeypatch.setattr("sys.argv", ["experiments", "long"])
     with pytest.raises(SystemExit):
         command.main()
     assert "long is none of quick (see --full)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("code", [*timing.PARTS.values(), *timing.FULL_PARTS.values()])
+@pytest.mark.parametrize("code", [*command.PARTS.values(), *command.FULL_PARTS.values()])
 def test_parts_are_there(code):
     """Every registered part names a function of a module, without importing the module's dependencies."""
     module, function = code.split(":")
-    path = timing.ROOT / f"{module.replace('.', '/')}.py"
+    path = cache.ROOT / f"{module.replace('.', '/')}.py"
     assert f"\ndef {function}(" in path.read_text(encoding="utf-8")
 
 
-def test_cost_page_says_who_keeps_the_claim():
+def test_long_tables_become_files_and_the_rest_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cache, "DOCS", tmp_path)
+    rows = "\n".join(f"| {i} | a\\|b |" for i in range(7))
+    cache.write_tables("page.md", f"one word\n## Long one\n| x | y |\n|---|---|\n{rows}\n## Short\n| x |\n|---|\n| 1 |")
+    assert (tmp_path / "tables" / "page-long-one.csv").read_text().splitlines()[:2] == ["x,y", "0,a\\|b"]
+    out = capsys.readouterr().out
+    assert "one word" in out
+    assert ":file: tables/page-long-one.csv" in out
+    assert "| 1 |" in out
+
+
+def test_cost_tables_say_who_keeps_the_claim():
     """Two cells by hand: one where `pps` is capped and the others answer +inf, one where ours wins."""
     page = pytest.importorskip("experiments.cost_page", reason=EXTRA)
 
@@ -355,7 +344,7 @@ def test_cost_page_says_who_keeps_the_claim():
     large = {label: entry(0.95, 0.9, 2.0) for label in labels}
     large["slopes (ours)"] = entry(0.91, 0.9, 1.1)
     large["opendp-quantile (no claim)"] = entry(0.899, None, 1.0)
-    text = page.page({(200, 0.1): small, (1000, 1.0): large}, 10, 20)
+    text = page.tables({(200, 0.1): small, (1000, 1.0): large})
     first, second = [line for line in text.splitlines() if line.startswith(("| 200", "| 1000"))][:2]
     assert first.count("†") == 2
     assert first.count("∞") == 5  # four answers and the comparison
@@ -364,7 +353,3 @@ def test_cost_page_says_who_keeps_the_claim():
     assert "**10.0 ± 1.0**" in second
     assert "5.00 (pps)" in second
     assert second.count("(7)") == 3
-    assert "In 1 of 2 cells `slopes` costs less" in text
-    assert "Equal at n=200, epsilon=0.1" in text
-    large["pps"] = entry(0.909, 0.9, 1.2)
-    assert "costs no more than `slopes` at: n=1000, epsilon=1, pps (coverage)." in page.page({(1000, 1.0): large}, 1, 1)

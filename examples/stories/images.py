@@ -14,7 +14,7 @@
 #
 # Run it from a checkout, with `pip install 'confide[experiments]'`: `python examples/stories/images.py`. It uses 10,000
 # images and takes a minute; `CONFIDE_STORY=small` takes fewer. The full experiment, 1000 splits of all images, is
-# `python -m experiments figure3`.
+# `python -m experiments --full pps-figure3`.
 
 # %%
 import os

@@ -7,7 +7,7 @@ from tqdm import tqdm
 
 from benchmarks.small import small
 from confide.mechanisms import pps_laplace
-from experiments.cache import cached, write_docs
+from experiments.cache import cached, write_tables
 from experiments.methods import OURS
 from experiments.plots import figure, save
 from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorithm_5, bins_of, level
@@ -97,16 +97,22 @@ def run() -> None:
     axes[1, 0].set_title("version 1: level + zeta, Laplace histogram")
     _legend(fig, axes)
     save(fig, f"{FOLDER}/figure2")
-    text = PAGE.format(
-        rows3="\n".join(rows["3"]),
-        rows1="\n".join(rows["1"]),
-        worst=f"{worst:.0e}",
-        count=sum(p.level < 1 for p in figure_2() if p.version == 3),
-        median=f"{np.median(np.abs(misses)):.4f}",
-        most=f"{np.max(np.abs(misses)):.4f}",
-        count1=len(misses),
-    )
-    write_docs(f"{FOLDER}/figure2.md", text)
+    count = sum(p.level < 1 for p in figure_2() if p.version == 3)
+    text = [
+        f"{count} levels of version 3 below 1 are equation (3), up to {worst:.0e}.",
+        f"Version 1: over {len(misses)} points the difference is {np.median(np.abs(misses)):.4f} in the median and "
+        f"{np.max(np.abs(misses)):.4f} at most.",
+        "## Version 3: equation (3) with m* and gamma*",
+        "| n | epsilon | authors | their m | (3) at their m minus authors | ours, range of the code | minus authors | "
+        "ours, range of the text | gamma* | slopes (ours) |",
+        "|" + "---:|" * 10,
+        *rows["3"],
+        "## Version 1: the Laplace histogram",
+        "| n | epsilon | authors | their m | difference there | pps-laplace | minus authors |",
+        "|" + "---:|" * 7,
+        *rows["1"],
+    ]
+    write_tables(f"{FOLDER}/figure2.md", "\n".join(text))
 
 
 def _legend(fig: Any, axes: Any) -> None:
@@ -187,46 +193,3 @@ def _version_1(axes: Any, rows: list[str]) -> list[float]:
                 )
         axis.set_xlabel("number of calibration records n" if along == "n" else "privacy loss epsilon")
     return misses
-
-
-PAGE = """# Private Prediction Sets, Figure 2: the adjusted level
-
-Made by `python -m experiments pps-figure2`. alpha = 0.1. The authors' grid: left n from 100 to 31622 at epsilon = 0.1, 1,
-10; right epsilon from 0.01 to 100 (version 1: 0.1 to 50) at n = 100, 1000, 10000. Their levels are the coordinates of the
-lines in the vector graphics in their public repository (aangelopoulos/private_prediction_sets), exact to 1e-9. They are
-in experiments/private_prediction_sets/figure2.csv.
-
-![Adjusted level](figure2.png)
-
-## Version 3: equation (3) with m* and gamma*
-
-**Every one of the authors' {count} levels below 1 is equation (3), with the gamma of (10) and one of the 50 numbers of
-bins that their code tries, up to {worst}.** The column *their m* has that number, which follows from the level itself.
-
-The text of Algorithm 5 tries numbers from 1e2 to 1e6, the authors' code 1e4 to 1e6. Where the text says "smallest
-output", the code compares single noisy thresholds, so their m* is a random number, mostly near the lower end of its
-range. Ours averages the threshold over the noise (one simulated set of scores, as in the text). With the text's range m*
-is smaller and so is the level: by 0.008 at n = 1178, epsilon = 1. At n = 2682, epsilon = 0.1 the text's range keeps the
-guarantee, and the range of the code does not. In brackets: m*. `slopes` has the m* of the text; +inf: too few records for
-any other answer.
-
-| n | epsilon | authors | their m | (3) at their m minus authors | ours, range of the code | minus authors | ours, range of the text | gamma* | slopes (ours) |
-|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
-{rows3}
-
-Every seventh point. A level that is *capped* has no guarantee in the paper's proof: the text says min(q~, 1), the proof
-needs q~ <= 1.
-
-## Version 1: the Laplace histogram
-
-The level of version 1, zeta included. zeta is exact here and simulated there (100,000 walks). The authors' m* minimises
-one noisy threshold over 10, 60, 110, ... below n/10, which makes the curves jump. *Their m* is the number of that grid
-that explains the level best. Over all {count1} points the difference is {median} in the median and {most} at most.
-*pps-laplace* is the library's mechanism with m* of version 1's Algorithm 5 in brackets, the noise averaged.
-
-| n | epsilon | authors | their m | difference there | pps-laplace | minus authors |
-|---:|---:|---:|---:|---:|---:|---:|
-{rows1}
-
-A lower level is not better by itself: with 9 bins the level is low and the threshold is rounded up by a ninth.
-"""

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.small import small
 from confide.mechanisms import pps
 from experiments import pipeline
-from experiments.cache import cached, write_docs
+from experiments.cache import cached, write_tables
 from experiments.methods import OURS
 from experiments.models import Architecture
 from experiments.plots import figure, save
@@ -64,27 +64,10 @@ def _write(done: dict[tuple[Architecture, str], dict[str, Any]]) -> None:
         _draw(axes[row], f"{MODELS[architecture]}, {kind} (accuracy {made['accuracy']:.3f})", made["found"])
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
     save(fig, f"{FOLDER}/figure3")
-    missing = [f"{MODELS[a]}, {k}" for a, k in ORDER if (a, k) not in done]
-    write_docs(f"{FOLDER}/figure3.md", page(rows, done[NETWORK, "private"]["spent"], missing))
-
-
-def page(rows: list[str], spent: dict[str, float], missing: list[str]) -> str:
-    """The page as Markdown."""
-    private, plain = (pipeline.SETTINGS[f"{NETWORK} {kind}"] for kind in ("private", "plain"))
-    ran = {
-        kind: settings.get("stop", settings["epochs"]) for kind, settings in (("private", private), ("plain", plain))
-    }
-    return PAGE.format(
-        rows="\n".join(rows),
-        missing=f"\nNot trained yet: {', '.join(missing)}. The command above goes on there.\n" if missing else "",
-        private=private,
-        plain=plain,
-        ran=ran,
-        per_epoch={kind: published.ACCURACY_PER_EPOCH[kind][ran[kind]] for kind in ran},
-        noise=spent["noise"],
-        spent=spent["epsilon"],
-        delta=spent["delta"],
-    )
+    spent = done[NETWORK, "private"]["spent"]
+    head = "| model | accuracy | papers | calibration | coverage | mean size | authors' size |"
+    text = [f"The private network spent {spent}.", "", head, "|---|---:|---:|---|" + "---:|" * 3, *rows]
+    write_tables(f"{FOLDER}/figure3.md", "\n".join(text))
 
 
 def _rows(architecture: str, kind: str, accuracy: float, found: dict[str, Any]) -> list[str]:
@@ -107,36 +90,3 @@ def _draw(axes: Any, title: str, found: dict[str, Any]) -> None:
     axes[0].axvline(0.9, color="black", linewidth=0.9, linestyle=(0, (4, 3)))
     axes[0].set(xlabel="coverage", ylabel="density over splits", title=title)
     axes[1].set(xlabel="set size", ylabel="share of images")
-
-
-PAGE = """# Private Prediction Sets, Figure 3: private or non-private model, private or non-private calibration
-
-Made by `python -m experiments --full pps-figure3`. The papers' settings: CIFAR-10, alpha = 0.1, n = 5000 of the 10,000
-test images calibrate with epsilon = 8, the other 5000 evaluate, 1000 random splits, LAC scores, uniform bins on [0, 1],
-m* of Algorithm 5. The private model may use (8, 1e-5). [figure3.md](../figure3.md) has logit-spaced bins and the guarantee
-of the whole pipeline.
-
-Two pairs of models:
-
-- **The stock network** of the Opacus CIFAR-10 example: four convolutions, 131,000 parameters, trained on the images alone.
-  Private: {ran[private]} of {private[epochs]} epochs of batches of {private[batch]} drawn by Poisson sampling, rate
-  {private[rate]} decreasing by the example's cosine, clipping at {private[clip]:g}, noise multiplier {noise:.3f}, which
-  gives (8, 1e-5) after all {private[epochs]}: it spent epsilon = {spent:.2f} at delta = {delta:g}. Plain: {ran[plain]} of
-  {plain[epochs]} epochs of batches of {plain[batch]}, rate {plain[rate]} decreasing in the same way. One core takes about
-  an hour. The authors ran 90 epochs of batches of 2000 (rate 0.1, clipping at 10). Their logs have
-  {per_epoch[private]:.3f} (private) and {per_epoch[plain]:.3f} (plain) after as many epochs as ours, and 0.675 and 0.725
-  at the end. `CONFIDE_MODEL=stock` before the command trains as they did (except for the random crops and flips of the
-  plain model): on one core an epoch takes about one minute with privacy and half a minute without.
-- **Scattering features** and a linear layer, as in [figure3.md](../figure3.md).
-
-![Coverage and set sizes](figure3.png)
-
-*plain*: non-private. *papers*: the accuracy in version 3 / version 1. *authors' size*: mean size read off their
-histograms, the same for the pages of both versions. 1.22 and 4.19 fit the accuracies 0.83 and 0.49 of version 1, not 0.73
-and 0.67 of version 3: our models of about 0.7 need sets of 2.2. The increase by private calibration hardly depends on the
-model: 0.02 in theirs, 0.02 to 0.03 here with the m* of their code's range, 0.02 to 0.05 with the m* of the text.
-
-| model | accuracy | papers | calibration | coverage | mean size | authors' size |
-|---|---:|---:|---|---:|---:|---:|
-{rows}
-{missing}"""

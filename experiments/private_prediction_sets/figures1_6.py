@@ -13,7 +13,7 @@ from tqdm import tqdm
 from benchmarks.small import small
 from confide.mechanisms import pps, pps_laplace
 from examples.tune_scores import tuned_temperature
-from experiments.cache import cached, write_docs
+from experiments.cache import cached, write_tables
 from experiments.cifar10 import data_folder
 from experiments.laws import draw
 from experiments.methods import OURS
@@ -87,10 +87,10 @@ def run() -> None:
         f"temperature {t:.2f} from {count} validation records"
         for name, (both, labels, t, count) in ((name, probabilities(name)) for name in FILES)
     ]
-    write_docs(
-        f"{FOLDER}/figures1-6.md",
-        PAGE.format(about="\n".join(about), table="\n".join(_rows(found)), examples="\n".join(_examples())),
-    )
+    head = "| scores | method | median coverage | mean | deviation | minus median | minus mean | mean size | "
+    head += "% of sets of 0 / 1 / 2 / more |"
+    text = [*about, "", head, "|---|---|" + "---:|" * 7, *_rows(found), "", *_examples()]
+    write_tables(f"{FOLDER}/figures1-6.md", "\n".join(text))
 
 
 def _rows(found: dict[str, Any]) -> list[str]:
@@ -175,42 +175,3 @@ def _three_of_a_class(inside: NDArray[np.bool_], first: NDArray[np.int64], label
             if len(easy) and len(medium) and len(hard) and hard[-1] != medium[0]:
                 return [int(easy[0]), int(medium[0]), int(hard[-1])]
     return []
-
-
-PAGE = """# Private Prediction Sets, Figures 1 and 6: medical images
-
-Made by `python -m experiments pps-figures1-6`. The papers' settings: alpha = 0.1, n = 1000 records calibrate, 500
-evaluate, 1000 random splits, LAC scores, uniform bins on [0, 1]; version 3: epsilon = 10 with m* of Algorithm 5. Version
-1's text states no epsilon for Figure 6; here it has 8, that of its Figure 3. The papers' data are chest X-rays in three
-classes (accuracy 0.75), whose scores are not distributed. Here: blood cells in eight classes and skin lesions in seven,
-test logits of a small ResNet, and uniform scores.
-
-{about}
-
-![Coverage](figure6.png)
-
-**The authors' values** for version 3: median coverage 0.904 (in the text), mean 0.906, deviation 0.016, sets of one label
-53 %, of two 47 % (their histogram). *minus median* and *minus mean* are ours minus these. On uniform scores the mean
-agrees within 0.001 and the median within 0.002, the step of a coverage of 500 records. Version 1 prints an average of
-92 %. Set sizes depend on the model and its classes, and are not comparable.
-
-| scores | method | median coverage | mean | deviation | minus median | minus mean | mean size | % of sets of 0 / 1 / 2 / more |
-|---|---|---:|---:|---:|---:|---:|---:|---:|
-{table}
-
-**Uniform bins need a scaled temperature.** The model of the skin lesions is over-confident: scores of its errors
-concentrate in the last bin of 212. Unscaled, the threshold is rounded up to 1 in most splits, with every class in every
-set. Finer bins help, such as those of the code's range, and so does a temperature. The authors' code divides the logits
-by a temperature first. It fits the temperature on the calibration images, which the privacy of the threshold does not
-cover. Here it is fitted on separate validation records, which makes it public (`examples/tune_scores.py`). With it the
-same bins behave as on uniform scores. Logit-spaced bins need no temperature ([cost.md](../cost.md)).
-
-## Figure 1: example sets
-
-Three records of one class, in the style of the paper's Figure 1: its three patients all had viral pneumonia, and the sets
-were {{viral}}, {{bacterial, viral}} and {{bacterial, viral, normal}}, the latter two with the wrong class first. Ours:
-n = 1000, epsilon = 10, m*, public temperature; classes in ranked order with the model's probabilities. The first suitable
-test records are shown. With or without privacy, blood cells have no sets of two labels: the model is right more often
-than 90 %.
-{examples}
-"""

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from benchmarks.small import small
 from confide.mechanisms import pps, pps_laplace
-from experiments.cache import cached, write_docs
+from experiments.cache import cached, write_tables
 from experiments.methods import OURS
 from experiments.plots import figure, save
 from experiments.private_prediction_sets import published
@@ -28,6 +28,8 @@ FOLDER = "private-prediction-sets"
 MULTIPLES = (0.05, 0.1, 1, 10)
 EPSILON_4 = {"version 3": 5.0, "version 1": 1.0}
 EPSILONS = (0.5, 1.0, 5.0, 10.0)
+HEAD_3 = "| | m | uniform | authors | difference | splits: coverage | mean size | authors' size | slopes: coverage | mean size |"
+HEAD_1 = "| | m | uniform | splits: coverage | mean size | slopes: coverage | mean size |"
 COLORS = ("#c1121f", "#e07a1f", "#0b6e4f", "#33658a", "#7b5ea7", "#22223b")
 
 
@@ -109,18 +111,20 @@ def run() -> None:
     """Both figures of both versions, and their page."""
     data = scores_of_size()
     fig, axes = figure(2, 2, 9.6, 6.4)
-    tables: dict[str, str] = {"name": data.name, "accuracy": f"{data.accuracy:.3f}"}
     none = result(data, NONE)
-    tables["none"] = f"{np.mean(none['coverage']):.4f} ± {np.std(none['coverage']):.4f}, {np.mean(none['size']):.3f}"
+    coverage = f"{np.mean(none['coverage']):.4f} ± {np.std(none['coverage']):.4f}"
+    text = [f"{data.name}, accuracy {data.accuracy:.3f}; without privacy {coverage}, {np.mean(none['size']):.3f}"]
     for row, (number, runs) in enumerate({4: runs_4("version 3"), 5: runs_5("version 3")}.items()):
         found = [result(data, r) for r in tqdm(runs, desc=f"Figure {number}")]
         _draw(axes[row], number, runs, found)
-        tables[f"v3_{number}"] = "\n".join(_rows(data, number, runs, found, compare=True))
+        text += [f"## Figure {number}, version 3", HEAD_3, "|" + "---:|" * 10]
+        text += _rows(data, number, runs, found, compare=True)
         runs = runs_4("version 1") if number == 4 else runs_5("version 1")
         found = [result(data, r) for r in tqdm(runs, desc=f"Figure {number}, version 1")]
-        tables[f"v1_{number}"] = "\n".join(_rows(data, number, runs, found, compare=False))
+        text += [f"## Figure {number}, version 1", HEAD_1, "|" + "---:|" * 7]
+        text += _rows(data, number, runs, found, compare=False)
     save(fig, f"{FOLDER}/figures4-5")
-    write_docs(f"{FOLDER}/figures4-5.md", PAGE.format(**tables))
+    write_tables(f"{FOLDER}/figures4-5.md", "\n".join(text))
 
 
 def authors_coverage(number: int, run_: Run) -> tuple[float, float]:
@@ -167,56 +171,3 @@ def _draw(axes: Any, number: int, runs: Sequence[Run], found: list[dict[str, Any
     axes[0].set(xlabel="coverage", ylabel="share of splits", title=f"Figure {number}")
     axes[1].set(xlabel="set size", ylabel="share of records", xlim=(-0.5, 9.5))
     axes[1].legend(fontsize=7.5)
-
-
-PAGE = """# Private Prediction Sets, Figures 4 and 5: the number of bins, and the privacy budget
-
-Made by `python -m experiments pps-figures4-5`. The papers' settings: alpha = 0.1, LAC scores, uniform bins on [0, 1], n =
-30,000 records calibrate, 20,000 evaluate, 100 random splits. Figure 4: epsilon = 5 (version 1: 1), m = 0.05, 0.1, 1, 10
-times n epsilon and m*. Figure 5: epsilon = 0.5, 1, 5, 10, each with its m*. The texts print neither those multiples nor
-the epsilons of Figure 5. They are those of version 3's plot files, and version 1 has the same here, with (n
-epsilon)^(2/3) instead of n epsilon.
-
-Scores: **{name}**, accuracy {accuracy}. The papers' are ImageNet's 50,000 validation images with a ResNet-152 (accuracy
-0.783), which cannot be redistributed: an npz file with their logits replaces the scores if `CONFIDE_IMAGENET` names it.
-Otherwise 50,000 records and 1000 classes come from a public law: logits 15 exp(0.9 g) times independent normals, g a
-normal per record, labels drawn from their softmax. Coverages are comparable; **set sizes in order only**.
-
-- *uniform*: the mean coverage on uniform scores, the noise averaged exactly (version 1: over 20 draws) and the data sets
-  simulated (standard error about 0.0001). It applies to any continuous scores, up to the width of a bin.
-- *authors*: read off the histograms of version 3 with an error of about 0.001.
-- *difference*: how far *uniform* is outside of the authors' value or range.
-- Without privacy: {none} (coverage ± deviation, mean size).
-
-![Coverage and set sizes](figures4-5.png)
-
-## Figure 4, version 3: epsilon = 5, the number of bins
-
-| m | | uniform | authors | difference | splits: coverage | mean size | authors' size | slopes (ours): coverage | mean size |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
-{v3_4}
-
-The authors' m* is 0.25 n epsilon = 37,500. The text states that the coverage is nearly constant over three orders of
-magnitude of m, which the table confirms.
-
-## Figure 5, version 3: epsilon, with m* of the code's range
-
-| epsilon | m* | uniform | authors | difference | splits: coverage | mean size | authors' size | slopes (ours): coverage | mean size |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
-{v3_5}
-
-## Figure 4, version 1: epsilon = 1, the Laplace histogram
-
-| m | | uniform | splits: coverage | mean size | slopes (ours): coverage | mean size |
-|---|---:|---:|---:|---:|---:|---:|
-{v1_4}
-
-Version 1 recommends m of the order of (n epsilon)^(2/3), which the table confirms: a tenth to once that costs least, ten
-times as many bins cost three times the excess. (*slopes* has the same candidates; few of them round up for every method.)
-
-## Figure 5, version 1: epsilon, with m* of its Algorithm 5
-
-| epsilon | m | uniform | splits: coverage | mean size | slopes (ours): coverage | mean size |
-|---|---:|---:|---:|---:|---:|---:|
-{v1_5}
-"""

@@ -18,66 +18,6 @@ LINE_ERROR = 1e-9
 ACCURACY = {"version 3": {"plain": 0.73, "private": 0.67}, "version 1": {"plain": 0.83, "private": 0.49}}
 """Section 4.1 of either text."""
 
-_FIRST_EPOCHS = {
-    "private": (
-        0.166,
-        0.292,
-        0.340,
-        0.404,
-        0.422,
-        0.427,
-        0.443,
-        0.474,
-        0.482,
-        0.496,
-        0.502,
-        0.515,
-        0.516,
-        0.532,
-        0.534,
-        0.549,
-        0.548,
-        0.563,
-        0.569,
-        0.574,
-        0.570,
-        0.577,
-        0.583,
-        0.585,
-    ),
-    "plain": (
-        0.178,
-        0.121,
-        0.255,
-        0.296,
-        0.305,
-        0.338,
-        0.389,
-        0.389,
-        0.349,
-        0.396,
-        0.433,
-        0.460,
-        0.472,
-        0.476,
-        0.485,
-        0.500,
-        0.512,
-        0.515,
-        0.529,
-        0.540,
-        0.554,
-        0.558,
-        0.553,
-        0.559,
-    ),
-}
-ACCURACY_PER_EPOCH = {
-    kind: dict(enumerate(first, start=1)) | {90: last}
-    for (kind, first), last in zip(_FIRST_EPOCHS.items(), (0.675, 0.725), strict=True)
-}
-"""Test accuracy after 1 to 24 and all of the authors' 90 epochs, with the defaults of the Opacus example (cifar10/outputs, 2021-09-21)."""
-
 FIGURE_3_SIZES = {"plain": {"none": 1.22, "pps": 1.24}, "private": {"none": 4.19, "pps": 4.21}}
 """Read off the histograms; they fit the accuracies of version 1."""
 

@@ -7,8 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from benchmarks.newer_methods import pcoqs_law, rob_fcp_bound, rob_fcp_table
-from tests.docs.blocks import ROOT
+from benchmarks.newer_methods import pcoqs_law, rob_fcp_bound
 
 
 def enumerated(scores, rho, delta, decimals):
@@ -120,8 +119,3 @@ def test_it_is_vacuous_at_the_sizes_of_hospitals(n, found):
     for bins, stated in zip((2, 10, 100), found, strict=True):
         value = rob_fcp_bound(17, 3, n, bins)
         assert value < 0 if stated is None else round(value, 3) == stated
-
-
-def test_the_table_of_the_page_is_what_the_command_prints():
-    page = (ROOT / "docs" / "theory-federated.md").read_text(encoding="utf-8")
-    assert "\n".join(rob_fcp_table()) in page.replace("$", "")  # the page sets the formulas of the head

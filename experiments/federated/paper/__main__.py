@@ -1,6 +1,6 @@
-"""`python -m experiments.federated.paper`: write the page of the full settings from the available splits."""
+"""`python -m experiments.federated.paper`: write the tables of the full settings from the available splits."""
 
-from experiments.federated.paper.runs import write_page
+from experiments.federated.paper.runs import write_full
 
 if __name__ == "__main__":
-    write_page()
+    write_full()

@@ -12,9 +12,8 @@ from confide.errors import InputError
 from confide.federated import best_published, qq_coverage
 from confide.federated.protocols.fedcp2_qq import published_quantile
 from confide.papers.fedcp_qq import average_threshold, best_qq, centralised_threshold
+from experiments.federated.draws import chosen, place_drawn
 from experiments.federated.paper.splits import Split
-from experiments.federated.silos import place_drawn
-from experiments.federated.study import chosen
 
 ALPHA, BINS = Fraction(1, 10), 100
 PLAIN = ("FedCP-QQ", "centralised", "FedCP-Avg")

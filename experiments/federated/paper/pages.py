@@ -11,7 +11,7 @@ from experiments.cache import cached
 from experiments.federated.paper import measure, splits
 from experiments.federated.paper.data_sets import BY_NAME, DataSet
 from experiments.federated.paper.pictures import boxes, save
-from experiments.federated.paper.published import ALL, TEST_RECORDS, published
+from experiments.federated.paper.published import ALL, published
 from experiments.federated.paper.regressors import REGRESSORS
 from experiments.plots import figure
 
@@ -192,28 +192,3 @@ def figure_18() -> str:
         cells = [mean(found[data][method][i], digits) for data in (bio, "bike") for i, digits in ((0, 4), (1, 3))]
         lines.append(f"| {method} | " + " | ".join(cells) + f" | {law[method]:.4f} |")
     return "![Figure 18](paper/figure18.png)\n\n" + "\n".join(lines)
-
-
-def seconds() -> str:
-    """Processor time of the available splits."""
-    lines = ["| | " + " | ".join(SHOWN.values()) + " |", "|---|" + "---:|" * len(SHOWN)]
-    for data in BY_NAME.values():
-        spent = [[one.seconds for _, one in splits.made(data.name, r)] for r in REGRESSORS]
-        if any(spent):
-            cells = [f"{np.mean(s):.1f} s × {len(s)}" if s else "" for s in spent]
-            lines.append(f"| {data.title} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def sizes() -> str:
-    """Records of each set, here and in the authors' table."""
-    lines = [
-        "| set | records here | training, calibration, test | test records in the authors' table |",
-        "|---|---:|---|---:|",
-    ]
-    for data in BY_NAME.values():
-        if data.there:
-            rows = len(data.arrays()[1])
-            parts = ", ".join(str(len(part)) for part in splits.cut(rows, 0))
-            lines.append(f"| {data.title} | {rows} | {parts} | {TEST_RECORDS.get(data.published or '', '')} |")
-    return "\n".join(lines)

@@ -3,8 +3,8 @@
 import os
 import sys
 
-from experiments.cache import write_docs
-from experiments.federated.paper import exact, pages, splits, synthetic, texts
+from experiments.cache import write_tables
+from experiments.federated.paper import exact, pages, splits, synthetic
 from experiments.federated.paper.data_sets import BY_NAME, DATA_SETS
 from experiments.federated.paper.regressors import REGRESSORS
 
@@ -36,31 +36,29 @@ def default() -> None:
     work(DEFAULT)
     concrete = BY_NAME["concrete"]
     parts = {
-        "figure_1": exact.figure_1(),
-        "figure_2": exact.figure_2(),
-        "figure_3": synthetic.study("figure3", synthetic.EQUAL),
-        "figure_5": synthetic.study("figure5", synthetic.UNEQUAL),
-        "figure_6": exact.figure_6(),
-        "figure_7": exact.figure_7(),
-        "concrete": "\n\n".join(pages.section(concrete, at) for at in (0, 1)),
+        "Figure 1": exact.figure_1(),
+        "Figure 2": exact.figure_2(),
+        "Figure 3": synthetic.study("figure3", synthetic.EQUAL),
+        "Figure 5": synthetic.study("figure5", synthetic.UNEQUAL),
+        "Figure 6": exact.figure_6(),
+        "Figure 7": exact.figure_7(),
+        "Figures 16 and 17": "\n\n".join(pages.section(concrete, at) for at in (0, 1)),
     }
-    write_docs("federated/paper.md", texts.PAGE.format(**parts))
+    write_tables("federated/paper.md", "\n\n".join(f"## {name}\n\n{text}" for name, text in parts.items()))
 
 
 def full() -> None:
     """Figures 4, 8 to 15 and 18."""
     work()
-    write_page()
+    write_full()
 
 
-def write_page() -> None:
-    """The page of the full settings, of the splits that are there."""
+def write_full() -> None:
+    """The tables of the full settings, of the splits that are there."""
     figures = [pages.section(one, at) for one in DATA_SETS if one.name not in DEFAULT for at in (0, 1)]
-    text = texts.FULL_PAGE.format(
-        sizes=pages.sizes(),
-        figure_4=pages.figure_4(),
-        figures="\n\n".join(figures),
-        figure_18=pages.figure_18(),
-        seconds=pages.seconds(),
-    )
-    write_docs("federated/paper-full.md", text)
+    parts = {
+        "Figure 4": pages.figure_4(),
+        "Figures 8 to 15": "\n\n".join(figures),
+        "Figure 18": pages.figure_18(),
+    }
+    write_tables("federated/paper-full.md", "\n\n".join(f"## {name}\n\n{text}" for name, text in parts.items()))

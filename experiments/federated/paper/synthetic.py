@@ -11,11 +11,11 @@ from confide import federated
 from confide.federated.quantile_of_quantiles import RankChoice
 from confide.papers import fedcp_qq
 from experiments.cache import RESULTS
+from experiments.federated.draws import drawn
 from experiments.federated.paper.measure import ALPHA, length
 from experiments.federated.paper.measure import thresholds as published_thresholds
 from experiments.federated.paper.pictures import save
 from experiments.federated.paper.regressors import SYNTHETIC_LEAF, forest
-from experiments.federated.silos import drawn
 from experiments.plots import figure
 
 RECORDS, TEST, DRAWS = 2000, 5000, small(20, 2)
