@@ -104,7 +104,7 @@ def test_help_shows_everyday_options_and_mentions_help_all(confide_run):
         *("--probabilities", "--prediction", "--label", "--target", "--alpha", "--epsilon", "--ledger", "--dataset"),
         *("--out", "--force", "--json", "--help", "--help-all"),
     ]
-    assert "--help-all  Show all 62 arguments and options, and exit." in text
+    assert "--help-all  Show all 61 arguments and options, and exit." in text
     every = {path: command for path, command in commands() if not hasattr(command, "commands")}
     for path, command in every.items():
         assert len(command.everyday) <= 16, path
