@@ -36,7 +36,7 @@ CASES: dict[str, dict[str, Any]] = {
         "epsilon": 8.0,
         "delta": 0.2,
         "dropouts": 1,
-        "candidates": Candidates.geometric(1.0, 0.5, 2),
+        "candidates": Candidates.spread("residual", 20),
         "score": "absolute_residual",
         "spoiled": 3,
     },

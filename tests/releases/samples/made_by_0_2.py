@@ -181,10 +181,10 @@ def plain_releases() -> dict[str, Any]:
         "calibration": {"score": "lac", "candidates": make.unit(20, "logit")},
         "slopes": {"score": None, "candidates": make.of(np.linspace(-1, 2, 15) ** 3), **first},
         "slopes-given": {"alpha": "1/3", "n_min": 200, "n_typical": 400, "slopes": (30, 7), "shift": 3.25},
-        "calibration-delta": {"delta": "1/20", "rise": 0, "candidates": make.geometric(0.1, 0.5, 4)},
+        "calibration-delta": {"delta": "1/20", "candidates": make.spread("residual", 20)},
         "calibration-infinite": {"epsilon": 0.001, **public},
         "calibration-infinite-rho": {"epsilon": None, "rho": 1e-6, **public},
-        "calibration-rho": {"epsilon": None, "rho": 0.1, "candidates": make.sinh(1.0, 0.5, 2)},
+        "calibration-rho": {"epsilon": None, "rho": 0.1, "candidates": make.spread("signed", 20)},
         "people": {"score": "Abstand |ŷ − y| „größer“ 分数", "records_per_person": 3, "candidates": make.anything()},
         "pps": {"mechanism": "pps", "candidates": make.ranks(5, 1.0), **public},
         "pps-laplace": {"mechanism": "pps-laplace", "epsilon": 20.0, "alpha": 0.3, **public},
@@ -212,7 +212,7 @@ def releases_of_parts() -> dict[str, Any]:
     ways: dict[str, Any] = {"candidates": unit, "score": "lac"}
     public: dict[str, Any] = {"rho": 0.5, "neighbors": "replace_one"}
     mixed = np.array([7, "b"], dtype=object)[label]
-    sides = {"share_low": "0.25", "candidates": make.sinh(0.5, 0.5, 1)}
+    sides = {"share_low": "0.25", "candidates": make.spread("signed", 20)}
     return {
         "levels": confide.calibrate_levels(scores, [0.3, "1/10"], 3.0, **ways),
         "levels-rho": confide.calibrate_levels(scores, [0.3, 0.2], shares=["1/4", "3/4"], **public, **ways),
@@ -231,7 +231,7 @@ def evaluations(made: dict[str, Any]) -> dict[str, Any]:
     p, y = rng.dirichlet([3, 2], n), rng.integers(0, 2, n)
     ward, scores, truth = rng.choice(names, n), rng.random(n), [names[k] for k in y]
     quantiles, targets, middle = np.tile([-1.0, 1.0], (n, 1)), rng.normal(size=n), np.zeros(n)
-    few: dict[str, Any] = {"score": "absolute_residual", "candidates": confide.Candidates.geometric(1, 0.5, 2)}
+    few: dict[str, Any] = {"score": "absolute_residual", "candidates": confide.Candidates.spread("residual", 20)}
     residuals = np.abs(rng.normal(size=N))
     by_ward = confide.calibrate_groups(residuals, rng.choice(names, N), names, 0.2, 2.0, **few)
     infinite = confide.calibrate(residuals, 0.1, 0.001, neighbors="replace_one", **few)
