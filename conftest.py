@@ -17,11 +17,7 @@ NEEDS = {
     "src/confide/torch": ("torch", "array_api_compat"),
     "src/confide/array_api.py": ("array_api_compat",),
     "src/confide/onnx": ("onnx",),
-    "tests/mutation/contexts.py": ("coverage",),
-    "tests/mutation/forks.py": ("cosmic_ray",),
-    "tests/mutation/mutants.py": ("cosmic_ray",),
-    "tests/mutation/reach.py": ("cosmic_ray", "coverage"),
-    "tests/mutation/sample.py": ("cosmic_ray",),
+    "tests/contexts.py": ("coverage",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }
 

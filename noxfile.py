@@ -122,7 +122,7 @@ def coverage(session: nox.Session) -> None:
     extras(session)
     pinned(session, "measuring")
     modules(session, "coverage erase")
-    command = "coverage run -m pytest -p tests.mutation.contexts -n 2 --dist loadgroup"
+    command = "coverage run -m pytest -p tests.contexts -n 2 --dist loadgroup"
     with_seconds = {"CONFIDE_SECONDS": ".coverage-seconds.json"}
     session.run(PYTHON, "-m", *command.split(), *session.posargs, env=with_seconds, external=True)
     modules(session, "coverage combine --quiet")
@@ -133,12 +133,6 @@ def coverage(session: nox.Session) -> None:
     modules(session, "coverage report --skip-covered --show-missing")
     if below:
         session.error(f"coverage is below FLOORS in {', '.join(below)}")
-
-
-@nox.session
-def mutants(session: nox.Session) -> None:
-    """Try the sample of cosmic-ray's mutants, after the session coverage; continues where it stopped."""
-    modules(session, "tests.mutation.mutants run mutants.jsonl", "tests.mutation.mutants report mutants.jsonl")
 
 
 @nox.session

@@ -88,5 +88,4 @@ def _noisy_choices(
     beyond = noisy.sum(axis=1, keepdims=True) - np.cumsum(noisy, axis=1)
     reached = total - beyond >= target - 1e-9
     reached[:, -1] = True
-    last = isinstance(mechanism, NoisyHistogram) and mechanism.rule == "last"
-    return last_rule(reached) if last else np.argmax(reached, axis=1)
+    return last_rule(reached) if isinstance(mechanism, NoisyHistogram) else np.argmax(reached, axis=1)

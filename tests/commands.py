@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 IN_CI = Row(elsewhere=".ci/run runs it whole")
 BENCH, FUZZ = (Row(elsewhere=f"nox -s {name}") for name in ("bench", "fuzz"))
-PEERS, MUTANTS, PACKAGES = (Row(elsewhere=f"nox -s {name}") for name in ("bench-peers", "mutants", "packages"))
+PEERS, PACKAGES = (Row(elsewhere=f"nox -s {name}") for name in ("bench-peers", "packages"))
 PART, FULL = Row(elsewhere="nox -s experiments"), Row(elsewhere="nox -s experiments -- --full")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
 ENGINES = Row(elsewhere="tests/tables/test_examples.py")
@@ -48,13 +48,6 @@ OWN_CSV = "python -m experiments.federated --csv {data}/CASP.csv --target RMSD -
 
 ROWS = {  # what takes longest comes first
     "nox -s experiments": Row(),
-    "nox -s mutants": Row(
-        "env CONFIDE_SECONDS=.coverage-seconds.json bash -c '"
-        ".venv/bin/python -m coverage run -m pytest -p tests.mutation.contexts tests/selection/test_selector.py && "
-        ".venv/bin/python -m coverage combine --quiet && "
-        ".venv/bin/python -m tests.mutation.mutants run mutants.jsonl --count 7 && "
-        ".venv/bin/python -m tests.mutation.mutants report mutants.jsonl'"
-    ),
     "nox -s bench": Row(),
     "nox -s bench-peers": Row(),
     "nox -s experiments -- --full": Row(),
@@ -126,13 +119,8 @@ ROWS = {  # what takes longest comes first
     "python -m release.packages .venv": Row(),
     "python -m release.sbom dist": PACKAGES,
     "python -m tests.commands": Row(elsewhere="nox -s smoke"),
-    "python -m tests.comparison": Row(),
     "python -m tests.golden": Row(elsewhere="tests/golden/test_golden.py"),
-    "python -m tests.samples_of_0_2": Row(elsewhere="was run once, with version 0.2"),
-    "python -m tests.mutation.mutants draw COUNT": Row(elsewhere="was run once, before the tests were rewritten"),
-    "python -m tests.mutation.mutants find": Row(),
-    "python -m tests.mutation.mutants report RESULTS": MUTANTS,
-    "python -m tests.mutation.mutants run RESULTS": MUTANTS,
+    "python -m tests.kept": Row(),
     "python -m tests.surface.pinned": Row(),
     "python -m tests.vectors.make": Row(),
     "python examples/engines/ray_map_batches.py": ENGINES,
@@ -147,7 +135,7 @@ ROWS = {  # what takes longest comes first
     "python requirements/lock.py --keep": Row(elsewhere="takes files' hashes from the network"),
     "make check": IN_CI,
     "make clean": Row(elsewhere="removes the environments that the others need"),
-    "nox -s coverage": MUTANTS,
+    "nox -s coverage": Row(elsewhere="takes two hours"),
     "make demo": Row(elsewhere="tests/test_demo.py"),
     "nox -s dist": Row(elsewhere="nox -s packages, and make test-slow, which has its tests"),
     "make docs": IN_CI,

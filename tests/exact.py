@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy import signal, stats
 from scipy.special import logsumexp
 
 from confide.mechanisms.slopes import Slopes
@@ -126,3 +126,18 @@ def zcdp(eta):
     length = exact.divide(Decimal(Fraction(eta).numerator), Decimal(Fraction(eta).denominator))
     x = exact.divide(length, exact.subtract(exact.exp(length), Decimal(1)))
     return Fraction(exact.subtract(exact.subtract(x, Decimal(1)), exact.ln(x)))
+
+
+def walk_maximum(noise, steps):
+    """The law of max(0, S_1, ..., S_steps) for a symmetric law of the steps: the rank deficit of the first rule.
+
+    `noise` is P(X = -half), ..., P(X = half). By reversal the maximum has the law of (X + M)_+ with M that of one step
+    fewer.
+    """
+    half, law = len(noise) // 2, np.ones(1)
+    for _ in range(steps):
+        joint = np.maximum(signal.fftconvolve(law, noise), 0.0) if len(law) > 100 else np.convolve(law, noise)
+        law = joint[half:].copy()
+        law[0] += joint[:half].sum()
+        law = law[: max(1, int(np.searchsorted(-np.cumsum(law[::-1])[::-1], -1e-16)))]
+    return law

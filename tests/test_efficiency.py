@@ -59,6 +59,7 @@ def test_few_records(n, coverage, infinite, neighbors):
     assert found.infinite <= infinite
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "unit", "excess", "beyond"),
     [

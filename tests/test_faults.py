@@ -357,12 +357,6 @@ SILOS = [
         f"{SESSIONS}::test_a_restored_ledger_answers_nothing",
     ),
     Fault(
-        "a session that was served is served again",
-        "confide.federated.keys:check_sessions",
-        always(None),
-        f"{SESSIONS}::test_the_sessions_of_0_2_still_count",
-    ),
-    Fault(
         "a silo answers after it has opened",
         "confide.federated.silo_ledger:SiloLedger.has_opened_list",
         always(False),

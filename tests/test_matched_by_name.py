@@ -13,7 +13,7 @@ import pytest
 import confide
 from confide.cli import main
 from confide.cli.app import app
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError
 from confide.support import column_order
 from confide.tables import ClassColumns, LossColumns, TargetColumns, evaluate_table, predict_table, score_histogram
 from confide.tables.open_table import as_open_table
@@ -100,13 +100,6 @@ def test_columns_and_classes_are_matched_by_name(front):
         call(FRAME, OTHER)
     with refused(InputError, "classes"):
         call(FRAME.add_prefix("p_"), TURNED)
-
-
-def test_sets_have_the_classes_in_the_order_that_was_given():
-    sets = confide.predict_set(FRAME, RELEASED, TURNED)
-    assert sets.classes == TURNED
-    np.testing.assert_array_equal(sets.mask[:, [1, 0, 2]], confide.predict_set(FRAME, RELEASED).mask)
-    assert confide.lac_score(FRAME, LABELS, TURNED).classes == TURNED
 
 
 def test_true_values_of_several_labels_are_matched_by_name():
@@ -385,35 +378,3 @@ def test_columns_named_by_other_types_are_matched_by_name(kind):
     assert confide.lac_score(frame, [one, zero, one]).tolist() == [0.25, 0.25, 0.5]
     if kind != "booleans":
         assert confide.lac_score(frame, [one, zero, one], classes=[zero, one]).tolist() == [0.25, 0.25, 0.5]
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [[1.5, 0.5], [None, "a"], [("a", 1), ("a", 0)], pd.to_datetime(["2024-01-01", "2024-01-02"]), [float("nan"), 1.0]],
-)
-def test_columns_with_other_names_are_refused(columns):
-    frame = pd.DataFrame([[0.75, 0.25]])
-    frame.columns = columns
-    with refused(InputTypeError, "probabilities"):
-        confide.lac_score(frame, [0])
-    with refused(InputTypeError, "probabilities"):
-        confide.predict_set(frame, confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac"))
-
-
-def test_classes_named_by_whole_floats_are_kept_and_others_refused():
-    floats = [1.0, 2.0, 3.0]
-    labels = np.array(floats)[Y]
-    released = confide.calibrate(confide.lac_score(P, labels, floats), **REPLACED)
-    assert released.classes == (1, 2, 3)
-    assert set(confide.predict_set(P, released)[0]) <= {1, 2, 3}
-    features = RNG.normal(size=(400, 2))
-    front = confide.PrivateConformalClassifier(random_state=0, **REPLACED).fit(features, labels)
-    assert front.calibration_.classes == (1, 2, 3)
-    for names in (
-        [1.5, 2.0, 3.0],
-        [("a",), ("b",), ("c",)],
-        [None, "a", "b"],
-        list(pd.date_range("2024-01-01", periods=3)),
-    ):
-        with refused(InputTypeError, "classes"):
-            confide.calibrate(np.linspace(0, 1, 500), score="lac", classes=names, **REPLACED)

@@ -3,10 +3,7 @@
 import gc
 import pickle
 import sqlite3
-import time
 import warnings
-import weakref
-from contextlib import nullcontext
 from decimal import Decimal
 from functools import partial
 
@@ -113,17 +110,6 @@ def test_nothing_keeps_the_scores_alive():
     assert calibration.coverage == 0.9
 
 
-@pytest.mark.parametrize("request_", [*REQUESTS[:2], *slow(REQUESTS[2:])], ids=str)
-def test_size_does_not_grow_with_the_data(request_):
-    sizes = set()
-    for n in (100, 1000, 100_000):
-        calibration, _ = released_from(np.linspace(0, 1, n), **request_)
-        assert len(pickle.dumps(calibration)) < 5000
-        assert len(calibration.to_json()) < 5000
-        sizes.add(len(pickle.dumps(calibration)))
-    assert max(sizes) - min(sizes) < 100  # digits of the threshold, and of n where it is public
-
-
 def test_only_the_threshold_depends_on_a_secret_data_set(monkeypatch):
     """Under add_remove data sets of any sizes with the same noisy number give releases that differ in the threshold."""
     fix_noisy_number(monkeypatch)
@@ -192,22 +178,6 @@ def test_histograms_show_no_counts():
     assert_no_private_value(text)
     assert "54321" not in text
     assert "18107" not in text  # the count of each planted value
-
-
-@pytest.mark.parametrize("spoilt", [False, True])
-def test_threads_that_counted_scores_keep_none(monkeypatch, spoilt):
-    """Threads outlive the call, but not their data."""
-    monkeypatch.setattr(confide.arrays.blocks, "_processors", lambda: 4)
-    scores = np.random.default_rng(0).random(2**20)
-    scores[-1] = np.nan if spoilt else 0.5
-    watched = weakref.ref(scores)
-    with pytest.raises(confide.InputError) if spoilt else nullcontext():
-        confide.ScoreHistogram.from_scores(scores, confide.Candidates.unit(10))
-    del scores
-    deadline = time.monotonic() + 20
-    while watched() is not None and time.monotonic() < deadline:  # a thread may still be about to let go
-        gc.collect()
-    assert watched() is None
 
 
 # Tables of every source with one cell that a library cannot read: no value in any error, log or output

@@ -31,6 +31,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 def test_the_readme_states_what_plans_say():
     """Its table, and the numbers in its text."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -114,15 +115,6 @@ def test_a_plan_for_too_few_records_says_so_first():
         assert confide.plan(0.1, 1.0, 1000, **options).remarks == ()
 
 
-@pytest.mark.slow
-def test_a_page_says_it():
-    pytest.importorskip("jinja2", reason="needs the extra report")
-    for needed, options in ((206, {}), (300, {"n_typical": 1000})):
-        made = _made(score="absolute_residual", **options)
-        html = confide.report(made).html
-        assert f"about {needed}; with fewer, more than 1 calibration in 100" in html
-
-
 ASKED = {
     "share": ({"alpha": 0.9}, "alpha=0.9 is the share of new records that may be missed: coverage of only 0.1"),
     "delta": ({"delta": 1e-5}, "It is not the delta of differential privacy, which is 0 here"),
@@ -152,13 +144,6 @@ def test_probable_mistakes_are_reported_everywhere(name):
     assert said in " ".join(planned.remarks)
 
 
-def test_usual_numbers_are_not_spoken_of():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        confide.calibrate(SCORES, 0.2, 8.0, score="lac", delta=0.01)
-        confide.calibrate_levels(SCORES, [0.9, 0.5, 0.2], 20.0, score="lac", delta=0.0015)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "choices", [{}, {"rho": 0.1, "epsilon": None}, {"records_per_person": 2, "n_min": 50}], ids=str
@@ -172,12 +157,6 @@ def test_table_of_common_scores_has_the_numbers_of_their_plans(choices):
     for asked in (options, public):
         if asked is options or "n_min" not in choices:
             assert list(needed_by_scores(**asked).values()) == numbers
-
-
-@pytest.mark.slow
-def test_weights_have_no_public_number_of_records():
-    numbers = needed_by_scores(0.1, 3.0, class_weights={"a": 2.0, "b": 0.5}, n_typical=1000)
-    assert all(secret >= 1 and public is None for secret, public in numbers.values())
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import math
 from functools import cache
 from html import escape
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +14,9 @@ from confide.releases import Document
 from confide.support import Described
 from confide.watching import Watch
 from tests.calibrations import calibration_at
-from tests.releases.samples.made_by_0_2 import FOLDERS, read
+from tests.kept import RELEASES, names, read, text_of
 
-TESTS = Path(__file__).parent
-SAMPLES = [path for folder in FOLDERS.values() for path in sorted((TESTS / folder).glob("*.json"))]
-KEPT = [path for path in SAMPLES if path.name not in ("expected.json", "head.json")]
+KEPT = names(*RELEASES, "confide/evaluation", "confide/private-evaluation", "confide/watch")
 
 
 @cache
@@ -39,9 +36,9 @@ def shown(value):
     return line, full, table
 
 
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
-def test_releases_of_every_kind(path):
-    value = read(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", KEPT)
+def test_releases_of_every_kind(name):
+    value = read(text_of(name))
     assert isinstance(value, Described)
     line, full, table = shown(value)
     assert "sha256" not in line
@@ -63,21 +60,20 @@ def test_releases_of_every_kind(path):
 
 
 def test_a_federated_release_and_plans():
-    folder = TESTS / "federated" / "samples" / "0.2" / "private-qq"
-    plan, _ = federated.read_plan((folder / "plan.json").read_text(encoding="utf-8"))
+    plan = read(text_of("federated-plan"))
     line, full, table = shown(plan)
-    assert f"private-qq, coverage {float(plan.level):g}, {len(plan.silos)} silos, each answer: {plan.privacy()}" in line
+    assert f"secure-sum, coverage {float(plan.level):g}, {len(plan.silos)} silos, each answer: {plan.privacy()}" in line
     assert f"{len(plan.silos)} answers: coverage at least 0.8" in full
     assert plan.digest in full
     assert plan.digest in table
-    line, full, table = shown(Document.from_json((folder / "released.json").read_text(encoding="utf-8")))
+    line, full, table = shown(read(text_of("federated")))
     assert f"of {len(plan.silos)} silos)" in line
     assert "silos answered" in full
     assert "silos answered" in table
     several = federated.SeveralPlans("level", plan.neighbors, {plan.alpha: plan})
     line, full, _ = shown(several)
     assert "coverage 0.8" in line
-    assert "alpha 0.2, 1 to 5 answers" in full
+    assert "alpha 0.2, 4 to 5 answers" in full
     assert several.digest in full
 
 
@@ -107,7 +103,7 @@ def test_evaluations_say_that_they_are_not_private():
 
 
 def test_several_levels_are_evaluated_in_words():
-    released = read((TESTS / "releases/samples/0.2/levels.json").read_text(encoding="utf-8"))
+    released = read(text_of("levels"))
     found = confide.evaluate_scores(released, np.linspace(0, 0.2, 100))
     line, full, table = shown(found)
     assert "alpha 0.3: 1.000" in line

@@ -109,13 +109,13 @@ SERVER = """
     print(json.dumps(said))
 """
 
-SAMPLES = ROOT / "tests" / "releases" / "samples" / "0.2"
+SAMPLES = ROOT / "tests" / "kept" / "files"
 READ = [
     *("calibration.json", "calibration-rho.json", "calibration-infinite.json", "none.json", "opendp-quantile.json"),
     *("pps-laplace.json", "levels.json", "groups.json", "sides.json", "risk.json"),
 ]
 NEED_SCIPY = ["calibration-delta.json", "noisy-histogram.json"]
-NEED_KEYS = [str(ROOT / "tests" / "federated" / "samples" / "0.2" / "opened" / "released.json")]
+NEED_KEYS = ["federated.json"]
 SERVED = [str(SAMPLES / name) for name in READ + NEED_SCIPY + NEED_KEYS]
 TO_FEDERATE = "federation: needs the package 'cryptography'. Install the extra: pip install 'confide[standard]'"
 TO_CLAIMS = "computing again what this release claims: needs the package 'scipy'. Install it: pip install scipy"

@@ -1,13 +1,9 @@
 """The public API equals tests/surface/public.txt; the test shows differences."""
 
 import difflib
-import inspect
-import re
 
 import pytest
 
-import confide
-from tests.surface import python
 from tests.surface.pinned import PLACE, text
 
 ACCEPT = """
@@ -26,17 +22,3 @@ def test_the_public_surface_is_the_committed_one():
     if committed != today:
         words = [[word for line in one.splitlines() for word in line.split("  ")] for one in (committed, today)]
         pytest.fail("\n".join([*difflib.unified_diff(*words, "committed", "today", lineterm="", n=1), ACCEPT]))
-
-
-@pytest.mark.parametrize("name", ["calibrate", "plan", "predict_set", "lac_score", "evaluate_sets", "recalibrate"])
-def test_signatures_are_those_that_python_sees(name):
-    """The source is read, nothing is imported: here both are compared, for functions that need no extras."""
-    written = re.findall(r"\w+(?==?[,)])", python.described("confide", name))
-    assert set(written) >= set(inspect.signature(getattr(confide, name)).parameters)
-
-
-@pytest.mark.parametrize(("module", "name"), [("confide", "absent"), ("numpy", "ndarray")])
-def test_every_name_is_found_where_it_is_defined(module, name):
-    """A name whose definition is not found would be pinned without its arguments."""
-    with pytest.raises(KeyError):
-        python.described(module, name)

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 import confide
 from confide.errors import CoverageWarning, InputError
@@ -125,17 +124,6 @@ def test_evaluations_count_them_as_missed(by):
     assert (other.name, abs(other.missed - 60) < 45, other.covered < 45) == ("(other)", True, True)
 
 
-def test_estimators_count_them():
-    X = RNG.normal(size=(600, 2))
-    y = np.where(X[:, 0] > 0, "a", "b")
-    model = LogisticRegression().fit(X, y)
-    y[::2] = "d"
-    front = confide.PrivateConformalClassifier(model, alpha=0.4, epsilon=50.0, prefit=True)
-    with pytest.warns(CoverageWarning, match="inf"):  # half of the records cannot be covered, 0.6 is asked
-        front.fit(X, y).predict_set(X)
-    assert front.calibration_.threshold == np.inf
-
-
 NEVER = {  # labels that stay errors, whatever the others are: count and first position, or neither
     "None": (lambda y: _with(y, None), [1, 7]),
     "NaN": (lambda y: _with(y, float("nan")), [1, 7]),
@@ -172,12 +160,3 @@ def test_missing_labels_of_tables_are_errors(tmp_path, value):
     for source in (frame, tmp_path / "t.csv"):
         with refused(InputError, "table"):
             score_histogram(source, ClassColumns("p_*", "y"), GRID)
-
-
-def test_positions_that_count_from_one_are_an_error():
-    with refused(InputError, "table"):
-        score_histogram(FRAME, ClassColumns("p", "k", classes=NAMES, label_positions=True), GRID)
-    with refused(InputError, "labels"):
-        confide.lac_score(P, PLACE + 1)
-    with refused(InputError, "labels"):
-        confide.lac_score(P, PLACE - 1)

@@ -18,7 +18,7 @@ from scipy import stats
 import confide
 from confide import federated
 from confide.errors import CoverageWarning
-from confide.federated.protocols.secure_sum import choose_summed
+from confide.guarantee import chosen_by_last_rule
 from experiments.federated import tables
 from experiments.federated.models import MODELS
 from experiments.federated.study import chosen
@@ -179,7 +179,7 @@ def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: 
     noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
     n = sum(plan.silos[i].size for i in who)
     target = plan.protocol.target_of(plan, who.tolist())
-    return choose_summed(counts[who].sum(axis=0) + noise[0] - noise[1], n, target, plan.protocol.rule)
+    return int(chosen_by_last_rule(counts[who].sum(axis=0) + noise[0] - noise[1], n, target))
 
 
 def run(problem: Silos, draws: int = 200, seed: int = 1) -> dict[str, np.ndarray]:

@@ -1,10 +1,8 @@
 """Column names of data frames of every library."""
 
-import sys
 from dataclasses import replace
 
 import duckdb
-import ibis
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -14,7 +12,6 @@ import pytest
 
 import confide
 from confide.arrays import column_names
-from confide.errors import MissingExtraError
 from tests.calibrations import calibration_at
 from tests.refused import refused
 
@@ -110,13 +107,6 @@ def test_a_relation_is_collected():
         assert confide.predict_set(none, released()).mask.shape == (0, 2)
 
 
-def test_an_unfinished_query_raises_an_error_with_a_remedy():
-    for query in (pl.LazyFrame({"cat": [0.5], "dog": [0.5]}), ibis.memtable({"cat": [0.5], "dog": [0.5]})):
-        for call in (lambda q=query: confide.predict_set(q, released()), lambda q=query: confide.lac_score(q, ["cat"])):
-            with refused(confide.InputTypeError, "probabilities"):
-                call()
-
-
 class Odd:
     """A frame of a library that numpy does not support."""
 
@@ -129,23 +119,3 @@ class Odd:
 class Readable(Odd):
     def __array__(self, dtype=None, copy=None):
         return np.array(ROWS)
-
-
-def test_narwhals_is_required_only_if_needed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "narwhals", None)
-    monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
-    monkeypatch.setattr("confide.arrays.checked.find_spec", lambda name: None)
-    for known in (
-        ROWS,
-        np.array(ROWS),
-        pd.DataFrame(ROWS, columns=CLASSES),
-        pl.DataFrame({"cat": [0.75, 0.5], "dog": [0.25, 0.5]}),
-        Odd(True),
-    ):
-        assert confide.predict_set(known, released()).labels() == [["cat"], ["cat", "dog"]]
-    with refused(MissingExtraError, "a data frame of tests"):
-        confide.predict_set(Odd(False), released())
-    sets = confide.predict_set(ROWS, released())
-    assert sets.to_frame().shape == (2, 2)
-    with refused(MissingExtraError, "a data frame of this kind"):
-        sets.to_frame("polars")

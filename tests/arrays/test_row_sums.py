@@ -5,7 +5,7 @@ import pytest
 
 import confide
 from confide.array_api import rows_unlike_one
-from confide.arrays.probabilities import CHECKED_ROWS, far_from_one
+from confide.arrays.probabilities import far_from_one
 from tests.builders import slow
 from tests.refused import numbers, refused
 
@@ -83,14 +83,6 @@ def test_the_tolerance_follows_the_precision_of_the_entries(case):
     assert np.asarray(rows_unlike_one(torch.tensor(p))).tolist() == [far] * 5
 
 
-def test_only_the_first_rows_are_checked():
-    p = np.full((CHECKED_ROWS + 10, 2), 0.5)
-    p[CHECKED_ROWS:] = 0.9
-    assert len(far_from_one(p)) == CHECKED_ROWS
-    assert not far_from_one(p).any()
-    assert not far_from_one(np.array([[np.nan, 0.5]])).any()  # another check reports this
-
-
 FUNCTIONS = {
     "lac": lambda p, y: confide.lac_score(p, y),
     "margin": lambda p, y: confide.margin_score(p, y),
@@ -105,17 +97,3 @@ def test_errors_have_count_position_and_remedy(name):
     with refused(confide.InputError, "probabilities") as caught:
         FUNCTIONS[name](p, np.zeros(2000, np.int64))
     assert numbers(caught) == [2, 1000, 7]  # rows, checked rows, first
-
-
-@pytest.mark.slow
-def test_prediction_checks_row_sums():
-    released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    with refused(confide.InputError, "probabilities") as caught:
-        confide.predict_set(np.full((5, 3), 0.9), released)
-    assert numbers(caught) == [5, 5, 0]
-
-
-def test_several_labels_need_not_sum_to_one():
-    p = RNG.random((500, 4))
-    released = confide.calibrate_false_negatives(p, RNG.random(p.shape) < p, 0.2, 2.0)
-    assert confide.predict_labels(np.full((5, 4), 0.9), released).mask.shape == (5, 4)

@@ -56,6 +56,7 @@ def test_published_mechanism_keeps_claim_and_uses_half():
     assert 0.5 < report.findings[0].found < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize(
     ("mechanism", "runs"),
@@ -104,6 +105,7 @@ def test_honest_mechanisms_pass():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_noise_cut_by_half_in_the_library_would_be_found(neighbors):
     subject = slopes_subject(neighbors)

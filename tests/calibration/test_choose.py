@@ -7,7 +7,6 @@ import pickle
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import confide
@@ -159,7 +158,6 @@ def test_release_is_read_again_and_other_claims_raise():
     released = confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0)
     assert released.privacy.epsilon == 2.0  # the larger one
     text = released.to_json()
-    assert json.loads(text)["schema"] == 4
     assert confide.Calibration.from_json(text) == released
     assert json.loads(text)["chosen"] == {
         "name": "good",
@@ -193,14 +191,6 @@ def test_file_with_an_impossible_choice_raises(changes):
     content["chosen"] |= changes
     with pytest.raises(FormatError):
         confide.Calibration.from_json(signed(content))
-
-
-def test_file_without_the_choice_does_not_state_its_loss():
-    """The loss of a file follows from its mechanism and its choice; without the choice, it is another one."""
-    content = json.loads(confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0).to_json())
-    del content["chosen"]
-    with pytest.raises(FormatError):
-        confide.Calibration.from_json(signed(content | {"schema": 2}))
 
 
 def test_ledger_charges_the_larger_loss(tmp_path):
@@ -239,64 +229,12 @@ def test_ledger_recognises_a_choice_by_ids(tmp_path):
 
 
 @pytest.mark.slow
-def test_groups_of_the_rest_have_a_threshold_each():
-    wards = np.where(np.arange(3000) % 3 == 0, "a", "b")
-    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
-    released = confide.calibrate_groups(
-        choice.scores, wards[choice.rest], ["a", "b"], 0.1, rho=0.25, chosen=choice.chosen
-    )
-    assert {part.chosen for part in released.parts.values()} == {choice.chosen}
-    assert released.privacy.rho == 0.5  # of the choice: epsilon^2/2
-    assert "chosen among 2 (good, poor)" in str(released)
-    assert type(released).from_json(released.to_json()) == released
-
-
-def test_groups_that_overlap_raise():
-    """The losses of columns add up, and the choice's loss would be added once for each."""
-    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
-    columns = {"ward": ["a"] * len(choice.scores), "sex": ["f"] * len(choice.scores)}
-    with pytest.raises(InputError) as caught:
-        confide.calibrate_groups(choice.scores, columns, {"ward": ["a"], "sex": ["f"]}, 0.1, 1.0, chosen=choice.chosen)
-    assert caught.value.argument == "names"
-
-
-def test_a_threshold_of_a_chosen_score_is_corrected():
-    """The noisy number, the choice and the correction stand in one file."""
-    released = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES).calibrate()
-    watch = confide.Watch.start(released, epsilon=1.0, batch=500, correct=0.1).with_look("day 1", [400, 100])
-    corrected = confide.CorrectedRelease(released, watch)
-    assert corrected.threshold > released.threshold
-    read = type(corrected).from_json(corrected.to_json())
-    assert read == corrected
-    assert (read.release.chosen, read.release.size) == (released.chosen, released.size)
-    assert released.size is not None
-
-
 def test_records_of_one_person_multiply_the_loss():
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, records_per_person=4)
     assert choice.chosen.epsilon == 0.25
     assert choice.calibrate().privacy.epsilon == 1.0
     other = confide.calibrate(choice.scores, 0.1, 1.0, records_per_person=10, chosen=choice.chosen)
     assert other.privacy.epsilon == 2.5  # ten records, each with a loss of 1/4 in the choice
-
-
-def test_noisy_number_of_records_is_that_of_the_rest():
-    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
-    released = choice.calibrate()
-    assert abs(released.size.counted - choice.rest.sum()) <= 400  # 20 scales: fails by chance in 5e-9
-    assert released.privacy.epsilon == 1.0
-    assert type(released).from_json(released.to_json()) == released
-
-
-@pytest.mark.slow
-def test_renewal_does_not_repeat_the_choice():
-    released = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES).calibrate(epsilon=0.5)
-    assert confide.releases.records_needed(released) == confide.plan(0.1, 0.5, score="lac").records_needed
-    assert "chosen among 2" in confide.report(released).html
-    renewed = confide.recalibrate(released, OFFERS["good"])
-    assert renewed.privacy.epsilon == 0.5
-    assert renewed.chosen is None
-    assert renewed.predecessors[-1].checksum == released.checksum
 
 
 def test_choice_is_not_pickled_copied_or_shown():
@@ -370,30 +308,6 @@ IDS = np.arange(3000)
 )
 def test_bad_input_raises(row):
     row.check()
-
-
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"neighbors": "replace_one"}, "neighbors"),
-        ({"mechanism": "none", "epsilon": None}, "mechanism"),
-        ({"chosen": "good"}, "chosen"),
-    ],
-)
-def test_release_that_a_choice_excludes_raises(options, argument):
-    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
-    with pytest.raises((InputError, InputTypeError)) as caught:
-        confide.calibrate(choice.scores, **{"alpha": 0.1, "epsilon": 1.0, "chosen": choice.chosen} | options)
-    assert caught.value.argument == argument
-    with pytest.raises(InputError) as caught:
-        confide.calibrate_levels(choice.scores, [0.1, 0.2], 1.0, chosen=choice.chosen)
-    assert caught.value.argument == "by"
-
-
-def test_rows_in_another_order_raise():
-    frame = pd.DataFrame(SIZES["poor"], index=np.arange(3000)[::-1])
-    with pytest.raises(InputError):
-        confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES | {"poor": frame}, ids=pd.Series(range(3000)), key=KEY)
 
 
 def test_widths_of_intervals_are_compared_in_steps(monkeypatch):

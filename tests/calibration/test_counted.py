@@ -1,8 +1,5 @@
 """Releases from counts: by group, by class, for several levels and for two sides, as from the scores."""
 
-import math
-import warnings
-
 import numpy as np
 import pytest
 
@@ -32,28 +29,6 @@ def test_the_kind_of_release_follows_from_the_arguments():
     both = confide.calibrate_histogram(sides, 0.1, 1.0, score="cqr_sides", neighbors="replace_one")
     assert isinstance(both, SidesCalibration)
     assert both.low.n == 3000
-
-
-def test_a_group_without_records_gets_infinity():
-    counts = {"a": COUNTS, "b": ScoreHistogram.empty(CANDIDATES)}
-    infinite = 0
-    for _ in range(12):  # each time with probability 0.9
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            released = confide.calibrate_histogram(counts, 0.1, 20.0, score="lac", n_typical=3000)
-        assert len(caught) == math.isinf(released.parts["b"].threshold)
-        infinite += len(caught)
-    assert infinite
-
-
-def test_a_ledger_identifies_counts_with_scores(tmp_path):
-    """Scores and counts of the same groups are one request with the same records."""
-    ledger, groups = confide.Ledger(tmp_path / "budget.db"), np.arange(3000) % 2
-    asked = {"score": "lac", "ledger": ledger, "dataset": "clinic", "partition": "ward", "n_typical": 3000}
-    first = confide.calibrate_groups(SCORES, groups, [0, 1], 0.1, 1.0, candidates=CANDIDATES, **asked)
-    counts = {name: ScoreHistogram.from_scores(SCORES[groups == name], CANDIDATES) for name in (0, 1)}
-    with pytest.warns(confide.EarlierReleaseWarning):
-        assert confide.calibrate_histogram(counts, 0.1, 1.0, **asked) == first
 
 
 @pytest.mark.parametrize(

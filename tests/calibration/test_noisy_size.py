@@ -1,6 +1,5 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
-import copy
 import itertools
 import json
 
@@ -10,12 +9,10 @@ import pytest
 
 import confide
 from confide.calibration import Request, release
-from confide.calibration.release import fingerprint_bytes
 from confide.calibration.request import every_candidate
 from confide.calibration.sources import GivenCounts, Scores
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
-from confide.counting.histogram import merge
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Limit
 from confide.mechanisms import Slopes
@@ -23,7 +20,7 @@ from confide.planning import COUNTED_SIZES, RecordWeights
 from confide.releases import Metadata, parts_of
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
-from tests.calibrations import RELEASE, fix_noisy_number, number_itself
+from tests.calibrations import RELEASE, fix_noisy_number
 from tests.files import signed
 
 pytestmark = [
@@ -100,26 +97,6 @@ def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch):
     assert account["ledger"].account("patients").spent().epsilon == 1.0
 
 
-def test_engine_counts_twice_over_few_candidates():
-    seen = []
-
-    class Engine(Scores):
-        reading_is_visible = True
-
-        def count(self, request, candidates):
-            seen.append(candidates.size)
-            return super().count(request, candidates)
-
-    released = release(Engine({None: SCORES}), noisy_request())
-    assert seen == [526, released.candidates]
-
-
-def test_counts_over_all_candidates_are_a_source():
-    request = noisy_request()
-    counts = ScoreHistogram.from_scores(SCORES, request.counted_over())
-    assert release(GivenCounts({None: counts}), request).size is not None
-
-
 @pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"]))
 def test_each_group_has_a_noisy_number(neighbors):
     """Sizes of 1600 and 400 differ by 60 scales or more, so that the order of the designs fails by chance in 1e-20."""
@@ -151,22 +128,6 @@ def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
 
 
 @pytest.mark.slow
-def test_renewal_reuses_the_earlier_design_at_no_cost():
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
-    renewed = confide.recalibrate(first, SCORES[:1500])
-    assert renewed.size is None
-    assert renewed.privacy.epsilon == 1.0
-    anew = confide.recalibrate(first, SCORES[:1500], cold=True)
-    assert anew.size is not None
-
-
-@pytest.mark.slow
-def test_public_number_needs_no_noisy_number():
-    assert confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one").size is None
-    assert confide.calibrate(SCORES, 0.1, 1.0, candidates=Candidates.unit(100)).size is not None
-
-
-@pytest.mark.slow
 def test_empty_calibration_set_has_a_release():
     released = confide.calibrate([], 0.1, 1.0, score="lac")
     assert released.size.design_for >= 100
@@ -190,20 +151,6 @@ def test_file_with_an_inconsistent_size_raises(changes):
         confide.Calibration.from_json(altered(released, **changes))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", [{"mechanism": "pps", "n_min": 200}, {"epsilon": 1e-5}, {"n_typical": 500}])
-def test_requests_without_a_noisy_number_use_a_guess(changes):
-    terms = noisy_request(**changes).parts[None].terms
-    assert terms.size_scale is None
-    assert terms.n_typical == changes.get("n_typical", 1000)
-    assert terms.epsilon == changes.get("epsilon", 1.0)
-    asked = noisy_request(**changes), noisy_request(**{"n_typical": 1000} | changes)
-    one, stated = (release(Scores.of(SCORES), request) for request in asked)
-    assert one.size is None
-    assert (one.mechanism, one.guarantee, one.privacy) == (stated.mechanism, stated.guarantee, stated.privacy)
-    assert "size" not in json.loads(one.to_json())
-
-
 WEIGHTS = np.tile([0.0, 0.0, 0.5, 2.0], 500)
 BY_WEIGHT = {"weights": WEIGHTS, "weight_bound": 2.0}
 BY_CLASS = {"class_weights": {"a": 1, "b": 2}, "labels": np.tile(["a", "b"], 1000)}
@@ -217,86 +164,15 @@ def test_weighted_records_have_a_noisy_number(weighted):
     assert released.privacy.epsilon <= 1.0
     assert released.privacy.replace_one == 2 * released.mechanism.add_remove <= 1.9
     assert released.coverage == 0.9
-    assert json.loads(released.to_json())["schema"] == 4
     assert confide.Calibration.from_json(released.to_json()) == released
     with pytest.raises(FormatError):
         confide.Calibration.from_json(altered(released, design_for=4000))
-
-
-@pytest.mark.slow
-def test_weighted_records_with_a_guess_have_no_noisy_number():
-    released = confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, **BY_WEIGHT)
-    assert released.size is None
-    assert json.loads(released.to_json())["schema"] == 2
-
-
-@pytest.mark.slow
-def test_tables_and_arrays_with_weights_of_classes_are_the_same_data(tmp_path):
-    account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "patients"}
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_CLASS, **account)
-    table = pa.table({"s": SCORES, "class": BY_CLASS["labels"]})
-    with pytest.warns(EarlierReleaseWarning):
-        again = calibrate_table(
-            table, ScoreColumn("s", "lac"), 0.1, 1.0, by="class", class_weights=BY_CLASS["class_weights"], **account
-        )
-    assert again == first
-
-
-@pytest.mark.parametrize("source", ["table", *slow(["batches"])])
-def test_ledger_returns_the_release_of_weighted_arrays_for_the_same_table(source, tmp_path, monkeypatch):
-    """Nothing is drawn again; records of weight 0 more are other data, though all sums of weights are the same."""
-    account = {"ledger": confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5)), "dataset": "patients"}
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **BY_WEIGHT, **account)
-    monkeypatch.setattr(RELEASE, "draw_size", lambda *_: pytest.fail("drawn again"))
-    table = pa.table({"s": SCORES, "w": WEIGHTS})
-    rows = table if source == "table" else iter(table.to_batches(max_chunksize=300))
-    with pytest.warns(EarlierReleaseWarning):
-        again = calibrate_table(rows, ScoreColumn("s", "lac"), 0.1, 1.0, weights="w", weight_bound=2.0, **account)
-    assert again == first
-    more = {"weights": np.append(WEIGHTS, 0.0), "weight_bound": 2.0}
-    with pytest.raises(OtherDataError):
-        confide.calibrate(np.append(SCORES, 0.5), 0.1, 1.0, score="lac", **more, **account)
-    assert account["ledger"].account("patients").spent().epsilon <= 1.0
-
-
-@pytest.mark.slow
-def test_weighted_counts_from_elsewhere_have_their_number_of_records():
-    """Without it, or without a population, the total weight would be taken for a number of records."""
-    population = RecordWeights.bounded(2.0)
-    request = noisy_request(population=population)
-    over = request.counted_over()
-    sums = ScoreHistogram.from_weights(SCORES, population.whole(WEIGHTS), over)
-    parts = [
-        ScoreHistogram.from_weights(SCORES[half], population.whole(WEIGHTS[half]), over)
-        for half in (slice(0, 700), slice(700, None))
-    ]
-    for counts in (sums, merge([ScoreHistogram.empty(over), *parts]), copy.deepcopy(sums)):
-        assert counts.total == counts.over(Candidates.of([over.edges[5]])).total == 2000
-        assert fingerprint_bytes(counts) == fingerprint_bytes(sums)
-    assert abs(release(GivenCounts({None: sums}), request).size.counted - 2000) <= 400
-    unknown = ScoreHistogram(over, sums.counts)
-    with pytest.raises(InputError):
-        release(GivenCounts({None: unknown}), request)
-    with pytest.raises(InputError):
-        sums + unknown
-    with pytest.raises(InputError):
-        release(GivenCounts({None: sums}), noisy_request())
-    guess = noisy_request(population=population, n_typical=1000)
-    assert release(GivenCounts({None: unknown}), guess).size is None
 
 
 @pytest.mark.parametrize("records", [-1, 2**60, 1.0, True])
 def test_impossible_number_of_weighted_records_raises(records):
     with pytest.raises((InputError, InputTypeError)):
         ScoreHistogram(Candidates.of([0.5]), np.array([1, 2]), records)
-
-
-@pytest.mark.slow
-def test_renewal_of_weighted_records_reuses_the_earlier_design():
-    first = confide.calibrate(SCORES, 0.1, 1.0, **BY_WEIGHT)
-    renewed = confide.recalibrate(first, SCORES, weights=WEIGHTS)
-    assert renewed.size is None
-    assert confide.recalibrate(first, SCORES, weights=WEIGHTS, cold=True).size is not None
 
 
 def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_only(monkeypatch):
@@ -311,21 +187,6 @@ def grouped(ledger, **options):
     groups = np.resize(["a", "b"], len(SCORES))
     options |= {"ledger": ledger, "dataset": "d", "partition": "site", "neighbors": "replace_one", "unit": 2.5}
     return confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.025, 0.5, score="absolute_residual", **options)
-
-
-def fix_sizes_of_groups(monkeypatch, *counted):
-    sizes = itertools.cycle(counted)
-    monkeypatch.setattr(RELEASE, "draw_size", lambda _n, scale, n_min: number_itself(next(sizes), scale, n_min))
-
-
-def test_list_of_one_group_that_contains_that_of_the_other_keeps_its_recipe(tmp_path, monkeypatch):
-    """The list of 25 candidates for 1000 records contains that of 13 for 800, so that it equals the union of both."""
-    fix_sizes_of_groups(monkeypatch, 800, 1000)
-    ledger = confide.Ledger(tmp_path / "b.db")
-    first = grouped(ledger)
-    assert [(part.candidates, part.recipe["kind"]) for part in first.parts.values()] == [(13, "spread"), (25, "spread")]
-    with pytest.warns(EarlierReleaseWarning):
-        assert grouped(ledger).to_json() == first.to_json()
 
 
 def test_stored_release_that_states_the_union_of_lists_is_returned_again(tmp_path, monkeypatch):
@@ -364,18 +225,6 @@ def test_names_of_classes_that_a_ledger_cannot_store_fail_before_the_charge(tmp_
     with pytest.raises(InputError) as caught:
         confide.calibrate(SCORES, 0.1, 1.0, score="lac", classes=names, ledger=ledger, dataset="d")
     assert caught.value.argument == "classes"
-    assert ledger.accounts() == {}
-
-
-@pytest.mark.parametrize("counted", [-(2**40), 1000, 10**8])
-def test_scale_that_one_design_exceeds_raises_for_every_noisy_number_before_the_charge(tmp_path, monkeypatch, counted):
-    fix_noisy_number(monkeypatch, counted)
-    counts = ScoreHistogram(Candidates.unit(43), np.full(43, 1000), 1000)
-    population, ledger = RecordWeights.bounded(1000), confide.Ledger(tmp_path / "b.db")
-    account = {"ledger": ledger, "dataset": "d"}
-    with pytest.raises(InputError) as caught:
-        confide.calibrate_histogram(counts, "0.499999", 3.1e-4, score="lac", population=population, **account)
-    assert caught.value.argument == "alpha"
     assert ledger.accounts() == {}
 
 

@@ -13,15 +13,9 @@ from scipy import stats
 
 import confide
 from confide import Candidates, Noise, PublishedCounts
-from confide.calibration.published_counts import CountsRequest
-from confide.calibration.release import Payer, release
-from confide.calibration.sources import GivenCounts
-from confide.cli import main
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
-from confide.ledger import Ledger
 from confide.mechanisms import published_histogram_for
-from confide.mechanisms.published_counts import PublishedHistogram
-from confide.releases import CountsCalibration, Metadata
+from confide.releases import CountsCalibration
 from confide.selection import noisy_counts
 from confide.warehouse import read_published_counts
 from tests.exact import histograms
@@ -110,39 +104,6 @@ def test_bins_closed_on_the_left_are_safe():
         assert covered >= 5 / 2
 
 
-def test_a_number_that_is_public_costs_fewer_ranks(counts):
-    secret = PublishedCounts(counts.counts, UNIT, NOISE, score="lac")
-    known, unknown = (confide.calibrate_counts(one, 0.1) for one in (counts, secret))
-    assert known.threshold <= unknown.threshold
-    assert (unknown.n, unknown.guarantee.n_min, unknown.privacy.neighbors) == (None, 1, "add_remove")
-    assert confide.Calibration.from_json(unknown.to_json()) == unknown
-
-
-def test_delta(counts):
-    released = confide.calibrate_counts(counts, 0.1, delta=0.05)
-    assert released.guarantee.kind == "training_conditional"
-    assert released.coverage_failure()(0.9) <= 0.05
-    assert confide.Calibration.from_json(released.to_json()) == released
-
-
-def test_few_records_answer_infinity_with_a_warning():
-    with pytest.warns(CoverageWarning, match=r"the threshold is \+inf"):
-        assert confide.calibrate_counts(published(np.full(20, 0.5)), 0.1).threshold == math.inf
-
-
-def test_tables_of_noise():
-    """Any symmetric law that falls away from 0; the maker's loss must be stated."""
-    law, scores = Noise.table([0.5, 0.2, 0.05]), np.random.default_rng(0).random(1000)
-    exact = confide.ScoreHistogram.from_scores(scores, UNIT).counts
-    drawn = exact + np.random.default_rng(1).choice(np.arange(-2, 3), 128, p=[0.05, 0.2, 0.5, 0.2, 0.05])
-    made = PublishedCounts(drawn, UNIT, law, 1000, "lac", epsilon=3)
-    released = confide.calibrate_counts(made, 0.1)
-    assert released.epsilon == 3.0
-    assert confide.Calibration.from_json(released.to_json()) == released
-    with refused(InputError, "epsilon"):
-        confide.calibrate_counts(PublishedCounts(drawn, UNIT, law, 1000), 0.1)
-
-
 # Readers
 
 
@@ -167,24 +128,6 @@ def test_every_form_reads_the_same(counts, tmp_path):
     counts.save(tmp_path / "own.json")
     assert read_published_counts(tmp_path / "own.json").to_json() == counts.to_json()
     assert type(confide.load(tmp_path / "own.json")) is PublishedCounts
-
-
-def test_frames(counts):
-    import pandas
-    import polars
-    import pyarrow
-
-    columns = {"count": counts.counts[::-1], "bin": np.arange(128)[::-1]}
-    for frame in (columns, pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)):
-        assert (PublishedCounts(frame, UNIT, NOISE, counts.n).counts == counts.counts).all()
-
-
-def test_own_candidates_and_tables_are_kept(tmp_path):
-    made = PublishedCounts([3, -1, 2], Candidates.of([0.1, 0.7]), Noise.table([0.5, 0.25], 3), epsilon=2)
-    read = PublishedCounts.from_json(made.to_json())
-    assert (read.candidates, read.noise, read.epsilon, read.to_json()) == (
-        made.candidates, made.noise, 2.0, made.to_json(),
-    )  # fmt: skip
 
 
 def test_prio3_end_to_end():
@@ -243,25 +186,6 @@ def test_refused(made, argument):
         confide.calibrate_counts(made(), 0.1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "{", "[", "3", "null", '"text"', "{}", "[1, 2.5]", '[{"bin": 0}]', '[{"bin": 0, "count": 1}, 2]',
-        '{"aggregate_result": 5}', '{"aggregate_result": "12"}', '{"aggregate_result": [[1, 2]]}', "[" * 10**5,
-        '{"aggregate_result": [1, null]}', '{"report_count": "x", "aggregate_result": [1, 2]}',
-        '{"bin": 5, "count": 5}', '{"bin": [0, 1], "count": [1]}', '{"bin": [[0], [1]], "count": ["a", "b"]}',
-        '{"bin": [0, {}], "count": [1, 2]}', '[{"bin": 0, "count": 1}, {"bin": 0, "count": 2}]', f"[1, {10**30}]",
-        '{"kind": "confide.published-counts"}',
-    ],
-)  # fmt: skip
-def test_other_texts_are_refused_in_one_line(text, tmp_path):
-    (tmp_path / "counts.json").write_text(text)
-    stated = () if "kind" in text else (Candidates.of([0.5]), NOISE)
-    with pytest.raises((InputError, InputTypeError)) as caught:
-        read_published_counts(tmp_path / "counts.json", *stated)
-    assert "\n" not in str(caught.value)
-
-
 def test_clipped_counts_of_a_public_number_are_served_with_a_warning():
     made = drawn(HALF, lambda c: np.maximum(c, 0))
     with pytest.warns(
@@ -269,36 +193,6 @@ def test_clipped_counts_of_a_public_number_are_served_with_a_warning():
     ):
         released = confide.calibrate_counts(made, 0.1)
     assert released.coverage == 0.9
-
-
-def test_counts_as_they_were_drawn_are_not_suspected():
-    """Sparse, narrow and full histograms, with hardly any noise and with much."""
-    rng = np.random.default_rng(3)
-    for scale in (0.01, 1.0, 2.0, 20.0):
-        for exact in (np.zeros(128), HALF, rng.multinomial(300, rng.dirichlet(np.full(128, 0.1))), np.full(128, 6)):
-            noisy = noisy_counts(np.asarray(exact, dtype=np.int64), scale)
-            n = int(np.sum(exact)) or None
-            if scale > 0.01 or n is not None:
-                assert PublishedCounts(noisy, UNIT, Noise.discrete_laplace(scale), n).check() == ""
-
-
-def test_other_arguments(counts, tmp_path):
-    secret = PublishedCounts(counts.counts, UNIT, NOISE)
-    for call, argument in (
-        (lambda: confide.calibrate_counts([1, 2], 0.1), "counts"),
-        (lambda: confide.calibrate_counts(counts, 0.1, n_min=5), "n_min"),
-        (lambda: confide.calibrate_counts(secret, 0.1, delta=0.05), "delta"),
-        (lambda: confide.calibrate_counts(counts, 1.5), "alpha"),
-        (lambda: read_published_counts(forms(counts, tmp_path) / "counts.csv"), "candidates"),
-        (lambda: read_published_counts(tmp_path / "counts.csv", UNIT), "noise"),
-        (lambda: read_published_counts(tmp_path / "counts.txt", UNIT, NOISE), "counts"),
-        (lambda: confide.recalibrate(confide.calibrate_counts(counts, 0.1), [0.5]), "previous"),
-    ):
-        with refused((InputError, InputTypeError), argument):
-            call()
-    request = CountsRequest(counts, Fraction(1, 10), None, 1, Metadata())
-    with refused(InputError, "ledger"):
-        release(GivenCounts({None: counts}), request, Payer(Ledger(tmp_path / "ledger.db"), "phones"))
 
 
 def edited(released, **changes):
@@ -349,23 +243,6 @@ def test_noise_whose_certificate_takes_long_is_refused(counts, noise):
         confide.Calibration.from_json(edited(stated, **changes))
 
 
-def test_rounding_of_a_certificate_grows_with_the_number_of_noises():
-    """The mass of a walk of 13 million steps is 1 + 6e-9: more than the least reserve."""
-    noise = Noise.discrete_gaussian(0.01, copies=100)
-    walk = noise.end(2**17)
-    mechanism = PublishedHistogram(noise, Fraction(0), Fraction(900))
-    assert walk.sum() == pytest.approx(1, abs=1e-7)
-    assert mechanism.lacks(Fraction(9, 10), 2**17, 1000, None, None) == pytest.approx(
-        0.9 - 900 / 1001 + 1.31072e-8, abs=1e-9
-    )
-
-
-@pytest.mark.parametrize("changes", [{"edges": [0.5]}, {"counts": [1.5]}, {"noise": {}}, {"recipe": {"kind": "of"}}])
-def test_other_counts_files(counts, changes):
-    with pytest.raises(FormatError):
-        PublishedCounts.from_json(edited(counts, **changes))
-
-
 @pytest.mark.parametrize("copies", [1, 2, 50])
 def test_counts_further_below_zero_than_the_noise_allows_are_refused(copies):
     """The least count that passes is that of the exact tail: 64 P(S > r) <= 1e-9 for the sum S of the noises."""
@@ -385,13 +262,3 @@ def test_counts_further_below_zero_than_the_noise_allows_are_refused(copies):
             continue
         with refused(InputError, "counts"):
             confide.calibrate_counts(published, alpha=0.1)
-
-
-def test_wrapped_counts_are_refused_on_the_command_line(tmp_path, capsys):
-    counts = 10**8 + np.arange(64)
-    counts[61:] = 3 * 10**9 - 2**32
-    published = PublishedCounts(counts, Candidates.unit(64), Noise.discrete_laplace(2.0), score="lac")
-    path, out = tmp_path / "counts.json", tmp_path / "out.json"
-    published.save(path)
-    code = main(["calibrate", "--noisy-counts", str(path), "--alpha", "0.1", "--out", str(out)])
-    assert (code, out.exists(), "wrap around" in capsys.readouterr().err) == (3, False, True)

@@ -2,10 +2,8 @@
 
 import itertools
 import math
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +12,6 @@ from scipy import stats
 
 import confide
 from confide.calibration import PreparedRelease, Request, prepare_thresholds
-from confide.calibration.release import _nested
 from confide.candidates import Candidates, Spread
 from confide.planning import Terms, make_plan
 from confide.planning.expected import answer_among
@@ -23,12 +20,12 @@ from confide.tables import ScoreColumn, recalibrate_table
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law
 from tests.exact_tests import assert_covers
+from tests.kept import RELEASES, names, path_of
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
 
 N = 600
-SAMPLES = Path(__file__).parents[1] / "releases" / "samples" / "0.2"
 
 
 def month(k, n=N):
@@ -143,34 +140,6 @@ def test_a_renewal_has_the_same_kind_and_lists_its_predecessor(kind):
 
 
 @pytest.mark.slow
-def test_the_request_is_constant_along_a_chain():
-    """The request of the fourth release is that of the second."""
-    release, _ = first_of("several records per person")
-    losses = []
-    for _ in range(4):
-        release = renewed(release, n_typical=1000)
-        losses.append(release.epsilon)
-    assert len(set(losses)) == 1
-    assert Request(renews=release).parts[None].terms.epsilon == 3.864
-    assert len(release.predecessors) == 4
-
-
-@pytest.mark.slow
-def test_the_privacy_loss_is_constant_along_a_chain_with_noisy_numbers():
-    """Whether or not a renewal releases a new number; a repeated request has the zCDP loss of the first."""
-    release, _ = first_of("several records per person")
-    for _ in range(4):
-        release = renewed(release)
-        assert Request(renews=release).parts[None].terms.epsilon == 3.864
-        assert release.epsilon == pytest.approx(3.864, rel=1e-14)
-        assert release.epsilon <= 3.864
-    first, _ = first_of("zCDP")
-    again = renewed(first, cold=True)
-    assert again.size.scale == first.size.scale
-    assert again.privacy.rho == pytest.approx(first.privacy.rho, rel=1e-12)
-
-
-@pytest.mark.slow
 def test_weights_for_a_known_shift():
     """The population is that of the release; the class or the weight of each record must be given again."""
     shift, labels = {"a": 1, "b": 2}, np.array(["a", "b"])[WARD]
@@ -203,14 +172,10 @@ def test_losses_and_false_negatives():
         assert Release.from_json(found.to_json()) == found
 
 
-OTHERS = ("expected.json",)
-"""No release."""
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*.json") if path.name not in OTHERS))
 @pytest.mark.slow
-def test_releases_of_an_earlier_version_can_be_renewed(name):
-    first = load_release(SAMPLES / name)
+@pytest.mark.parametrize("name", names(*RELEASES))
+def test_kept_releases_can_be_renewed(name):
+    first = load_release(path_of(name))
     listed = next(iter(parts_of(first).values())).recipe["kind"] in ("of", "from_reference")
     own = {"candidates": FEW} if listed else {}
     spent = first.privacy.epsilon
@@ -257,9 +222,8 @@ def test_arguments_that_exclude_a_renewal(kind, options, error, argument):
 
 
 def test_only_releases_are_renewed_and_scores_are_the_same():
-    shared = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "private-qq" / "released.json"
     with refused(confide.InputTypeError, "previous"):
-        confide.recalibrate(load_release(shared), month(2))
+        confide.recalibrate(load_release(path_of("federated")), month(2))
     with refused(confide.InputTypeError, "previous"):
         confide.recalibrate(0.5, month(2))
     other = confide.margin_score(np.full((N, 2), 0.5), np.zeros(N, int))
@@ -284,33 +248,10 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
 )  # fmt: skip
 def test_a_threshold_at_an_end_or_infinite_gives_a_cold_start(kind, threshold, around):
     edges = [] if math.isinf(threshold) else [threshold]
-    nines = {"nines": 12} if kind in ("probability", "margin") else {}
-    listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2, **nines})
+    listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2})
     first = confide.calibrate(np.zeros(0), 0.1, 1.0, candidates=listed)
     again = Request(renews=type(first)(**{**vars(first), "threshold": threshold}))
     assert again.parts[None].law == Spread(kind, around=around, hedged=around is not None)
-
-
-@pytest.mark.slow
-def test_levels_stay_nested_over_separate_lists():
-    """A raised threshold is a candidate of its own level, so that the file can be read."""
-    first, _ = first_of("levels with shares")
-    low = np.full(N, 0.999)
-    for _ in range(3):
-        first = confide.recalibrate(first, low)
-        assert Release.from_json(first.to_json()) == first
-    thresholds = [part.threshold for part in first.parts.values()]
-    assert thresholds == sorted(thresholds)
-
-
-def test_a_raised_threshold_is_the_next_candidate():
-    first, _ = first_of("levels with shares")
-    low, high = first.parts
-    given = {low: replace(first.parts[low], threshold=0.5), high: replace(first.parts[high], threshold=0.1)}
-    lists = {low: Candidates.of([0.4, 0.5]), high: Candidates.of([0.1, 0.45, 0.6])}
-    assert [part.threshold for part in _nested(given, lists).parts.values()] == [0.5, 0.6]
-    given[low] = replace(given[low], threshold=math.inf)
-    assert [part.threshold for part in _nested(given, lists).parts.values()] == [math.inf, math.inf]
 
 
 @cache
@@ -410,13 +351,6 @@ def test_the_guarantee_for_reused_records():
     assert miss_bound_for_reused_records(warm) == pytest.approx(min(grown * a, 1 - (1 - a) / grown))
     third = confide.recalibrate(warm, month(3))
     assert miss_bound_for_reused_records(third) == pytest.approx(1 - (1 - a) / math.exp(1.4))
-
-
-@pytest.mark.slow
-def test_the_guarantee_for_reused_records_with_secret_n_and_training_conditional():
-    secret = renewed(first_of("one threshold")[0])
-    assert miss_bound_for_reused_records(secret) == pytest.approx(min(math.exp(2.0) * 0.1, 1 - 0.9 / math.exp(2.0)))
-    assert miss_bound_for_reused_records(renewed(first_of("a training-conditional promise")[0])) is None
 
 
 def test_the_earlier_records_matter_only_by_the_threshold():

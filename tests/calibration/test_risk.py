@@ -106,15 +106,6 @@ def test_false_negative_rate_by_simulation():
     assert "false_negative_rate" in str(released)
 
 
-def test_losses_in_other_units():
-    rng = np.random.default_rng(2)
-    candidates = confide.Candidates.unit(101)
-    losses = 50 * np.clip(rng.random((4000, 1)) - candidates.edges, 0, 1)
-    released = confide.calibrate_losses(losses, candidates, 5.0, 1.0, loss="cost", bound=50)
-    assert released.risk <= 5.0 + 1e-9
-    assert 0.5 < released.threshold < 0.65  # E (U - t)+ = (1-t)^2/2 = 0.1 at t = .553
-
-
 def test_an_invalid_bound_raises_before_anything_is_charged(tmp_path):
     ledger, candidates = confide.Ledger(tmp_path / "ledger.db"), confide.Candidates.unit(4)
     given = {"loss": "false_negative_rate", "bound": 0.5, "ledger": ledger, "dataset": "a"}
@@ -137,24 +128,3 @@ def test_invalid_losses_raise():
         confide.calibrate_false_negatives([[0.5]], [[2]], 0.1, 1.0, u=[0.5])
     with refused(confide.InputTypeError, "calibration"):
         confide.predict_labels([[0.5]], None)
-
-
-def test_true_labels_may_be_ones_and_zeros_and_the_risk_is_called_risk():
-    rng = np.random.default_rng(0)
-    p = rng.random((300, 4))
-    true, u = rng.random(p.shape) < p, rng.random(300)
-    wanted = confide.calibration.false_negative_thresholds(p, true, u=u)
-    for truth in (true.astype(int), true.astype(float), true.tolist(), true.astype(int).tolist()):
-        np.testing.assert_array_equal(confide.calibration.false_negative_thresholds(p, truth, u=u), wanted)
-    with refused(confide.InputError, "probabilities"):
-        confide.calibrate_false_negatives(10 * p, true, 0.1, 1.0)
-    losses = (np.zeros((300, 2)), confide.Candidates.unit(3))
-    for call in (
-        lambda: confide.calibrate_false_negatives(p, true, alpha=0.1, epsilon=1.0),
-        lambda: confide.calibrate_losses(*losses, alpha=0.1, epsilon=1.0, loss="none"),
-        lambda: confide.calibrate_masks([], alpha=0.1, epsilon=1.0),
-    ):
-        with refused(confide.InputTypeError, "risk"):
-            call()
-    with refused(confide.InputTypeError, "risk"):
-        confide.calibrate_false_negatives(p, true)

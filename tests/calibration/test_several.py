@@ -14,8 +14,7 @@ import confide
 from confide.mechanisms.privacy import PrivacyStatement, parallel_composition, privacy_statement, sequential_composition
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
-from tests.calibrations import fix_noisy_number, suited
-from tests.exact import histograms, mechanism_law, zcdp
+from tests.exact import histograms, mechanism_law
 from tests.files import signed
 from tests.refused import refused
 
@@ -209,7 +208,7 @@ def test_stored_releases_are_read_unchanged_and_forged_ones_raise(tmp_path):
         content = json.loads(text)
         for change in (
             {"schema": 2},
-            {"kind": "confide.calibration"},
+            {"kind": "confide/calibration"},
             {"privacy": {"epsilon": 0.01}},
             {"surplus": 1},
             {"parts": content["parts"] + content["parts"]},
@@ -226,18 +225,6 @@ def test_stored_releases_are_read_unchanged_and_forged_ones_raise(tmp_path):
             kind.from_json(7)
 
 
-@pytest.mark.slow
-def test_rho_of_groups_is_rounded_up():
-    """Never below the exact value, and the float above it at most."""
-    for i in range(1, 200):
-        loss = i / 97
-        part = PrivacyStatement("add_remove", loss, 1, loss, loss, 1.0)
-        exact = {"add_remove": zcdp(Fraction(loss)), "replace_one": 2 * zcdp(Fraction(loss))}
-        for relation, wanted in exact.items():
-            rho = parallel_composition([part, part], relation).rho
-            assert Fraction(float(np.nextafter(rho, 0))) < wanted <= Fraction(rho)
-
-
 def test_rho_of_two_groups_is_that_of_both_ranges():
     part = PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.0, zcdp_of_range(1.0))
     assert parallel_composition([part, part], "replace_one").rho == zcdp_of_range(1.0, 1.0) < 0.247
@@ -247,41 +234,3 @@ def test_sizes_of_groups_are_not_printed():
     for options in ({}, {"neighbors": "replace_one"}):
         with refused(confide.InputError, "mechanism"):
             confide.calibrate_groups([0.5] * 9, ["a"] * 9, ["a", "b"], 0.1, mechanism="none", **options)
-
-
-@pytest.mark.slow
-def test_candidates_of_several_thresholds_suit_the_budget_of_each():
-    """The list is that of one threshold with its part of the budget; replacing a record changes two groups."""
-    scores = np.linspace(0, 1, 3000)
-    levels = confide.calibrate_levels(scores, ["1/10", "1/3"], 1.0, score="lac", n_typical=1000)
-    expected = suited(None, "lac", "1/3", 0.5, n_typical=1000).size
-    assert {part.candidates for part in levels.parts.values()} == {expected}
-    for neighbors, loss in (("add_remove", 4.0), ("replace_one", 2.0)):
-        groups = confide.calibrate_groups(
-            scores, np.arange(3000) % 4, range(4), 0.1, 4.0, neighbors=neighbors, score="lac", n_typical=250
-        )
-        expected = suited(None, "lac", 0.1, loss, n_typical=250).size
-        assert {part.candidates for part in groups.parts.values()} == {expected}
-    assert suited(None, "lac", 0.1, 4.0, n_typical=250).size != expected
-
-
-@pytest.mark.slow
-def test_candidates_of_several_thresholds_suit_the_noisy_number_and_the_budget_of_each(monkeypatch):
-    """Each list is that of a plan for the noisy number with the threshold's part of the budget."""
-    fix_noisy_number(monkeypatch)
-    scores = np.linspace(0, 1, 3000)
-    levels = confide.calibrate_levels(scores, ["1/10", "1/3"], 1.0, score="lac")
-    expected = [confide.plan(alpha, 0.5, 1010, score="lac").request.m for alpha in ("1/10", "1/3")]
-    assert [part.candidates for _, part in sorted(levels.parts.items())] == expected
-    for neighbors, loss in (("add_remove", 4.0), ("replace_one", 2.0)):
-        groups = confide.calibrate_groups(
-            scores, np.arange(3000) % 4, range(4), 0.1, 4.0, neighbors=neighbors, score="lac"
-        )
-        expected = confide.plan(0.1, loss, 1010, score="lac").request.m
-        assert {part.candidates for part in groups.parts.values()} == {expected}
-
-
-def test_invalid_levels_raise_before_candidates_are_chosen():
-    for wrong in ([], [0.1, 0.1], [0.1, 2]):
-        with refused(confide.InputError, "alphas"):
-            confide.calibrate_levels([0.5] * 100, wrong, 1.0, score="lac")

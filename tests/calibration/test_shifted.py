@@ -12,11 +12,8 @@ import confide
 from confide.calibration import weighted_sum
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
-from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, plan, rounding_text
-from confide.releases import any_shares
-from confide.reports import cost
+from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, rounding_text
 from confide.selection import selection_law
-from confide.support import describe
 from tests.calibrations import weighted_counts
 from tests.files import signed
 from tests.refused import refused
@@ -112,50 +109,6 @@ def test_counts_are_sums_of_whole_weights(records):
     assert len(set(on_edges.counts)) == 1  # a score at a candidate belongs to it
 
 
-@pytest.mark.slow
-def test_equal_weights_do_not_shift(records):
-    """With weights of one, the mechanism chooses by the same law as without weights."""
-    scores, _ = records
-    request = Terms.of(alpha=0.1, epsilon=1.0, candidates=CANDIDATES, population=ClassShift.of_weights({"a": 2}))
-    mechanism = mechanism_for(request)
-    counts = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
-    from dataclasses import replace
-
-    assert mechanism.weight == 1
-    assert (mechanism.utilities(counts) == replace(mechanism, weight=None).utilities(counts)).all()
-
-
-@pytest.mark.slow
-def test_a_release_states_the_population(released):
-    text = str(released)
-    assert "for new records with class shares a=0.2, b=0.8, if they are a=0.5, b=0.5 where the calibration" in text
-    assert released.privacy.epsilon <= 1
-    assert released.privacy.replace_one == 2 * released.mechanism.add_remove
-    assert released.mechanism.weight == 4
-    again = confide.Calibration.from_json(released.to_json())
-    assert again == released
-    assert str(again) == text
-    with refused(InputError, "delta"):
-        released.conditional_coverage(0.05, 1000)
-    assert released.coverage_at_most(1000) == 1.0
-
-
-@pytest.mark.slow
-def test_thresholds_per_class_state_that_any_shares_are_covered(records, released, monkeypatch):
-    scores, labels = records
-    groups = confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, by="class", candidates=CANDIDATES)
-    assert any_shares(groups) == "the promise holds for any shares of the classes among new records"
-    assert any_shares(released) == ""
-    assert ("shares", any_shares(groups)) in describe(groups).facts
-    for name, value in {"LEVELS": (), "LOSS_REACH": (1.0, 1.0), "SIZE_REACH": (1.0, 1.0)}.items():
-        monkeypatch.setattr(cost, name, value)
-    page = confide.report(released).html
-    assert "class shares a=0.2, b=0.8" in page
-    assert "not rounded" in page
-    assert "If the weights are wrong, fewer may be covered" in page
-    assert "Theorem A6; privacy by docs/theory.md, Theorem P1" in page
-
-
 @pytest.mark.parametrize(
     ("change", "argument"),
     [
@@ -215,27 +168,6 @@ def test_invalid_shares_raise():
     assert ClassShift.of_shares({"a": 0.5, "b": 0.5, "c": 0}, {"a": 1, "b": 0, "c": 0}).steps == (1, 0, 0)
 
 
-def test_several_thresholds_exclude_weights():
-    scores, labels, weights = [0.1, 0.2], ["a", "b"], {"a": 1, "b": 2}
-    with refused(InputError, "class_weights"):
-        confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, class_weights=weights, candidates=CANDIDATES)
-    with refused(InputError, "class_weights"):
-        confide.calibrate_levels(scores, [0.1, 0.2], 1.0, class_weights=weights, candidates=CANDIDATES)
-    with refused(InputError, "class_weights"):
-        confide.calibrate_sides([[0.0, 1.0]] * 2, scores, 0.1, 1.0, class_weights=weights)
-
-
-def test_counts_computed_elsewhere_exclude_weights():
-    counted = confide.ScoreHistogram.from_scores([0.1, 0.2], CANDIDATES)
-    with refused(InputTypeError, "class_weights"):
-        confide.calibrate_histogram(counted, 0.1, 1.0, class_weights={"a": 1, "b": 2})
-    pytest.importorskip("torch", reason="needs the extra 'torch'")
-    from confide import torch
-
-    with refused(InputTypeError, "population"):
-        torch.calibrate(None, [], 0.1, 1.0, population=SHIFT)
-
-
 def test_weights_without_small_integers_are_rounded_with_a_stated_error():
     odd = ClassShift.of_weights({"a": "0.999983", "b": "0.333337", "c": "7.000001"})
     assert odd.heaviest == 2**20
@@ -276,18 +208,3 @@ def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
     assert certify(mechanism, request.alpha, 40, None, 1, None).coverage == float(request.level)
     spent = privacy_statement(mechanism, "add_remove", 3).epsilon
     assert epsilon * (1 - 1e-9) <= spent <= epsilon
-
-
-@pytest.mark.slow
-def test_a_plan_states_the_cost_of_weights():
-    plain, weighted = (plan(0.1, 1.0, 2000, candidates=60, class_weights=one) for one in (None, SHIFT))
-    assert plain.expected_coverage < weighted.expected_coverage < 0.92
-    assert weighted.effective_n == 1250  # half of them weigh a quarter
-    assert "that of about 1250 of the largest weight" in str(weighted)
-    assert "more records of the largest weight covered than requested" in str(weighted)
-    assert weighted.guarantee.population == str(SHIFT)
-    bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4, pilot=np.linspace(0, 1, 5001))
-    assert bounded.on_pilot.chance_of_all < 0.05
-    assert bounded.on_pilot.plain_threshold == pytest.approx(451 / 500, abs=5e-4)  # of 500 records, not of 2000
-    assert bounded.effective_n == 500
-    assert bounded.guarantee.population == str(RecordWeights.bounded(4))

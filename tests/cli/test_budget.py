@@ -30,19 +30,6 @@ def test_a_plan_states_budgets_and_expected_coverage(confide_run):
     assert output["rules"]["basic"][1] == {"kind": "look", "epsilon": 1.0, "records": 21}
 
 
-@pytest.mark.slow
-def test_all_rules_are_compared(confide_run):
-    said = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3).out
-    assert "zCDP, chosen:" in said
-    assert (
-        "basic composition:\n  52 looks  epsilon 0.0576923 each; with 6675 records or more, noise adds less than "
-        "sampling does\n" in said
-    )
-    output = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3, "--rule", "zcdp", "--json").json
-    assert output["plan"]["rule"] == "zcdp"
-    assert "(3, 1e-06)-differentially private for this person, by zCDP" in output["statement"]
-
-
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [

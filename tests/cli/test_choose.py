@@ -101,21 +101,6 @@ def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_
     assert [sizes[name].shape for name in scores] == [(7, 2)] * 3
 
 
-@pytest.mark.slow
-def test_regression_chooses_among_predictions(confide_run, records):
-    options = ("--prediction", "poor", "--target", "t", "--choose", "absolute_residual")
-    options += ("--choose", "good:absolute_residual", "--largest-size", 60, "--unit", 1, "--choice-share", "1/4")
-    made = confide_run("calibrate", records, *options, *PLAIN, "--out", "cal.json", "--json")
-    assert made.code == 0, made.err
-    assert made.json["calibration"]["chosen"] == {
-        "name": "good:absolute_residual",
-        "among": ["absolute_residual", "good:absolute_residual"],
-        "share": "1/4",
-        "epsilon": 2.0,
-        "largest_size": 60.0,
-    }
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     slow(

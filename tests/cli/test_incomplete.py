@@ -49,32 +49,3 @@ def test_left_out_records_are_counted_only_where_n_is_public(confide_run, record
     assert LEFT_OUT in confide_run(*predicted, skip).out
     done = confide_run(*predicted, skip, "--json").json
     assert (done["left_out"], done["rows"]) == (HOLES, N - HOLES)
-
-
-@pytest.mark.slow
-def test_a_silo_answers_from_its_complete_records(confide_run, folder):
-    write(folder / "north.csv", {"s": [None, *np.linspace(0, 1, 300)]})
-    for name in ("north", "coordinator"):
-        keys = ("--keys", f"{name}.key", "--public", f"{name}.json")
-        assert confide_run("federated", "keygen", name, *keys, "--size", 300).code == 0
-    plan = ("federated", "plan", "--silo", "north.json", "--keys", "coordinator.key", "--alpha", 0.1, "--epsilon", 20)
-    assert confide_run(*plan, "--out", "plan.json").code == 0
-    answer = ("federated", "answer", "north.csv", "--score-column", "s", "--plan", "plan.json", "--keys", "north.key",
-              "--coordinator", "coordinator.json", "--ledger", "n.db", "--budget", 40, "--out", "a.json")  # fmt: skip
-    assert confide_run(*answer).refused == (REFUSED, "table")
-    answered = confide_run(*answer, "--skip-incomplete")
-    assert answered.code == 0
-    assert "left out" not in answered.out
-
-
-@pytest.mark.slow
-def test_a_decimal_comma(confide_run, records):
-    text = records.read_text().replace(",", ";").replace(".", ",").replace("nan", "NaN")
-    records.write_text(text)
-    assert confide_run("calibrate", records, *ASKED).refused == (REFUSED, "column")
-    assert confide_run("calibrate", records, *ASKED, "--decimal", ",", "--skip-incomplete").code == 0
-    for command in ("evaluate", "predict"):
-        words = (command, records, *(COLUMNS if command == "evaluate" else COLUMNS[:2]), "--calibration", "cal.json")
-        out = ("--out", f"{command}.{'json' if command == 'evaluate' else 'csv'}")
-        assert confide_run(*words, *out).refused == (REFUSED, "column")
-        assert confide_run(*words, *out, "--decimal", ",", "--skip-incomplete").code == 0

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from confide.cli.exit_codes import REFUSED
-from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger import Ledger
 from tests.files import class_table, write
 
 ASK = ("--probabilities", "p_*", "--label", "name", "--alpha", 0.1, "--epsilon", 1)
@@ -57,48 +57,6 @@ def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
     assert confide_run("calibrate", records, *ASK, "--out", "five.json", "--json").json["ledger"] is None
 
 
-@pytest.mark.slow
-def test_every_command_that_charges_says_so(confide_run, records):
-    """Evaluations, renewals, looks and labels; without a ledger each states that losses add up."""
-    assert calibrate(confide_run, records, "cal.json").code == 0
-    columns = ("--probabilities", "p_*", "--label", "name")
-    paid = ("--ledger", "budget.db", "--dataset", "others")
-    commands = (
-        ("evaluate", records, "--calibration", "cal.json", *columns, "--epsilon", 1),
-        ("recalibrate", "cal.json", records, *columns, "--out", "next.json"),
-        (
-            "watch",
-            "cal.json",
-            records,
-            *columns,
-            "--state",
-            "watch.json",
-            "--look",
-            "a",
-            "--epsilon",
-            1,
-            "--batch",
-            500,
-        ),
-    )
-    for command in commands:
-        assert "no ledger: the losses of all runs" in confide_run(*command).out
-        named = [word if word not in ("next.json", "watch.json") else f"paid-{word}" for word in command]
-        assert "charged 1 to 'others': spent " in confide_run(*named, *paid).out
-
-
-def test_a_new_ledger_file_causes_a_note(confide_run, records, folder):
-    """The same name in another folder creates another ledger without the earlier charges."""
-    first = calibrate(confide_run, records, "one.json")
-    assert first.err == "note: created the ledger budget.db in the current folder: it has no earlier charges\n"
-    (folder / "sub").mkdir()
-    asked = ("calibrate", records, *ASK, "--ledger", "sub/budget.db", "--dataset", "patients", "--json", "--out")
-    other = confide_run(*asked, "two.json")
-    assert other.err == "note: created the ledger budget.db in sub: it has no earlier charges\n"
-    assert other.json["ledger"]["new"] is True
-    assert calibrate(confide_run, records, "three.json").err == ""
-
-
 def test_other_data_are_refused_and_again_charges_them(confide_run, records, folder):
     assert calibrate(confide_run, records, "one.json").code == 0
     other = write(folder / "july.parquet", class_table().slice(1))
@@ -110,38 +68,6 @@ def test_other_data_are_refused_and_again_charges_them(confide_run, records, fol
     assert ran.code == 0
     assert "earlier release" not in ran.out + ran.err
     assert "spent 2 in 2 releases" in confide_run("ledger", "list", "budget.db").out
-
-
-@pytest.mark.slow
-def test_similar_names_are_pointed_out(confide_run, records, folder):
-    assert calibrate(confide_run, records, "one.json").code == 0
-    shown = confide_run("ledger", "limit", "budget.db", "p\u0430tients", 1)
-    assert shown.err.startswith("warning: dataset 'p\u0430tients' is new to the ledger and looks like 'patients'")
-    assert "limit 1" in shown.out
-    asked = ("calibrate", records, *ASK, "--ledger", "budget.db", "--json", "--out")
-    ran = confide_run(*asked, "two.json", "--dataset", "Patients 1", "--alpha", 0.2).json
-    assert not ran["warnings"]
-    ran = confide_run(*asked, "three.json", "--dataset", "patients l", "--alpha", 0.2).json
-    assert "looks like 'Patients 1'" in ran["warnings"][0]
-
-
-def test_without_privacy_every_screen_says_infinite(confide_run, records, folder):
-    paid = ("--ledger", "budget.db", "--dataset", "patients", "--out")
-    asked = ("calibrate", records, *ASK[:-2], "--mechanism", "none", *paid)
-    assert confide_run(*asked, "one.json").code == 0
-    assert "patients: spent +inf (not private) in 1 release (" in confide_run("ledger", "list", "budget.db").out
-    shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6").out
-    assert "none  epsilon +inf (not private)" in shown
-    assert "together: NOT PRIVATE: 1 of 1 releases is without privacy" in shown
-    document = confide_run("ledger", "show", "budget.db", "patients", "--json").json
-    assert (document["spent"], document["together"][0]["epsilon"]) == ("+inf", "+inf")
-    assert confide_run("ledger", "export", "budget.db").json["datasets"][0]["spent"] == "+inf"
-    assert confide_run("ledger", "list", "budget.db", "--json").json["datasets"][0]["spent"] == "+inf"
-    limited = confide_run("ledger", "limit", "budget.db", "patients", 5, "--neighbors", "replace_one").out
-    assert "limit 5, 0 left" in limited
-    confide_run("ledger", "limit", "budget.db", "others", 5, "--neighbors", "replace_one")
-    ran = confide_run(*asked[:-2], "others", "--out", "two.json")
-    assert ran.refused == (REFUSED, "--dataset")
 
 
 @pytest.mark.parametrize("alpha", ["0.1", "0.1,0.2"])
@@ -183,11 +109,6 @@ def test_export(confide_run, records, folder):
     assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 4
 
 
-def test_an_empty_ledger(confide_run, folder):
-    Ledger("budget.db")
-    assert confide_run("ledger", "list", "budget.db").out == "no data sets\n"
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -211,29 +132,3 @@ def test_reading_makes_no_ledger(confide_run, folder, command):
     name, *rest = command
     assert confide_run("ledger", name, "none.db", *rest).code == REFUSED
     assert not (folder / "none.db").exists()
-
-
-@pytest.mark.slow
-def test_a_large_total_is_called_what_it_is(confide_run, records, folder):
-    assert calibrate(confide_run, records, "one.json").code == 0
-    assert "practically no protection" not in confide_run("ledger", "show", "budget.db", "patients").out
-    assert calibrate(confide_run, records, "two.json", "--epsilon", 10).code == 0
-    for command in (("list", "budget.db"), ("show", "budget.db", "patients")):
-        shown = confide_run("ledger", *command).out
-        assert "spent 11 in 2 releases (add_remove), practically no protection: what is released may change" in shown
-
-
-def test_entries_say_of_which_kind_they_are(confide_run, folder):
-    ledger = Ledger("budget.db")
-    for mechanism in ("look by discrete-laplace", "evaluation by discrete-laplace", "slopes", "looks"):
-        ledger.charge("patients", Cost(0.5, "add_remove", mechanism), request_digest({"of": mechanism}))
-    summary = "spent 2 in 4 releases (2 calibrations, 1 evaluation, 1 look) (add_remove)"
-    assert summary in confide_run("ledger", "list", "budget.db").out
-    shown = confide_run("ledger", "show", "budget.db", "patients").out
-    for words in (
-        summary,
-        "  look by discrete-laplace  ",
-        "  evaluation by discrete-laplace  ",
-        "  calibration by looks  ",
-    ):
-        assert words in shown

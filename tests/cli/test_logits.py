@@ -50,18 +50,3 @@ def test_errors_for_non_probabilities_mention_logits(folder, confide_run):
     asked = ("calibrate", "z.csv", "--probabilities", "z_*", "--alpha", 0.2, "--epsilon", 1, "--out", "r.json")
     assert confide_run(*asked, "--label", "label").refused == (REFUSED, "table")
     assert confide_run(*asked, "--truth", "t_*").refused == (REFUSED, "table")
-
-
-def test_columns_of_dates_hold_no_numbers(folder, confide_run):
-    (folder / "t.csv").write_text("date,y\n2020-01-01,1\n2020-01-02,2\n")
-    asked = ("calibrate", "t.csv", "--prediction", "date", "--target", "y", "--alpha", 0.2, "--epsilon", 1)
-    assert confide_run(*asked, "--out", "r.json").refused == (REFUSED, "table")
-
-
-def test_probabilities_can_be_named_one_by_one(folder, confide_run):
-    p = np.random.default_rng(0).dirichlet([3, 2, 1], 500)
-    held = dict(zip(("mel", "nv", "bkl"), p.T, strict=True))
-    write(folder / "p.csv", {**held, "label": np.array(NAMES)[np.argmax(p, axis=1)]})
-    asked = ("calibrate", "p.csv", "--label", "label", "--classes", ",".join(NAMES), "--alpha", 0.2, "--epsilon", 8)
-    assert confide_run(*asked, "--probabilities", "mel,nv,bkl", "--out", "r.json").code == 0
-    assert confide.Calibration.load("r.json").classes == NAMES

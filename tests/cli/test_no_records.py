@@ -64,7 +64,9 @@ OPTIONS = {
 ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}
 
 
-@pytest.mark.parametrize("skip", [(), ("--skip-incomplete",)])
+@pytest.mark.parametrize(
+    "skip", [pytest.param((), marks=pytest.mark.slow), ("--skip-incomplete",)], ids=["as it is", "skip"]
+)
 @pytest.mark.parametrize("case", OPTIONS)
 def test_existence_of_records_is_secret(confide_run, folder, case, skip):
     (folder / "first.csv").write_text("p_a,p_b,y\n" + "0.3,0.7,b\n0.9,0.1,a\n" * 200)

@@ -20,9 +20,9 @@ from confide.support import FileKind, OutputExistsError, kind_of
 from confide.tables import ClassColumns, predict_table
 from confide.tables.predict import kind_of_table
 from tests.files import class_table, write
+from tests.kept import path_of
 from tests.refused import refused
 
-SAMPLES = Path(__file__).parents[1]
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
 ASKED = (*COLUMNS, "--alpha", 0.2, "--epsilon", 1000)
 RECORDS = class_table(60, lists=False)
@@ -46,14 +46,14 @@ def _database(path: Path) -> None:
 
 
 MADE = {
-    "release": (FileKind.RELEASE, "r.json", SAMPLES / "releases/samples/0.2/levels.json"),
-    "federated": (FileKind.RELEASE, "f.json", SAMPLES / "federated/samples/0.2/opened/released.json"),
-    "evaluation": (FileKind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.2/scores.json"),
+    "release": (FileKind.RELEASE, "r.json", path_of("levels")),
+    "federated": (FileKind.RELEASE, "f.json", path_of("federated")),
+    "evaluation": (FileKind.EVALUATION, "e.json", path_of("sets")),
     "page": (FileKind.PAGE, "p.html", lambda path: page_of("base.html", "Triage", {}).save(path)),
     "card": (FileKind.CARD, "README.md", "---\n# Written by confide\ntags: []\n---\n"),
     "notes in Markdown": (FileKind.OTHER, "o.md", "---\ntags: []\n---\n"),
-    "export": (FileKind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
-    "plan": (FileKind.PLAN, "plan.json", SAMPLES / "federated/samples/0.2/fedcp2-qq/plan.json"),
+    "export": (FileKind.EXPORT, "x.json", '{"kind": "confide/ledger", "schema": 1, "datasets": []}'),
+    "plan": (FileKind.PLAN, "plan.json", path_of("federated-plan")),
     "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
     "silo": (FileKind.SILO, "silo.json", KEYS.public().to_json()),
     "policy": (FileKind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),

@@ -5,7 +5,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from scipy import stats
 
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
@@ -82,83 +81,6 @@ def released(tmp_path_factory):
     options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
     confide.calibrate_groups(scores, GROUPS, NAMES, 0.1, 3.0, **options).save(place)
     return place
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_tables_in_batches_are_read_like_arrays(confide_run, folder, released, kind):
-    """Row groups, and columns in another order, change nothing; groups are covered by exact binomial tests."""
-    if kind == "csv":
-        pyarrow.csv.write_csv(TABLE, folder / "t.csv")
-    else:
-        pq.write_table(TABLE.select(["site", "y", "age", "f", "sex"]), folder / "t.parquet", row_group_size=400)
-    written = confide.load(released)
-    options = ("--calibration", released, "--prediction", "f", "--by", "site,sex,age")
-    predicted = confide_run("predict", f"t.{kind}", *options, "--out", "i.parquet")
-    assert predicted.code == 0, predicted.err
-    lower, _ = confide.predict_interval(F, written, groups=GROUPS)
-    assert pq.read_table("i.parquet")["lower"].to_pylist() == lower.tolist()
-    found = confide_run("evaluate", f"t.{kind}", *options, "--target", "y", "--json").json
-    exact = confide.evaluate_intervals(written, F, TABLE["y"].to_numpy(), groups=GROUPS)
-    assert [(part["name"], part["covered"]) for part in found["groups"]] == [
-        (part.name, part.covered) for part in exact.groups
-    ]
-    for part in found["groups"]:  # the records also calibrated, so that this is a check of the whole, not of the law
-        assert stats.binomtest(part["covered"], part["n"], 0.9, alternative="less").pvalue > 1e-6 / 7
-
-
-@pytest.mark.parametrize(
-    ("by", "argument"),
-    [
-        ("sex,age", "--by"),
-        ("sex", "--by"),
-        ("sex,age,site,f", "--by"),
-        ("sex,age,other", "column"),
-        ("sex,age,sex", "--by"),
-    ],
-)
-@pytest.mark.parametrize("command", ["predict", "evaluate", "recalibrate"])
-def test_other_columns_are_refused_in_one_line(confide_run, folder, released, command, by, argument):
-    pyarrow.csv.write_csv(TABLE, folder / "t.csv")
-    target = () if command == "predict" else ("--target", "y")
-    out = () if command == "evaluate" else ("--out", "out.json" if command == "recalibrate" else "out.csv")
-    ran = confide_run(command, "t.csv", "--calibration", released, "--prediction", "f", *target, "--by", by, *out)
-    assert ran.code == REFUSED
-    assert ran.refused[1] == argument
-    assert ran.out == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ["x", ""])
-def test_records_of_unknown_or_missing_groups_are_refused_in_one_line(confide_run, folder, released, value):
-    """Nothing is written, and the value is not shown."""
-    sites = [f"{value}123456789" if value else None, *GROUPS["site"][1:].tolist()]
-    table = TABLE.set_column(TABLE.schema.get_field_index("site"), "site", pa.array(sites))
-    pq.write_table(table, folder / "t.parquet")
-    by = ("--by", "sex,age,site")
-    columns = ("t.parquet", "--prediction", "f", "--target", "y", *by)
-    groups = ("--groups", "f,m;1,2,3;a,b", "--alpha", 0.1, "--epsilon", 1)
-    ledger = ("--ledger", "l.db", "--dataset", "d", "--partition", "people")
-    for ran in (
-        confide_run("calibrate", *columns, *groups, *ledger, "--out", "cal.json"),
-        confide_run("predict", *columns[:3], *by, "--calibration", released, "--out", "out.csv"),
-        confide_run("evaluate", *columns, "--calibration", released, "--out", "out.json"),
-        confide_run("recalibrate", *columns, "--calibration", released, "--out", "cal.json"),
-    ):
-        assert ran.code == REFUSED
-        assert ran.refused[1] == "table"
-        assert "123456789" not in ran.err + ran.out
-    assert {path.name for path in folder.iterdir()} <= {"t.parquet", "l.db"}
-
-
-def test_a_ledger_needs_the_name_of_the_partition(confide_run, folder):
-    pyarrow.csv.write_csv(TABLE, folder / "t.csv")
-    ran = confide_run(
-        "calibrate", "t.csv", "--prediction", "f", "--target", "y", "--alpha", 0.1, "--epsilon", 1, "--by", "sex,site",
-        "--groups", "f,m;a,b", "--ledger", "l.db", "--dataset", "d", "--out", "cal.json",
-    )  # fmt: skip
-    assert ran.code == USAGE
-    assert "--partition" in ran.err
-    assert not (folder / "cal.json").exists()
 
 
 @pytest.mark.slow

@@ -1,16 +1,12 @@
 """`confide plan --pilot`: estimates of sets and intervals from a public sample in a table."""
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 
 import confide
-from confide.cli.exit_codes import REFUSED, USAGE
 from confide.planning import Pilot
-from confide.tables import LossColumns, ScoreColumn, TargetColumns, read_pilot
 from tests.builders import slow
-from tests.refused import refused
 
 LEVELS = ("plan", "--alpha", "0.1", "--epsilon", 1, "--n", 300)
 
@@ -65,45 +61,3 @@ def test_intervals(confide_run, records):
     own = confide_run(*LEVELS, "--pilot", "records.csv", "--score-column", "f", "--json").json["pilot"]
     assert (own["records"], own["ratio"], own["size"]) == (400, None, None)
     assert confide_run(*LEVELS, "--json").json["pilot"] is None
-
-
-@pytest.mark.slow
-def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
-    """With a decimal comma, without incomplete records, from a database: the same numbers as from the plain file."""
-    columns = ("--prediction", "f", "--target", "y")
-    plain = confide_run(*LEVELS, "--pilot", "records.csv", *columns, "--json").json
-    assert "left_out" not in plain
-    gaps = pd.concat([records[:7], records[:2].assign(f=[np.nan, 1.0], y=[0.0, np.nan]), records[7:]])
-    gaps.to_csv("gaps.csv", index=False, sep=";", decimal=",")
-    marked = ("--pilot", "gaps.csv", *columns, "--decimal", ",")
-    assert confide_run(*LEVELS, *marked).refused == (REFUSED, "table")
-    found = confide_run(*LEVELS, *marked, "--skip-incomplete", "--json").json
-    assert found["left_out"] == 2
-    assert found["pilot"] == plain["pilot"]
-    assert "left out: 2 records with missing values" in confide_run(*LEVELS, *marked, "--skip-incomplete").out
-    with duckdb.connect("clinic.duckdb") as database:
-        database.execute("CREATE TABLE records AS SELECT * FROM 'records.csv'")
-    stored = ("--pilot", "duckdb://clinic.duckdb", "--table", "records")
-    assert confide_run(*LEVELS, *stored, *columns, "--json").json["pilot"] == pytest.approx(plain["pilot"])
-
-
-def test_crossing_quantiles_of_a_pilot_have_width_zero():
-    """Widths 4, 0 and 2, the second of quantiles that cross by 6."""
-    quantiles = pd.DataFrame({"low": [0.0, 3.0, 1.0], "high": [4.0, -3.0, 3.0], "y": [2.0, 0.0, 9.0]})
-    found = read_pilot(quantiles, TargetColumns(("low", "high"), "y"))
-    assert found.width == pytest.approx(2.0)
-    assert found.scores.tolist() == [-2.0, 3.0, 6.0]
-
-
-@pytest.mark.slow
-def test_unreadable_pilots_raise_errors(confide_run, records):
-    assert confide_run(*LEVELS, "--pilot", "records.csv").refused == (USAGE, "--pilot")
-    sides = ("--prediction", "lower,upper", "--target", "y", "--score", "cqr_sides")
-    assert confide_run(*LEVELS, "--pilot", "records.csv", *sides).refused == (REFUSED, "--pilot")
-    with refused(confide.InputError, "pilot"):
-        read_pilot(records, LossColumns("f"))
-    records.loc[[3, 5], "f"] = np.nan
-    with refused(confide.InputError, "table"):
-        read_pilot(records, TargetColumns("f", "y"))
-    with refused(confide.InputError, "source"):
-        read_pilot(records[:0], ScoreColumn("f"))

@@ -8,11 +8,10 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
-from confide.evaluation import PrivateEvaluation, private_release
+from confide.evaluation import private_release
 from confide.ledger import Ledger
 from confide.tables import ClassColumns
 from tests.files import write
-from tests.refused import refused
 
 N = 600
 RNG = np.random.default_rng(3)
@@ -96,29 +95,6 @@ def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run, re
 
 
 @pytest.mark.slow
-def test_show_verify_and_report_read_private_evaluations(evaluate, confide_run, released, folder):
-    evaluate("--epsilon", 1, "--by", "ward", "--groups", "north", "--out", "private.json")
-    found = PrivateEvaluation.load("private.json")
-    shown = confide_run("show", "private.json", "--records", 2)
-    assert set(str(found).splitlines()) <= set(shown.out.splitlines())
-    assert "  2 records replaced           4\n" in shown.out
-    assert confide_run("show", "private.json", "--json").json["evaluation"]["counts"] == [list(c) for c in found.counts]
-    assert confide_run("verify", "private.json").out.startswith("claims: recomputed, and they hold\n")
-    made = confide_run("report", "cal.json", "--evaluation", "private.json", "--out", "page.html")
-    assert made.out == "saved: page.html\nThe page shows a private evaluation: the whole page may be published.\n"
-    page = (folder / "page.html").read_text()
-    assert "Measured on labelled records, privately" in page
-    assert "Not private" not in page
-    wrong = confide_run("report", "private.json", "--out", "x.html")
-    assert wrong.refused == (REFUSED, "--calibration")
-    asked = ("--probabilities", "p_*", "--calibration", "private.json", "--out", "x.parquet")
-    assert confide_run("predict", "records.parquet", *asked).refused == (REFUSED, "--calibration")
-    other = confide.calibrate(np.linspace(0, 0.8, 2000), 0.1, 10.0, score="lac")
-    with refused(confide.InputError, "evaluation"):
-        confide.report(other, evaluation=found)
-
-
-@pytest.mark.slow
 def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, monkeypatch):
     monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: np.full(len(counts), 50))
     pages = [
@@ -153,31 +129,3 @@ def test_invalid_combinations_raise_errors(evaluate, folder, name):
     options, named = REFUSED_WORDS[name]
     assert evaluate(*options).refused == (USAGE if name == "widths" else REFUSED, named)
     assert not (folder / "x.json").exists()
-
-
-def test_people_count_with_their_first_records(evaluate, monkeypatch):
-    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: counts)
-    bounded = ("--person", "who", "--max-records-per-person", 1, "--order", "visit")
-    found = evaluate("--epsilon", 1, "--parts", "none", *bounded, "--json").json
-    assert sum(found["counts"][0]) == N // 2
-    both = evaluate(
-        "--epsilon", 1, "--parts", "none", *bounded[:2], "--max-records-per-person", 2, *bounded[4:], "--json"
-    )
-    assert both.err.startswith(
-        "warning: records_per_person is 2: the privacy guarantee holds, but the intervals assume"
-    )
-    two = both.json
-    assert (sum(two["counts"][0]), two["privacy"]["records_per_person"]) == (N, 2)
-    tied = evaluate("--epsilon", 1, *bounded[:4], "--order", "label")
-    assert tied.refused == (REFUSED, "table")
-    asked = evaluate("--epsilon", 1, *bounded, "--records-per-person", 3)
-    assert asked.refused == (REFUSED, "--records-per-person")
-
-
-def test_left_out_records_are_printed_only_where_n_is_public(evaluate, folder):
-    label = TABLE["label"].to_pylist()
-    holes = write(folder / "holes.parquet", TABLE.set_column(3, "label", pa.array([None, *label[1:]])))
-    assert "left out" not in evaluate("--epsilon", 1, "--skip-incomplete", source=holes).out
-    output = evaluate("--epsilon", 1, "--skip-incomplete", "--neighbors", "replace_one", source=holes)
-    assert "left out: 1 record with missing values" in output.out
-    assert evaluate("--epsilon", 1, source=holes).code == REFUSED

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from tests.files import class_table, classified, write
+from tests.files import classified
 
 CONFIDE = (sys.executable, "-m", "confide")
 
@@ -128,14 +128,6 @@ def test_interrupted_at_a_terminal_while_many_records_are_read(tmp_path, many_re
 
 
 @pytest.mark.slow
-def test_help_is_quick_to_start():
-    heavy = "{'opendp', 'duckdb', 'pyarrow', 'sklearn', 'scipy', 'pandas', 'polars'}"
-    code = f"import sys; from confide.cli import main; main(['--help']); print(sorted({heavy} & set(sys.modules)))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.rstrip().endswith("[]")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sets.parquet", "sets.csv"])
 def test_a_table_is_read_and_written_without_pandas(tmp_path, name):
     """pyarrow imports pandas when it converts arrays, which takes as long as reading a million numbers."""
@@ -197,19 +189,6 @@ def test_a_closed_pipe_is_no_error(tmp_path, released):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
-
-
-@pytest.mark.slow
-def test_the_console_script(tmp_path):
-    records = write(tmp_path / "records.parquet", class_table())
-    script = Path(sys.executable).with_name("confide")
-    command = [str(script), "calibrate", str(records), "--probabilities", "p_*", "--label", "name"]
-    levels = ["--alpha", "0.1", "--epsilon", "1", "--out", str(tmp_path / "cal.json")]
-    ran = subprocess.run([*command, *levels], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    again = subprocess.run([*command, *levels], capture_output=True, text=True)
-    assert (again.returncode, again.stdout) == (4, "")
-    assert again.stderr.count("\n") == 1
 
 
 _DURING_AN_IMPORT = """

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.exit_codes import REFUSED, USAGE
 from confide.selection import noisy_counts
 
 LAW = "discrete_laplace(scale=2,copies=2)"
@@ -64,27 +63,3 @@ def test_a_file_that_states_everything(folder, confide_run, noisy):
     assert confide_run(*asked).code == 0
     assert confide.Calibration.load(folder / "cal.json") == confide.calibrate_counts(counts, 0.1, n_min=1000)
     assert "64 bins, a secret number of records" in confide_run("show", "own.json").out
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "named"),
-    [
-        (("--noisy-counts", "counts.csv", *STATED, "--n", "5000", "--epsilon", "1"), USAGE, "--epsilon"),
-        (("table.csv", "--noisy-counts", "counts.csv", *STATED), USAGE, "TABLE"),
-        (("--noisy-counts", "counts.csv", *STATED, "--label", "y", "--probabilities", "p_*"), USAGE, None),
-        (("--noise", LAW), USAGE, "--noise"),
-        (("--noisy-counts", "counts.csv", *STATED[2:]), REFUSED, "--noise"),
-        (("--noisy-counts", "counts.csv", *STATED[:2]), REFUSED, "--candidates"),
-        (("--noisy-counts", "counts.csv", "--noise", "laplace(2)", *STATED[2:]), REFUSED, "--noise"),
-        (("--noisy-counts", "counts.csv", *STATED[:2], "--candidates", "64"), REFUSED, "--candidates"),
-        (("--noisy-counts", "counts.csv", *STATED, "--n", "4000"), REFUSED, "--noisy-counts"),
-        (("--noisy-counts", "counts.csv", *STATED[:2], "--candidates", "unit:65"), REFUSED, "--noisy-counts"),
-        (("--noisy-counts", "none.csv", *STATED), REFUSED, "--noisy-counts"),
-    ],
-)
-def test_refused_in_one_line(folder, confide_run, noisy, options, code, named):
-    done = confide_run("calibrate", *options, "--alpha", "0.1", "--out", "cal.json")
-    assert done.code == code
-    assert named is None or named in done.err
-    assert len(done.err.strip().splitlines()) == 1
-    assert not (folder / "cal.json").exists()

@@ -1,14 +1,12 @@
 """Bad input: one line on stderr, an exit code, nothing written, nothing overwritten, nothing quoted."""
 
-import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import confide
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
-from tests.files import NAMES, class_table, classified, write
+from tests.files import class_table, classified, write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
 LEVELS = ("--alpha", 0.1, "--epsilon", 1)
@@ -99,30 +97,6 @@ def test_columns_have_to_be_named(confide_run, records, released):
     assert "id (integers), text (text), p_cat (numbers)" in ran.error
 
 
-def test_missing_columns(confide_run, records):
-    ran = confide_run("calibrate", records, "--probabilities", "p_*", "--label", "truth", *LEVELS, *OUT)
-    assert ran.refused == (REFUSED, "column")
-    assert confide_run("calibrate", records, "--probabilities", "q*", "--label", "name", *LEVELS, *OUT).refused == (
-        REFUSED,
-        "--probabilities",
-    )
-
-
-@pytest.mark.parametrize(
-    ("scores", "found"),
-    [
-        ([0.5, float("nan"), float("nan")], ("2", "1")),
-        ([0.5, 0.5, None], ("1", "2")),
-        ([0.5, float("-inf"), 0.5], ("1", "1")),
-    ],
-)
-def test_bad_scores(confide_run, folder, scores, found):
-    path = write(folder / "bad.parquet", {"s": scores})
-    ran = confide_run("calibrate", path, "--score-column", "s", *LEVELS, *OUT)
-    assert ran.refused == (REFUSED, "table")
-    assert tuple(re.findall(r"\b\d+\b", ran.error))[:2] == found
-
-
 def test_private_values_are_never_printed(confide_run, folder):
     path = folder / "bad.csv"
     for rows in (1, 30_000):
@@ -131,22 +105,6 @@ def test_private_values_are_never_printed(confide_run, folder):
             ran = confide_run("calibrate", path, "--score-column", "s", *LEVELS, *OUT)
             assert ran.code == REFUSED
             assert PLANTED not in ran.error
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"hello, world\n" * 50])
-def test_damaged_files(confide_run, folder, content):
-    path = folder / "bad.parquet"
-    path.write_bytes(content)
-    ran = confide_run("calibrate", path, *COLUMNS, *LEVELS, *OUT)
-    assert ran.refused == (REFUSED, "path")
-
-
-def test_truncated_and_missing_files(confide_run, records):
-    records.write_bytes(records.read_bytes()[:-100])
-    ran = confide_run("calibrate", records, *COLUMNS, *LEVELS, *OUT)
-    assert ran.refused == (REFUSED, "path")
-    assert confide_run("calibrate", "nowhere.csv", *COLUMNS, *LEVELS, *OUT).refused == (REFUSED, "path")
-    assert confide_run("calibrate", "nowhere.xlsx", *COLUMNS, *LEVELS, *OUT).refused == (REFUSED, "path")
 
 
 def test_an_output_that_exists(confide_run, records, released):
@@ -165,47 +123,6 @@ def test_a_failed_run_leaves_an_existing_output_alone(confide_run, folder, relea
     ran = confide_run("calibrate", path, "--score-column", "s", *LEVELS, "--out", released, "--force")
     assert ran.code == REFUSED
     assert released.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_a_calibration_for_another_score(confide_run, records, released):
-    ran = confide_run("predict", records, "--calibration", released, "--prediction", "id", "--out", "s.parquet")
-    assert ran.refused == (REFUSED, "--calibration")
-    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0).save("other.json")
-    ran = confide_run("predict", records, "--calibration", "other.json", "--prediction", "id,id", "--out", "s.csv")
-    assert ran.refused == (REFUSED, "--calibration")
-    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0, score="mine").save("other.json", overwrite=True)
-    for command in (("predict", records, "--out", "s.parquet"), ("evaluate", records, "--label", "label")):
-        ran = confide_run(*command, "--calibration", "other.json", "--probabilities", "p_*")
-        assert ran.refused == (REFUSED, "--calibration")
-
-
-def test_invalid_calibration_files(confide_run, records, folder):
-    arguments = ("predict", records, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
-    assert confide_run(*arguments, "nowhere.json").refused == (REFUSED, "path")
-    (folder / "other.json").write_text("{}")
-    assert confide_run(*arguments, "other.json").refused == (REFUSED, "file")
-    assert confide_run(*arguments, records).refused == (REFUSED, "path")
-    assert confide_run("show", "other.json").refused == (REFUSED, "file")
-    assert confide_run("show", "other.json", "--records", 0).refused == (REFUSED, "--records")
-
-
-def test_labels_outside_the_classes(confide_run, folder, released):
-    p, y = classified()
-    y[1234] = 3
-    path = write(folder / "bad.parquet", {f"p_{name}": p[:, k] for k, name in enumerate(NAMES)} | {"label": y})
-    columns = ("--probabilities", "p_*", "--label", "label", "--label-positions")
-    for words in (("calibrate", path, *LEVELS, *OUT), ("evaluate", path, "--calibration", released)):
-        ran = confide_run(*words, *columns)
-        assert ran.refused == (REFUSED, "table")
-        assert "1234" in ran.error
-
-
-def test_outputs_that_cannot_be_written(confide_run, records, released):
-    arguments = ("predict", records, "--calibration", released, "--probabilities", "p_*", "--out")
-    assert confide_run(*arguments, "sets.xlsx").refused == (REFUSED, "path")
-    assert confide_run(*arguments, "missing/sets.csv").refused == (REFUSED, "--out")
-    assert confide_run(*arguments, "sets.csv").refused == (REFUSED, "column")
 
 
 def test_an_internal_error_names_only_its_type(confide_run, records, monkeypatch):

@@ -1,15 +1,11 @@
 """`confide report`, `plan --out`, `evaluate --out`, `card`: files, and one-line errors."""
 
-import csv
-
 import numpy as np
 import pytest
 
-import confide
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
 from confide.evaluation import load_evaluation
 from tests.files import write
-from tests.reports.pages import federation
 
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
 
@@ -51,26 +47,6 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert "Measured on labelled" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_evaluation_agrees_with_predict_set(confide_run, calibrated, records):
-    confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json", "--examples", 5)
-    found, released = load_evaluation("ev.json"), confide.Calibration.load(calibrated)
-    rows = list(csv.reader(records.read_text().splitlines()))
-    names = tuple(name.removeprefix("p_") for name in rows[0][:3])
-    p, labels = np.array([row[:3] for row in rows[1:]], dtype=float), [row[3] for row in rows[1:]]
-    sets = confide.predict_set(p, released, names)
-    table = confide.class_coverage(sets, labels)
-    for part, n, value, low, high, size in zip(
-        found.classes, table.n, table.coverage, table.low, table.high, table.size, strict=True
-    ):
-        assert (part.n, part.coverage.value, part.mean_size) == (n, value, size)
-        assert (part.coverage.low, part.coverage.high) == (low, high)
-    sizes = confide.size_coverage(sets, labels, bins=(0, 1, 2, 3))
-    for part in found.sizes:
-        assert (part.n, part.coverage.value) == (sizes.n[int(part.name)], sizes.coverage[int(part.name)])
-    assert [list(one.members) for one in found.examples] == sets.labels()[:5]
-    assert [one.truth for one in found.examples] == labels[:5]
-
-
 @pytest.mark.slow
 def test_a_plan_as_a_page(confide_run, folder):
     done = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--n", "800", "--out", "plan.html")
@@ -79,34 +55,6 @@ def test_a_plan_as_a_page(confide_run, folder):
     assert "--alpha 0.1 --epsilon 1 --out calibration.json" in (folder / "plan.html").read_text(encoding="utf-8")
     again = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--out", "plan.html")
     assert again.refused == (EXISTS, "--out")
-
-
-@pytest.mark.slow
-def test_a_federated_page(confide_run, folder):
-    joined, more = federation(folder)
-    joined.save("joined.json")
-    options = []
-    for i, text in enumerate(more["answers"]):
-        (folder / f"answer {i}.json").write_text(text)
-        options += ["--answer", f"answer {i}.json"]
-    done = confide_run("report", "joined.json", *options, "--out", "report.html")
-    assert done.code == 0, done.err
-    assert (folder / "report.html").read_text(encoding="utf-8") == confide.report(
-        joined, file_name="joined.json", **more
-    ).html
-
-
-@pytest.mark.slow
-def test_show_reads_releases_of_several_thresholds(confide_run, folder):
-    scores = np.linspace(0, 1, 3000)
-    released = confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0)
-    released.save("levels.json")
-    done = confide_run("show", "levels.json", "--records", 2)
-    assert done.out.startswith(str(released))
-    assert "2 records replaced" in done.out
-    text = (folder / "levels.json").read_text().replace('"epsilon": 1.0', '"epsilon": 0.5', 1)
-    (folder / "levels.json").write_text(text)
-    assert confide_run("show", "levels.json").refused == (REFUSED, "--calibration")
 
 
 def test_refusals(confide_run, calibrated, records, folder):
@@ -119,25 +67,6 @@ def test_refusals(confide_run, calibrated, records, folder):
     plain = ("evaluate", records, *COLUMNS, "--calibration", calibrated, "--examples", 3)
     assert confide_run(*plain).refused == (USAGE, "--examples")
     assert not (folder / "r.html").exists()
-
-
-@pytest.mark.slow
-def test_a_page_contains_the_ledgers_charges(confide_run, records, folder):
-    charged = ("--ledger", "budget.db", "--dataset", "patients", "--alpha", "0.1")
-    for epsilon, name in (("0.5", "first.json"), ("1", "second.json")):
-        done = confide_run("calibrate", records, *COLUMNS, *charged, "--epsilon", epsilon, "--out", name)
-        assert done.code == 0, done.err
-    assert confide_run("report", "second.json", "--ledger", "budget.db", "--out", "report.html").code == 0
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "<dt>Spent before this release</dt><dd>ε = 0.5</dd>" in page
-    assert "<dt>Spent with it</dt><dd>ε = 1.5</dd>" in page
-    assert confide_run("report", "second.json", "--ledger", "budget.db", "--out", "budget.db", "--force").code != 0
-    assert _of_another_ledger(confide_run).refused == (REFUSED, "--ledger")
-
-
-def _of_another_ledger(confide_run):
-    assert confide_run("ledger", "limit", "other.db", "patients", "3").code == 0
-    return confide_run("report", "second.json", "--ledger", "other.db", "--out", "page.html")
 
 
 @pytest.mark.slow

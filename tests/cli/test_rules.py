@@ -52,20 +52,6 @@ LACKING = [
 ]
 
 
-def test_every_row_concerns_a_command_and_names_options():
-    known = {name for path in COMMANDS for name in options_of(path)}
-    for rule in (*APART, *BELONGS):
-        paths = [path for path in COMMANDS if concerns(rule, path, options_of(path))]
-        assert paths, rule
-        assert not rule.commands or set(rule.commands) == set(paths)
-        assert {*rule.given.split(), *rule[1].split()} <= known
-        for path in paths:
-            assert set(rule.given.split()) & set(options_of(path)), (path, rule)
-            assert set(rule[1].split()) & set(options_of(path)), (path, rule)
-    assert len(APART_PAIRS) > 300
-    assert len(LACKING) > 100
-
-
 @pytest.mark.slow
 def test_exclusive_options_are_named_in_errors(confide_run, folder):
     for rule, path, given, other in APART_PAIRS:

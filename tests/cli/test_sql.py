@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
+from confide.cli.exit_codes import REFUSED, USAGE
 from tests.builders import slow
 from tests.warehouse.requests import COLUMNS, NAMES, records
 
@@ -61,22 +60,6 @@ def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
 
 
 @pytest.mark.slow
-def test_default_candidates(confide_run, clinic):
-    """A table has more candidates to choose from than a query; the ledger recognises its request all the same."""
-    request = ("--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1", "--epsilon", 1)
-    columns = ("--probabilities", ",".join(COLUMNS))
-    clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *columns, *request, "--plan", "p.json").out)
-    paid = ("--ledger", "b.db", "--dataset", "d")
-    first = confide_run("calibrate", "--counts", "counts.csv", "--plan", "p.json", "--out", "a.json", *paid)
-    assert first.code == 0, first.err
-    assert "a noisy number" in first.out
-    table = confide_run("calibrate", "records.parquet", "--probabilities", "p_*", *request, "--out", "b.json", *paid)
-    assert "nothing was charged" in table.out, table.err
-    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
-    assert confide_run("verify", "a.json").code == 0
-
-
-@pytest.mark.slow
 def test_a_ledger_rejects_counts_of_other_records(confide_run, clinic):
     clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, "--plan", "plan.json").out)
     run = ("calibrate", "--counts", "counts.csv", "--plan", "plan.json", "--ledger", "b.db", "--dataset", "d")
@@ -85,19 +68,6 @@ def test_a_ledger_rejects_counts_of_other_records(confide_run, clinic):
     Path("counts.csv").write_text("\n".join(lines[:-1]) + "\n")
     assert confide_run(*run, "--out", "b.json").refused == (REFUSED, "--dataset")
     assert not Path("b.json").exists()
-
-
-@pytest.mark.slow
-def test_several_files_add_up(confide_run, clinic):
-    clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, "--plan", "plan.json").out)
-    lines = Path("counts.csv").read_text().splitlines()
-    Path("one.csv").write_text("\n".join(lines[:9]) + "\n")
-    Path("two.csv").write_text("\n".join([lines[0], *lines[9:]]) + "\n")
-    pay = ("--plan", "plan.json", "--ledger", "b.db", "--dataset", "d")
-    assert confide_run("calibrate", "--counts", "counts.csv", *pay, "--out", "a.json").code == 0
-    added = confide_run("calibrate", "--counts", "one.csv", "--counts", "two.csv", *pay, "--out", "b.json", "--json")
-    assert added.json["earlier"]
-    assert added.json["expected"]["records"] == 1250
 
 
 BAD = {
@@ -129,22 +99,3 @@ def test_options_that_exclude_each_other_raise_errors(confide_run, folder, refus
     arguments, *named = BAD[refused]
     assert confide_run(*arguments).refused == tuple(named)
     assert list(folder.iterdir()) == []
-
-
-def test_nothing_is_replaced(confide_run, folder):
-    parquet.write_table(pa.table({"s": [1.0]}), "records.parquet")
-    run = ("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--plan")
-    assert confide_run(*run, "records.parquet").refused == (EXISTS, "output")
-    assert confide_run(*run, "records.parquet", "--force").refused == (REFUSED, "output")
-    assert confide_run(*run, "plan.json").code == 0
-    assert confide_run(*run, "plan.json", "--force").code == 0
-    counts = ("calibrate", "--counts", "plan.json", "--plan", "plan.json", "--out", "plan.json", "--force")
-    assert confide_run(*counts).refused == (REFUSED, "--out")
-
-
-def test_help_lists_what_a_query_can_count(confide_run):
-    words = confide_run("sql", "--help-all").out.split()
-    assert {"--probabilities", "--prediction", "--score-column", "--label", "--target", "--score"} <= set(words)
-    for option in ("--truth", "--losses", "--loss", "--bound", "--logits"):
-        assert option not in words
-        assert confide_run("sql", "--dialect", "duckdb", option, "x").refused == (USAGE, option)

@@ -7,13 +7,11 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import ALARM, CLAIM_FAILED, DONE, REFUSED, USAGE
-from confide.ledger import Ledger
 from confide.watching import Watch
 from tests.calibrations import calibration_at
 from tests.files import class_table, write
 
 COLUMNS = ("--score-column", "s")
-FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "private-qq-secret" / "released.json"
 FIRST = ("--epsilon", 1, "--batch", 500)
 
 
@@ -51,14 +49,6 @@ def test_a_watch_from_the_first_look_to_an_alarm(look, folder):
     assert f"ALARM since look {ran.json['alarm_since']!r}" in good.out
 
 
-def test_small_looks_are_pointed_out_on_stderr(look):
-    ran = look("Monday", 10, 0, "--epsilon", 0.1, "--batch", 100)
-    assert ran.code == DONE
-    assert ran.err.count("warning:") == 1
-    assert "collect small batches" in ran.err
-    assert look("Tuesday", 10, 0).err == ""
-
-
 def test_refusals_are_one_line_and_change_nothing(look, folder):
     assert look("Monday", 460, 40).refused == (REFUSED, "--epsilon")
     assert look("Monday", 460, 40, *FIRST).code == DONE
@@ -68,35 +58,6 @@ def test_refusals_are_one_line_and_change_nothing(look, folder):
     other = look("Tuesday", 460, 40, "--tolerance", 0.1)
     assert other.refused == (REFUSED, "--tolerance")
     assert (folder / "watch.json").read_text() == before
-
-
-def test_looks_are_named_by_group_and_cost_the_largest(confide_run, folder):
-    calibration_at(float(confide.Candidates.unit(10).values[4]), score=None).save("cal.json")
-    paid = ("--ledger", "budget.db", "--dataset", "patients")
-    for day, covered in (("a", 460), ("b", 455)):
-        path = write(folder / "batch.parquet", {"s": np.repeat([0.1, 0.9], [covered, 40])})
-        words = ("watch", "cal.json", path, "--state", "watch.json", *COLUMNS, *FIRST, *paid, "--group", f"look={day}")
-        assert confide_run(*words).code == DONE
-    assert "nothing was charged" in confide_run(*words).out
-    assert Ledger("budget.db").account("patients").spent().epsilon == 1
-    assert [one.name for one in Watch.load("watch.json").looks] == ["a", "b"]
-    assert confide_run("watch", "cal.json", path, "--state", "watch.json", *COLUMNS).code == USAGE
-    alone = confide_run("watch", "cal.json", path, "--state", "w2.json", *COLUMNS, *FIRST, *paid, "--look", "c")
-    assert "--group look=NAME counts only the largest" in alone.out
-
-
-@pytest.mark.slow
-def test_sizes_need_no_true_labels(confide_run, folder):
-    confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
-    path = write(folder / "batch.parquet", class_table(600, lists=False).select(["p_cat", "p_dog", "p_emu"]))
-    words = ("watch", "cal.json", path, "--state", "sizes.json", "--probabilities", "p_*", "--unlabelled")
-    first = confide_run(*words, *FIRST, "--look", "1")
-    assert first.code == DONE
-    assert "the first look is the reference; sizes do not show coverage" in first.out
-    second = confide_run(*words, "--look", "2", "--json")
-    assert second.json["watched"] == "set sizes"
-    assert second.json["coverage"] is None
-    assert len(second.json["counts"]) == 4
 
 
 @pytest.mark.slow
@@ -119,17 +80,6 @@ def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     assert confide_run(*labelled, "--reference", "ev.json").refused == (REFUSED, "--reference")
 
 
-def test_groups_are_watched_each(confide_run, folder):
-    one = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
-    confide.GroupCalibration("group", "add_remove", {"north": one, "south": one}).save("cal.json")
-    path = write(folder / "batch.csv", {"s": np.repeat([0.1, 2.0], 400), "ward": ["north"] * 400 + ["south"] * 400})
-    words = ("watch", "cal.json", path, "--state", "watch.json", *COLUMNS, *FIRST, "--look", "1", "--json")
-    assert confide_run(*words).code == USAGE
-    ran = confide_run(*words, "--by", "ward")
-    assert ran.code == ALARM
-    assert ran.json["parts_below"] == ["south"]
-
-
 def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
     for day in range(4):
         done = look(f"<b>day {day}</b>", 380, 120, *FIRST, "--out", "course.html", "--force")
@@ -143,33 +93,6 @@ def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
     assert confide_run("show", "watch.json", "--json").json["alarm"].startswith("<b>day")
     assert confide_run("verify", "watch.json").code == DONE
     assert confide_run("predict", "batch.csv", "--calibration", "watch.json", "--out", "x.csv").code != DONE
-
-
-@pytest.mark.slow
-def test_unsupported_monitors_suggest_alternatives(confide_run, folder):
-    """Intervals and scores have no sets whose sizes count; a federation renews its own release."""
-    (folder / "fed.json").write_text(FEDERATED.read_text(encoding="utf-8"), encoding="utf-8")
-    confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="absolute_residual").save("width.json")
-    path = write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [460, 40]), "y": np.zeros(500)})
-    first = ("--state", "watch.json", "--look", "1", *FIRST)
-    refused = confide_run("watch", "width.json", path, "--prediction", "y", *first, "--unlabelled")
-    assert refused.refused == (REFUSED, "--unlabelled")
-    refused = confide_run("watch", "fed.json", path, *COLUMNS, *first, "--unlabelled")
-    assert refused.refused == (USAGE, "--score-column")
-    refused = confide_run("recalibrate", "fed.json", path, *COLUMNS, "--out", "new.json")
-    assert refused.refused == (REFUSED, "--calibration")
-    assert not (folder / "watch.json").exists()
-
-
-def test_a_release_of_a_federation_is_watched_and_evaluated(confide_run, folder):
-    (folder / "fed.json").write_text(FEDERATED.read_text(encoding="utf-8"), encoding="utf-8")
-    path = write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [460, 40])})
-    watched = confide_run("watch", "fed.json", path, *COLUMNS, "--state", "watch.json", "--look", "1", *FIRST, "--json")
-    assert watched.code == DONE
-    assert watched.json["settings"]["least_coverage"] == {"all": pytest.approx(0.78)}
-    found = confide_run("evaluate", path, "--calibration", "fed.json", *COLUMNS, "--epsilon", 1, "--json")
-    assert found.code == DONE
-    assert found.json["found"]["release"]["coverage"]["promised"] == 0.8
 
 
 def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder):

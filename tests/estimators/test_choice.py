@@ -9,7 +9,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 
 import confide
-from confide.ledger import Ledger
 from tests.refused import refused
 
 X, Y = load_digits(return_X_y=True)
@@ -32,18 +31,6 @@ def test_classifier_chooses_a_model_and_a_score():
 
 
 @pytest.mark.slow
-def test_fitted_classifiers_and_renewal():
-    fitted = {name: clone(model).fit(X[:500], Y[:500]) for name, model in MODELS.items()}
-    model = confide.PrivateConformalClassifier(fitted, 0.1, 4.0, prefit=True, group_names=["a", "b"])
-    model.fit(X[500:], Y[500:], groups=np.where(np.arange(len(Y) - 500) % 2, "a", "b"))
-    assert {part.chosen.among for part in model.calibration_.parts.values()} == {("prior lac", "bayes lac")}
-    chosen = model.estimator_
-    model.renew(X[500:], Y[500:], groups=np.where(np.arange(len(Y) - 500) % 2, "a", "b"))
-    assert model.estimator_ is chosen
-    assert {part.chosen for part in model.calibration_.parts.values()} == {None}
-
-
-@pytest.mark.slow
 def test_regressor_chooses_a_model():
     """Errors of 1 and of 10, with 200 records in the share; the other is chosen with probability below 1e-20."""
     rng = np.random.default_rng(0)
@@ -54,14 +41,6 @@ def test_regressor_chooses_a_model():
     assert isinstance(model.estimator_, LinearRegression)
     assert model.calibration_.threshold < 4
     assert model.calibration_.chosen.share.denominator == 5
-
-
-def test_ledger_is_charged_the_larger_loss(tmp_path):
-    ledger = Ledger(tmp_path / "budget.db", limit=1.0)
-    model = confide.PrivateConformalClassifier(MODELS, 0.1, 1.0, ledger=ledger, dataset="digits", random_state=0)
-    model.fit(X[:1500], Y[:1500])
-    assert ledger.account("digits").spent().epsilon == 1.0
-    assert [entry.kind for entry in ledger.account("digits").entries] == ["choice", "calibration"]
 
 
 @pytest.mark.parametrize(

@@ -1,36 +1,29 @@
 """scikit-learn, torch, Arrow and pandas."""
 
-import json
 import pickle
 import subprocess
 import sys
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 import confide
-from confide.estimators import SecondReleaseWarning
 from confide.estimators.split import calibrating
-from confide.releases import parts_of, verify_lineage
 from tests.builders import slow
-from tests.calibrations import calibration_at, fix_noisy_number
+from tests.calibrations import calibration_at
 from tests.exact_tests import assert_covers, assert_threshold_below
 from tests.refused import numbers, refused
 from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 
 SCORES = DETERMINISTIC + RANDOMISED
-THRESHOLD = ("threshold", "sha256")
 FEW = "ignore::confide.CoverageWarning"
 
 
@@ -80,51 +73,6 @@ def test_classifier_covers_with_small_sets(digits, score):
     assert model.calibration_.score == score
     assert model.score(X[1300:], names[y[1300:]]) == np.mean(model.predict(X[1300:]) == names[y[1300:]])
     assert len(pickle.dumps(model)) < 60_000
-
-
-@pytest.mark.slow
-def test_second_calibration_is_a_second_release(digits):
-    X, y = digits
-    base = LogisticRegression(max_iter=3000).fit(X[:500], y[:500])
-    model = confide.PrivateConformalClassifier(base, prefit=True).calibrate(X[500:1100], y[500:1100])
-    assert model.estimator_ is base
-    first = model.calibration_
-    with pytest.warns(SecondReleaseWarning):
-        model.calibrate(X[1100:], y[1100:])
-    assert model.n_releases_ == 2
-    assert model.calibration_ is not first
-    with pytest.warns(SecondReleaseWarning):
-        model.fit(X[1100:], y[1100:])
-    fresh = clone(model)
-    assert not hasattr(fresh, "calibration_")
-    assert fresh.get_params()["prefit"] is True
-    assert fresh.set_params(alpha=0.2, estimator__C=2.0).alpha == 0.2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "asked", [{}, {"alpha": [0.3, 0.1], "epsilon": 4.0}, *slow([{"by_class": True, "alpha": 0.3, "epsilon": 8.0}])]
-)
-@pytest.mark.filterwarnings(FEW)
-def test_a_renewed_estimator_is_a_chain(asked):
-    """There is no warning of a second release: the new one lists the first, and repeats its request."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1300, 2))
-    y = (X[:, 0] + rng.normal(size=1300) > 0).astype(int)
-    base = LogisticRegression().fit(X[:100], y[:100])
-    about = {"date": "2026"}
-    model = confide.PrivateConformalClassifier(base, prefit=True, neighbors="replace_one", about=about, **asked)
-    first = model.calibrate(X[100:700], y[100:700]).calibration_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SecondReleaseWarning)
-        second = model.renew(X[700:], y[700:]).calibration_
-    assert verify_lineage(second, [first]).holds
-    assert (type(second), model.n_releases_) == (type(first), 2)
-    for part in parts_of(second).values():
-        assert part.recipe.get("around", part.predecessors[0].threshold) == part.predecessors[0].threshold
-        assert dict(part.about) == about
-    third = model.renew(X[700:], y[700:], cold=True).calibration_
-    assert all("around" not in part.recipe for part in parts_of(third).values())
 
 
 @pytest.mark.slow
@@ -245,84 +193,6 @@ def test_torch_detects_softmax_outputs_and_logits(front):
         assert front.predict_set(outputs, released).shape == outputs.shape
 
 
-@pytest.mark.parametrize("k", [2, 10, 1000, 20_000])
-@pytest.mark.parametrize("sharpness", [0.0, 1.0, 8.0])
-def test_torch_detects_softmax_of_every_precision(front, k, sharpness):
-    """They are accepted as probabilities, and detected if they are passed as logits."""
-    import torch
-
-    p = torch.softmax(sharpness * torch.randn(40, k), 1)
-    released = calibration_at(0.5)
-    for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        assert front.predict_set(p.to(kind), released, logits=False).shape == p.shape
-        with refused(confide.InputError, "outputs"):
-            front.predict_set(p.to(kind), released)
-    rounded = (10**6 * p).round() / 10**6
-    assert front.predict_set(rounded, released, logits=False).shape == p.shape
-
-
-def test_torch_checks_the_number_of_classes_of_a_release(front):
-    import torch
-
-    logits, y = torch.randn(2000, 4), torch.randint(0, 4, (2000,))
-    calibrate = partial(front.calibrate, lambda x: x, alpha=0.1, epsilon=1.0, progress=False)
-    assert calibrate([(logits, y)], about={"model": "resnet"}).about == {"model": "resnet"}
-    released = calibrate([(logits, y)], classes=["ant", "bee", "cat", "dog"])
-    assert released.classes == ("ant", "bee", "cat", "dog")
-    for made in (released, calibrate([(logits, y)])):
-        with refused(confide.InputError, "probabilities"):
-            front.predict_set(logits[:, :3], made)
-    for loader, options in (([(logits, y), (logits[:, :3], y % 3)], {}), ([(logits, y)], {"classes": range(3)})):
-        with refused(confide.InputError, "model"):
-            calibrate(loader, **options)
-    with refused(confide.InputError, "classes"):
-        front.to_prediction_sets(front.predict_set(logits, released), ["ant"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("score", ["lac", *slow(["aps", "margin"])])
-def test_tensors_without_rows(front, score):
-    """An empty batch, or one whose labels are all ignored, changes nothing; new records may be none."""
-    import torch
-
-    from confide.array_api import predict_mask
-
-    logits, y = torch.randn(500, 4), torch.randint(0, 4, (500,))
-    released = front.calibrate(
-        lambda x: x,
-        [(logits, y), (logits[:0], y[:0]), (logits, torch.full_like(y, -100))],
-        0.2,
-        2.0,
-        score=score,
-        neighbors="add_remove",
-        progress=False,
-    )
-    none = front.predict_set(logits[:0], released)
-    assert (none.shape, none.dtype) == ((0, 4), torch.bool)
-    assert predict_mask(np.zeros((0, 4)), released).shape == (0, 4)
-    with refused(confide.InputError, "probabilities"):
-        front.predict_set(logits[:0, :2], released)
-
-
-def test_array_api_looks_at_what_rows_sum_to():
-    pytest.importorskip("array_api_compat", reason="needs the extra torch")
-    from confide.array_api import predict_mask, true_scores
-
-    wrong = np.full((2000, 3), 1 / 3)
-    wrong[[7, 11]] = 0.9
-    y = np.zeros(2000, np.int64)
-    for kind in (np.float32, np.float64):
-        with refused(confide.InputError, "probabilities"):
-            predict_mask(wrong.astype(kind), calibration_at(0.5))
-        for score in ("lac", "aps_deterministic"):
-            with refused(confide.InputError, "probabilities"):
-                true_scores(wrong.astype(kind), y, score)
-    for k in (2, 10, 1000):
-        p = np.random.default_rng(0).dirichlet(np.full(k, 0.2), 50)
-        for fine in (p, p.astype(np.float32), p.round(2 if k < 1000 else 4)):
-            assert len(true_scores(fine, y[:50], "lac")) == 50
-
-
 class Outputs(dict):
     """As the outputs of Hugging Face's models: a mapping whose entries are attributes, too."""
 
@@ -353,31 +223,6 @@ def test_torch_takes_what_hugging_face_hands_over(front):
             front.calibrate(model, [broken], 0.1, 2.0, progress=False)
     with refused(confide.InputTypeError, "outputs"):
         front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(FEW)
-def test_torch_releases_no_records_like_one(front, monkeypatch):
-    """A loader without batches, an empty batch, one of ignored labels, one record: only the draws differ."""
-    fix_noisy_number(monkeypatch)
-    import torch
-
-    rows, labels = torch.randn(2, 3), torch.tensor([1, -100])
-    loaders = ([], [(rows[:0], labels[:0])], [(rows[1:], labels[1:])], [(rows[:1], labels[:1])], [(rows, labels)])
-    options = {"progress": False, "candidates": confide.Candidates.unit(20)}
-    for classes in (["a", "b", "c"], 3):
-        found = [front.calibrate(torch.nn.Identity(), one, 0.1, 1.0, classes=classes, **options) for one in loaders]
-        fields = [{k: v for k, v in json.loads(one.to_json()).items() if k not in THRESHOLD} for one in found]
-        assert fields == [fields[0]] * len(fields)
-        assert fields[0]["classes"] == classes
-    for one in loaders[1:]:
-        assert front.calibrate(torch.nn.Identity(), one, 0.1, 1.0, **options).classes == 3
-    with refused(confide.InputError, "classes"):
-        front.calibrate(torch.nn.Identity(), [], 0.1, 1.0, **options)
-    nothing = [(torch.zeros(0, 1), torch.zeros(0))]
-    for loader in ([], nothing):
-        made = front.calibrate(torch.nn.Identity(), loader, 0.1, 1.0, score="absolute_residual", progress=False)
-        assert made.n is None
 
 
 @pytest.mark.filterwarnings(FEW)
@@ -479,125 +324,7 @@ def test_import_stays_light():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.slow
-def test_training_a_fitted_estimator_again_causes_a_warning():
-    X, y = load_diabetes(return_X_y=True)
-    fitted = LinearRegression().fit(X, y)
-    with pytest.warns(confide.RetrainedWarning):
-        confide.PrivateConformalRegressor(fitted, 0.2, 8.0).fit(X, y)
-    whole = make_pipeline(StandardScaler(), LinearRegression()).fit(X, y)
-    with pytest.warns(confide.RetrainedWarning):
-        confide.PrivateConformalRegressor(whole, 0.2, 8.0).fit(X, y)
-    pair = tuple(DecisionTreeRegressor(max_depth=1).fit(X, y) for _ in range(2))
-    with pytest.warns(confide.RetrainedWarning):
-        confide.PrivateConformalRegressor(pair, 0.2, 8.0, conformity_score="cqr").fit(X, y)
-    fresh = LinearRegression()
-    model = confide.PrivateConformalRegressor(fresh, 0.2, 8.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", confide.RetrainedWarning)
-        warnings.simplefilter("ignore", SecondReleaseWarning)
-        model.fit(X, y).fit(X, y)
-        clone(model).fit(X, y)
-        confide.PrivateConformalRegressor(clone(fitted), 0.2, 8.0).fit(X, y)
-        confide.PrivateConformalRegressor(FrozenEstimator(fitted), 0.2, 8.0).fit(X, y)
-        confide.PrivateConformalRegressor(fitted, 0.2, 8.0, prefit=True).fit(X, y)
-
-
-def test_intervals_and_sets_of_frames_keep_the_index(digits):
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    X.index = y.index = [f"patient {i}" for i in range(len(X))]
-    model = confide.PrivateConformalRegressor(LinearRegression(), 0.2, 8.0).fit(X, y)
-    intervals = model.predict_interval(X[:5])
-    assert isinstance(intervals, confide.PredictionIntervals)
-    assert intervals.promised == 0.8
-    assert list(intervals[:3].to_frame().index) == ["patient 0", "patient 1", "patient 2"]
-    assert confide.coverage(intervals, y[:5]).n == 5
-    with refused(confide.InputError, "targets"):
-        confide.coverage(intervals, y[:5][::-1])
-    with refused(confide.InputError, "y"):
-        confide.PrivateConformalRegressor(LinearRegression(), 0.2, 8.0).fit(X, y[::-1])
-    frame, labels = pd.DataFrame(digits[0], index=digits[1].astype(str)), digits[1]
-    classifier = confide.PrivateConformalClassifier(DecisionTreeClassifier(max_depth=3), 0.2, 8.0).fit(frame, labels)
-    assert list(classifier.predict_set(frame[:4]).to_frame().index) == list(frame.index[:4])
-
-
-class Framed(DecisionTreeClassifier):
-    """A classifier whose probabilities are a data frame, its columns in another order than the classes."""
-
-    def predict_proba(self, X):
-        return pd.DataFrame(super().predict_proba(X), columns=self.classes_).iloc[:, ::-1]
-
-
-def test_probabilities_in_a_frame_are_matched_with_the_classes_by_name(digits):
-    X, y = digits[0], np.char.add("digit ", digits[1].astype(str))
-    plain = DecisionTreeClassifier(max_depth=8, random_state=0).fit(X, y)
-    framed = Framed(max_depth=8, random_state=0).fit(X, y)
-    models = [confide.PrivateConformalClassifier(one, 0.2, 8.0, prefit=True).fit(X, y) for one in (plain, framed)]
-    np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
-
-
 RNG = np.random.default_rng(5)
-
-
-class Columns(LinearRegression):
-    """A regressor whose predictions have shape (n, 1)."""
-
-    def predict(self, X):
-        return super().predict(X).reshape(-1, 1)
-
-
-class EqualDifficulties(Columns):
-    """Residuals of rounding alone, which a line may predict below 0, have no difficulty of their own."""
-
-    def predict(self, X):
-        return np.ones((len(X), 1))
-
-
-ONE_COLUMN = {
-    "trained": (Columns(), {}),
-    "prefit": (Columns(), {"prefit": True}),
-    "cqr": ((Columns(), Columns()), {"conformity_score": "cqr"}),
-    "difficulty": (Columns(), {"conformity_score": "normalised_residual", "difficulty_estimator": EqualDifficulties()}),
-}
-
-
-@pytest.mark.filterwarnings(FEW)
-@pytest.mark.parametrize("kind", ONE_COLUMN)
-def test_predictions_in_one_column(kind):
-    estimator, options = ONE_COLUMN[kind]
-    X = RNG.normal(size=(300, 3))
-    y = X @ [1.0, 2.0, 3.0] + 5
-    if "prefit" in options:
-        estimator.fit(X, y)
-    model = confide.PrivateConformalRegressor(estimator, alpha=0.2, epsilon=5.0, random_state=0, **options).fit(X, y)
-    assert model.predict(X).shape == (300,)
-    np.testing.assert_allclose(model.predict(X), y)
-    assert model.predict_interval(X[:1]).contains(y[:1]).all()
-
-
-def test_one_column_means_one_number_per_record_everywhere():
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
-    import confide.torch
-
-    f, y = np.asfortranarray(RNG.normal(size=(500, 1))), RNG.normal(size=(500, 1))
-    scores = confide.absolute_residual_score(f, y)
-    assert scores.tolist() == np.abs(f - y)[:, 0].tolist()
-    released = confide.calibrate(scores[:, None], 0.1, 5.0, score="absolute_residual")
-    flat = confide.predict_interval(f[:, 0], released)
-    for given in (f, pd.DataFrame(f), torch.tensor(f)):
-        np.testing.assert_array_equal(confide.predict_interval(given, released).lower, flat.lower)
-    assert confide.evaluate_intervals(released, f, y) == confide.evaluate_intervals(released, f[:, 0], y[:, 0])
-    lower, _ = confide.torch.predict_interval(torch.tensor(f), released)
-    np.testing.assert_allclose(lower.numpy(), flat.lower)
-    assert len(confide.predict_interval([[3.0]], released).lower) == 1
-    for call in (
-        lambda: confide.predict_interval(3.0, released),
-        lambda: confide.torch.predict_interval(torch.tensor(3.0), released),
-        lambda: confide.evaluate_intervals(released, 3.0, [2.0]),
-    ):
-        with refused(confide.InputError, "predictions") as caught:
-            call()
-        assert caught.value.remedy
 
 
 MISSING = {
@@ -623,16 +350,6 @@ def test_missing_targets_are_one_line(front, kind):
     with refused(confide.InputError, "y") as caught:
         front(alpha=0.1, epsilon=1.0).fit(X, MISSING[kind](y))
     assert numbers(caught) == [2, 3]
-
-
-@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
-def test_weights_of_another_length_or_missing_are_one_line(front):
-    X = RNG.normal(size=(60, 2))
-    y = (X[:, 0] > 0).astype(int)
-    for weights, expected in ((np.ones(3), [3, 60]), (np.where(np.arange(60) == 7, np.nan, 1.0), [1, 7])):
-        with refused(confide.InputError, "sample_weight") as caught:
-            front(alpha=0.1, epsilon=1.0).fit(X, y, sample_weight=weights)
-        assert numbers(caught) == expected
 
 
 TARGETS = {

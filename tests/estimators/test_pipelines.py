@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -59,14 +58,6 @@ def test_sets_of_a_pipeline_are_those_of_its_last_step():
     np.testing.assert_array_equal(confide.pipeline_sets(pipe[-1], rows, alpha=0.1).mask, sets.mask)
 
 
-def test_intervals_of_a_pipeline():
-    pipe = make_pipeline(Normalizer(), confide.PrivateConformalRegressor(**FAST)).fit(X, X[:, 0])
-    lower, upper = confide.pipeline_intervals(pipe, X[:50])
-    expected = pipe[-1].predict_interval(Normalizer().transform(X[:50]))
-    np.testing.assert_array_equal(lower, expected[0])
-    np.testing.assert_array_equal(upper, expected[1])
-
-
 def test_a_step_fitted_on_calibration_records_causes_a_warning_at_the_callers_line():
     """Frozen steps were fitted elsewhere, according to the user; stateless ones process each record separately."""
     pipe = make_pipeline(StandardScaler(), confide.PrivateConformalClassifier(**FAST)).fit(X, Y)
@@ -107,32 +98,6 @@ def test_groups_and_weights_are_routed_through_a_pipeline():
     np.testing.assert_array_equal(pipe[-1].estimator_.given_, WEIGHTS[own])
     sets = confide.pipeline_sets(pipe, X[:9], groups=WARD[:9])
     np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(2 * X[:9], groups=WARD[:9]).mask)
-
-
-@pytest.mark.usefixtures("routing")
-def test_metadata_without_a_request_raise():
-    model = confide.PrivateConformalClassifier(Weighed(), **FAST)
-    with pytest.raises(UnsetMetadataPassedError):
-        make_pipeline(Normalizer(), model).fit(X, Y, sample_weight=WEIGHTS)
-    with pytest.raises(TypeError):
-        model.fit(X, Y, note=1)
-    ward = confide.PrivateConformalClassifier(group_names=["north", "south"], **FAST)
-    with pytest.raises(UnsetMetadataPassedError):
-        make_pipeline(Normalizer(), ward).fit(X, Y, groups=WARD)
-
-
-@pytest.mark.usefixtures("routing")
-def test_the_inner_estimators_request_is_used_if_there_is_no_other():
-    """Also if it is a router itself; an estimator that does not request weights gets none."""
-    inner = make_pipeline(
-        StandardScaler().set_fit_request(sample_weight=False), Weighed().set_fit_request(sample_weight=True)
-    )
-    model = make_pipeline(Normalizer(), confide.PrivateConformalClassifier(inner, **FAST))
-    model.fit(X, Y, sample_weight=WEIGHTS)
-    assert sum(model[-1].estimator_[-1].given_) > len(X)
-    refusing = confide.PrivateConformalClassifier(Weighed().set_fit_request(sample_weight=False), **FAST)
-    with pytest.raises(TypeError):
-        refusing.fit(X, Y, sample_weight=WEIGHTS)
 
 
 @pytest.mark.usefixtures("routing")

@@ -1,6 +1,6 @@
 """Forms of loaders, models and tensors: nested outputs, tokens, streams, half precision, gradients."""
 
-from collections import UserDict, namedtuple
+from collections import UserDict
 from functools import partial
 
 import numpy as np
@@ -93,34 +93,6 @@ def test_streams_of_unknown_length(data, capsys, monkeypatch):
     capsys.readouterr()
     assert calibrate(torch.nn.Identity(), loader, progress=True) == wanted
     assert capsys.readouterr().err == ""
-
-
-def test_parts_of_a_batch_are_moved(data):
-    """Every tensor of a batch is moved to the device, at any depth."""
-    logits, y = data
-    seen = []
-
-    def model(parts):
-        first, named = parts
-        seen.extend((first.device.type, named["mask"].device.type))
-        return logits
-
-    with refused(confide.InputTypeError, "outputs"):
-        calibrate(model, [((logits, {"mask": y, "name": "a"}), y)], device="meta")
-    calibrate(model, [([logits, {"mask": y}], y)], device="cpu")
-    assert seen == ["cpu", "cpu"]
-    from confide.torch.outputs import _move
-
-    first, named, text = _move([logits, {"mask": (y,)}, "a"], "meta")
-    assert (first.is_meta, named["mask"][0].is_meta, text) == (True, True, "a")
-    pair = namedtuple("Pair", "a b")(logits, y)
-    assert _move(pair, "meta") is pair
-
-
-def test_models_without_weights_raise():
-    """On the device meta a model has shapes and no numbers."""
-    with refused(confide.InputTypeError, "outputs"):
-        calibrate(lambda x: x.to("meta"), [(torch.zeros(2, 4), torch.zeros(2, dtype=torch.long))])
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])

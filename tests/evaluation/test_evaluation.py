@@ -1,6 +1,5 @@
 """Evaluations: what is counted is what the sets and intervals say, and what is read adds up."""
 
-import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -20,7 +19,7 @@ from confide.evaluation import (
 from confide.tables import TargetColumns, evaluate_table
 from tests.calibrations import calibration_at
 from tests.refused import Refused, refused
-from tests.reports.pages import CLASSES, invented, several
+from tests.reports.pages import invented, several
 
 CLASSES_BY_NUMBER = (0, 1, 2, 3)
 KINDS = ("levels", "groups", "classes", "sides", "lengths")
@@ -75,48 +74,6 @@ def test_levels_equal_sets_at_each_level():
 
 
 @pytest.mark.slow
-def test_groups_equal_group_coverage():
-    p, y, ward = records()
-    released = confide.calibrate_groups(confide.lac_score(p, y), ward, ["south", "north"], 0.1, 1.0, score="lac")
-    found = evaluate_sets(released, p, y, groups=ward, examples=3)
-    sets = confide.predict_set(p, released, groups=ward)
-    same(found, confide.coverage(sets.contains(y)))
-    compare(sorted(found.groups, key=lambda part: part.name), confide.group_coverage(sets, y, ward))
-    assert {part.promised for part in found.groups} == {released["north"].coverage}
-    assert [shown.group for shown in found.examples] == ward[:3].tolist()
-    absent = evaluate_sets(released, p[ward == "south"], y[ward == "south"], groups=ward[ward == "south"])
-    assert [part.name for part in absent.groups] == ["south"]
-    by_score = evaluate_scores(released, confide.lac_score(p, y), groups=ward)
-    assert [(one.name, one.n, one.covered) for one in by_score.groups] == [
-        (one.name, one.n, one.covered) for one in found.groups
-    ]
-
-
-@pytest.mark.slow
-def test_classes_by_number_and_by_name():
-    p, y, _ = records()
-    scores = confide.lac_score(p, y)
-    numbered = confide.calibrate_groups(scores, y, [3, 0, 1, 2], 0.1, 4.0, by="class", score="lac")
-    sets = confide.predict_set(p, numbered)
-    for names in (None, CLASSES_BY_NUMBER, CLASSES, ("0", "1", "2", "3")):
-        labels = y if names is None else [names[k] for k in y]
-        found = evaluate_sets(numbered, p, labels, names)
-        assert found.by == "class"
-        assert [part.covered for part in found.classes] == confide.class_coverage(sets, y).hits.tolist()
-    assert [part.name for part in found.classes] == ["0", "1", "2", "3"]
-    shuffled = evaluate_sets(numbered, p[:, [2, 0, 3, 1]], y, (2, 0, 3, 1))
-    assert {part.name: part.covered for part in shuffled.classes} == {p.name: p.covered for p in found.classes}
-    true = np.array(["abcd"[k] for k in y])
-    named = confide.calibrate_groups(scores, true, list("abcd"), 0.1, 4.0, by="class", score="lac")
-    with refused(InputError, "classes"):
-        evaluate_sets(named, p, y)
-    by_score = evaluate_scores(named, scores, groups=true)
-    assert [part.name for part in by_score.classes] == list("abcd")
-    assert by_score.coverage.n == 3000
-    assert read_evaluation(by_score.to_json()) == by_score
-
-
-@pytest.mark.slow
 def test_randomised_scores_use_same_uniforms_at_every_level():
     p, y, _ = records()
     rng = np.random.default_rng(0)
@@ -128,38 +85,6 @@ def test_randomised_scores_use_same_uniforms_at_every_level():
         same(found[alpha], confide.coverage(confide.predict_set(p, part, u=u).contains(y)))
     fresh = evaluate_sets(released, p, y)
     assert found[0.3].coverage.value <= fresh[0.1].coverage.value
-
-
-def test_sides_and_widths():
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=3000)
-    quantiles = np.stack([np.full(3000, -1.0), rng.random(3000)], axis=1)
-    released = confide.calibrate_sides(quantiles, y, 0.2, 1.0)
-    found = evaluate_intervals(released, quantiles, y)
-    lower, upper = confide.predict_interval(quantiles, released)
-    same(found, confide.coverage((lower <= y) & (y <= upper)))
-    assert [part.covered for part in found.groups] == [int((lower <= y).sum()), int((y <= upper).sum())]
-    assert [part.promised for part in found.groups] == [released.low.coverage, released.high.coverage]
-    assert found.promised == pytest.approx(released.low.coverage + released.high.coverage - 1)
-    assert found.mean_width == pytest.approx((upper - lower).mean())
-
-
-@pytest.mark.slow
-def test_widths_by_group_and_infinite_ones():
-    released, found = several()["lengths"]
-    assert [part.mean_width for part in found.groups] == pytest.approx(
-        [2 * released[0].threshold, 2 * released[1].threshold]
-    )
-    assert found.groups[0].mean_width > 2 * found.groups[1].mean_width
-    parts = {0: dataclasses.replace(released[0], threshold=math.inf), 1: released[1]}
-    with pytest.warns(confide.CoverageWarning):
-        wide = evaluate_intervals(
-            dataclasses.replace(released, parts=parts), np.zeros(4), np.zeros(4), groups=[0, 1, 1, 0]
-        )
-    assert [part.mean_width for part in wide.groups] == [math.inf, pytest.approx(2 * released[1].threshold)]
-    assert wide.mean_width == math.inf
-    assert '"mean_width": "+inf"' in wide.to_json()
-    assert read_evaluation(wide.to_json()) == wide
 
 
 def test_risk_by_critical_thresholds():
@@ -213,21 +138,6 @@ def test_refusals(row):
     row.check()
 
 
-def test_arrays_before_the_release_are_an_error_about_the_release():
-    release = SETS["release"]
-    for call in (
-        lambda: evaluate_sets(P, Y, release),
-        lambda: evaluate_sets(P, Y[:99], release),
-        lambda: evaluate_intervals([1.0], [1.0, 2.0], INTERVALS["release"]),
-        lambda: evaluate_scores(P[:, 0], release),
-    ):
-        with refused(InputTypeError, "release"):
-            call()
-    with refused(InputTypeError, "evaluate"):
-        confide.evaluate(release, P, Y)
-    assert evaluate_sets(release, P, Y) == confide.evaluate(release, probabilities=P, labels=Y)
-
-
 def changed(found, path, value):
     content = json.loads(found.to_json())
     place = content
@@ -247,7 +157,7 @@ CHANGES = {
         (("levels", 0, "sizes", 0, "name"), "one", "sizes"), (("levels", 0, "sizes", 0, "members"), 7, "classes"),
         (("levels", 0, "sizes", 0, "name"), "9", "sizes"), (("levels", 0, "classes"), None, "sizes"),
         (("levels", 0, "sizes"), None, None), (("schema",), 2, "schema"), (("schema",), 3, "schema"),
-        (("kind",), "confide.watch", "file"), (("private",), True, None),
+        (("kind",), "confide/watch", "file"), (("private",), True, None),
     ],
     "groups": [
         (("groups", 0, "covered"), 1, "groups"), (("groups", 0, "members"), 1, "groups"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import confide
-from confide import PredictionIntervals, PredictionSets, coverage, group_coverage, size_coverage
+from confide import PredictionSets, coverage, group_coverage, size_coverage
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import TooManyGroupsError
 from confide.sets import coverage_from_counts
@@ -97,27 +97,3 @@ def test_refusals(row):
 
 def test_thousand_groups_are_allowed():
     assert len(group_coverage(*(values[:1000] for values in MANY.values())).names) == 1000
-
-
-def test_coverage_of_groups_of_intervals():
-    intervals = PredictionIntervals(np.zeros(6), np.array([1.0, 1.0, 3.0, 3.0, np.inf, 1.0]))
-    table = group_coverage(intervals, [0.5, 2.0, 2.0, 2.0, 9.0, 9.0], [7, 7, 3, 3, 3, 9])
-    assert table.names == (3, 7, 9)
-    np.testing.assert_array_equal(table.coverage, [1, 0.5, 0])
-    np.testing.assert_array_equal(table.size, [np.inf, 1, 1])
-    assert str(table).splitlines()[0].split() == ["part", "n", "coverage", "interval", "width"]
-    assert ">width</th>" in table._repr_html_()
-
-
-def test_columns_are_as_wide_as_their_names_and_empty_parts_are_left_out():
-    long = "cancer-associated stroma, as seen on slides of the colon and rectum"
-    sets = PredictionSets(np.array([[True, False, False]] * 3), (long, "b", "no record"))
-    lines = str(confide.class_coverage(sets, [long, long, "b"])).splitlines()
-    assert [line.split()[-1] for line in lines] == ["size", "1.00", "1.00"]
-    assert len({len(line) for line in lines}) == 1
-    assert (
-        len({line.index(end) + len(end) for line, end in zip(lines, ("coverage", "1.000", "0.000"), strict=True)}) == 1
-    )
-    by_size = str(size_coverage(sets, [long, long, "b"]))
-    assert len(by_size.splitlines()) == 2
-    assert "nan" not in by_size

@@ -13,7 +13,6 @@ import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import Part, PrivateEvaluation, intervals, private_release
 from confide.evaluation.intervals import arrangement, size_parts, width_parts
-from confide.ledger import payment
 from confide.reports.measurements import private_sections
 from confide.support.shapes import checksum
 from tests.builders import slow
@@ -168,35 +167,6 @@ def test_extreme_tables_give_results(released, exact, count, missed):
     assert str(found).count("\n") > 8
 
 
-def test_a_thousand_classes(released):
-    rng = np.random.default_rng(2)
-    y = rng.integers(0, 1000, 4000)
-    own = np.where(rng.random(4000) < 0.9, 0.9, 0.1)
-    p = np.repeat((1 - own[:, None]) / 999, 1000, axis=1)
-    p[np.arange(4000), y] = own
-    wide = confide.calibrate(SCORES, 0.1, 50.0, candidates=UNIT, score="lac")
-    found = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0)
-    assert len(found.classes) == 1001  # with other labels
-    assert found.query.tables == ((0,), (1,))  # the total is added up from the sizes, which are few
-    assert sum(one.high == 1 for one in found.classes) > 500
-    assert "971 more" in str(found)
-    alone = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0, parts=("class",))
-    assert alone.query.tables == ((0,), ())  # a thousand noises are too many: it has counts of its own
-
-
-def test_too_long_evaluation_raises_before_charge(released, tmp_path, monkeypatch):
-    ledger = confide.Ledger(tmp_path / "budget.db")
-    paid = {"epsilon": 1.0, "ledger": ledger, "dataset": "patients"}
-    monkeypatch.setattr(payment, "MOST_RELEASE", 4000)
-    with refused(InputError, "parts"):
-        ask_sets(released, [(0, "a")], **paid)
-    assert ledger.accounts() == {}
-    found = ask_sets(released, [(0, "a")], parts=(), **paid)
-    kept = ledger.account("patients").entries[0].text
-    assert len(kept) < 2000
-    assert PrivateEvaluation.from_json(kept) == found
-
-
 def test_tables_are_arranged_by_public_numbers():
     for sizes in [(), (5,), (31,), (3, 4), (10, 4), (3, 3, 3), (10, 7, 40), (1000, 12)]:
         tables = arrangement(sizes)
@@ -334,15 +304,6 @@ def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
         ("b", 0, 0),
         ("(other)", 0, 0),
     ]
-
-
-def test_levels_reject_parts_that_cost_per_level(levels):
-    with refused(InputError, "parts"):
-        confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0, parts=["size"])
-    found = confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0)
-    assert [partition.kind for partition in found.query.partitions] == ["class"]
-    with refused(InputError, "alpha"):
-        found[0.5]
 
 
 @pytest.mark.slow

@@ -1,13 +1,10 @@
 """Who is covered least, and who surely less than promised: exact for the worst of many; groups of any release."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import confide
-from confide.errors import FormatError
 from confide.evaluation import (
     evaluate_intervals,
     evaluate_scores,
@@ -17,10 +14,8 @@ from confide.evaluation import (
     surely_below,
     worst_parts,
 )
-from confide.evaluation.counts import NamedCounts
 from confide.evaluation.parts import exact_parts
 from tests.calibrations import calibration_at
-from tests.refused import refused
 from tests.reports.pages import invented, several
 
 TISSUES = ("adipose", "cancer-associated stroma", "rare")
@@ -64,22 +59,6 @@ def test_worst_part_and_parts_below_promise():
     assert "such as aps," in sizes.sentence
 
 
-def test_empty_set_is_not_compared():
-    """It covers no one, whatever is promised, and would always be the worst."""
-    by_class, by_size = np.array([[1000, 950, 990], [500, 450, 480]]), np.array([[30, 0], [1470, 1400], [0, 0]])
-    found = evaluation_from_counts(calibration_at(0.9), ["a", "b"], by_class, by_size)
-    (sizes,) = (one for one in worst_parts(found) if one.kind == "set size")
-    assert (sizes.part.name, sizes.parts, sizes.below) == ("1", 1, ())
-    assert found.empty == 0.02
-
-
-def test_rare_class_can_be_worst_without_being_below():
-    by_class, by_size = np.array([[1000, 950, 1000], [4, 2, 4]]), np.array([[0, 0], [1004, 952], [0, 0]])
-    found = evaluation_from_counts(calibration_at(0.9), ["many", "few"], by_class, by_size)
-    worst = worst_parts(found)[0]
-    assert (worst.part.name, worst.below, worst.sentence) == ("few", (), "")
-
-
 def test_parts_are_compared_with_their_guarantee():
     parts = exact_parts("ab", [(1000, 820, 0.0), (1000, 860, 0.0)], [0.8, 0.9])
     assert [part.name for part in surely_below(parts, 0.99)] == ["b"]
@@ -120,8 +99,6 @@ def test_sets_of_any_release_group_by_group(kind):
         assert (one.coverage, one.classes, one.sizes) == (before.coverage, before.classes, before.sizes)
         assert before.subgroups == ()
     assert read_evaluation(found.to_json()) == found
-    assert json.loads(found.to_json())["schema"] == 2
-    assert json.loads(plain.to_json())["schema"] == 1
 
 
 def test_intervals_and_scores_of_any_release_group_by_group():
@@ -143,20 +120,3 @@ def test_intervals_and_scores_of_any_release_group_by_group():
     by_interval = evaluate_intervals(released, np.zeros(2000), y, groups=site)
     assert [part.covered for part in by_score.subgroups] == [part.covered for part in by_interval.subgroups]
     assert sum(part.n for part in by_score.subgroups) == 2000
-
-
-def test_groups_are_counted_over_batches():
-    counts = NamedCounts()
-    counts.add_groups([7, 3], np.array([0, 1]), np.array([1, 2]))
-    counts.add_groups(np.array(["7", 7], dtype=object), np.array([0, 0]), np.array([4, 5]))
-    assert dict(zip(counts.names, counts.rows(), strict=True)) == {"3": (1, 0, 2), "7": (3, 3, 10)}
-
-
-def test_schema_shows_subgroups():
-    p, y, ward = records(100)
-    content = json.loads(evaluate_sets(calibration_at(0.6), p, y, groups=ward).to_json())
-    with refused(FormatError, "evaluation.schema"):
-        read_evaluation(json.dumps({**content, "schema": 1}))
-    content["subgroups"][0]["covered"] -= 1
-    with refused(FormatError, "evaluation.subgroups"):
-        read_evaluation(json.dumps(content))

@@ -11,7 +11,6 @@ from confide.candidates import Candidates
 from confide.errors import LedgerError
 from confide.federated import Refusal
 from confide.federated.checkpoint import store_checkpoint
-from confide.federated.envelope import SCHEMA
 from confide.ledger import Ledger, MissingRecordsError
 from tests.federated.helpers import Federation
 from tests.refused import refused
@@ -48,6 +47,7 @@ def test_without_a_name_two_ledgers_answer_under_one_mask(copies, tmp_path):
     assert max(abs(int(value)) for value in difference) < 1000  # has probability below 1e-6 for 32 random bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["secure-sum", "private-qq"])
 def test_the_other_ledger_is_refused(copies, tmp_path, method):
     named = federated.SiloLedger(tmp_path / "command-line" / "budget.db").identity
@@ -82,18 +82,15 @@ def test_a_ledger_keeps_its_identity(tmp_path):
     assert first not in str(ledger.records())
 
 
-def test_a_public_file_without_a_ledger_is_that_of_0_2(tmp_path):
+def test_a_public_file_states_its_ledger_or_none(tmp_path):
     keys = federated.SiloKeys.generate("north")
     plain, named = keys.public(300), keys.public(300, ledger="0" * 64)
     assert "ledger" not in plain.fields()
-    assert json.loads(plain.to_json())["schema"] == SCHEMA
-    assert json.loads(named.to_json())["schema"] == 2
     for silo in (plain, named):
         assert federated.Silo.from_json(silo.to_json()) == silo
         assert silo.identity == keys.public_keys().identity
     content = json.loads(named.to_json())
     del content["content"]["ledger"]
-    content["schema"] = 1
     with refused(Refusal, "altered"):
         federated.Silo.from_json(json.dumps(content))
 
@@ -131,10 +128,10 @@ def test_issued_anew_the_ledger_stays_named(tmp_path, run):
     assert sorted(path.name for path in tmp_path.glob("north.*")) == ["north.db", "north.json", "north.key"]
 
 
-def test_keys_without_a_ledger_are_those_of_0_2(tmp_path):
+def test_keys_without_a_ledger_do_not_state_one(tmp_path):
     keys = federated.SiloKeys.generate("north")
     keys.save(tmp_path / "north.key")
-    assert set(json.loads((tmp_path / "north.key").read_text())) == {"kind", "name", "signing", "agreement"}
+    assert set(json.loads((tmp_path / "north.key").read_text())) == {"kind", "schema", "name", "signing", "agreement"}
     (tmp_path / "damaged.key").write_text((tmp_path / "north.key").read_text().replace("}", ', "ledger": "ab"}'))
     with refused(Refusal, "malformed"):
         federated.SiloKeys.load(tmp_path / "damaged.key")

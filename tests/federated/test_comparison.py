@@ -15,7 +15,6 @@ from confide.federated.planning import reference_laws
 from confide.federated.protocols import PrivateQQ, Shared
 from confide.federated.sharing import noise_law
 from confide.planning import Pilot
-from tests.builders import slow
 from tests.federated.test_many_silos import roster
 from tests.refused import refused
 
@@ -25,20 +24,6 @@ SCHOOLS = np.random.default_rng(2).integers(20, 160, 40).tolist()
 @pytest.fixture(scope="module")
 def schools():
     return federated.compare(roster(SCHOOLS), 0.1, 1.0, score="lac")
-
-
-@pytest.mark.slow
-def test_many_small_silos_are_summed(schools):
-    (best,) = [one for one in schools if one.recommended]
-    assert (best.method, best.silos, best.left_out) == ("secure-sum", 40, 0.0)
-    assert best.plan.certify()[1].coverage == 0.9
-    replies = schools[0]
-    assert replies.method == "private-qq"
-    assert replies.worst > best.worst + 0.02
-    assert not any(one.recommended for one in schools if one is not best)
-    made = federated.plan(roster(SCHOOLS), 0.1, 1.0, score="lac")
-    assert made.method == "secure-sum"
-    assert made.protocol == best.plan.protocol
 
 
 @pytest.mark.slow
@@ -52,47 +37,6 @@ def test_leaving_small_silos_out_is_shown_with_what_it_costs(schools):
         assert sorted(silo.size for silo in one.plan.silos) == kept
         assert one.plan.certify()[1].coverage == 0.9  # the certificate of the rest
         assert one.worst < schools[0].worst
-
-
-@pytest.mark.slow
-def test_few_large_silos_reply_by_themselves():
-    found = federated.compare(roster([1000] * 5), 0.1, 5.0, score="lac")
-    (best,) = [one for one in found if one.recommended]
-    assert best.method == "private-qq"
-    assert len(found) == 2  # equal silos: none is smaller than others
-    assert best.worst < 0.905
-    assert federated.plan(roster([1000] * 5), 0.1, 5.0, score="lac").method == "private-qq"
-
-
-@pytest.mark.parametrize(
-    ("options", "method", "refused"),
-    [
-        ({"population": "mixture"}, "secure-sum", "population"),
-        *slow(
-            [
-                ({"liars": 1}, "private-qq", "liars"),
-                ({"missing": "arbitrary", "dropouts": 1}, "private-qq", "missing"),
-                ({"delta": 0.1}, "private-qq", "delta"),
-            ]
-        ),
-    ],
-)
-def test_terms_that_a_method_cannot_keep_leave_the_other(options, method, refused):
-    silos = roster([300] * 7)
-    assert federated.plan(silos, 0.1, 2.0, candidates=Candidates.unit(50), **options).method == method
-    found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(50), **options)
-    other = next(one for one in found if one.method != method)
-    assert other.plan is None
-    assert refused in other.reason
-    assert [one.method for one in found if one.recommended] == [method]
-
-
-@pytest.mark.slow
-def test_secret_sizes_are_served_by_private_replies_alone():
-    silos = [SiloKeys.generate(f"s{i}").public() for i in range(4)]
-    found = federated.compare(silos, 0.1, 2.0, n_min=50, n_typical=300, candidates=Candidates.unit(50))
-    assert [(one.method, one.recommended) for one in found] == [("private-qq", True)]
-    assert 0.9 < found[0].expected < 0.99
 
 
 def test_impossible_guarantees_are_refused_with_the_reason():
@@ -112,12 +56,12 @@ def simulated(made, below, rounds=100):
             covered.append(below[sorted(replies)[k - 1]])
         else:
             scale, honest = made.protocol.scale, made.protocol.honest
-            from confide.federated.protocols.secure_sum import choose_summed
             from confide.federated.sharing import noise_share
+            from confide.guarantee import chosen_by_last_rule
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
             covered.append(
-                below[choose_summed(total, made.size, made.protocol.target_of(made, range(len(made.silos))), "last")]
+                below[chosen_by_last_rule(total, made.size, made.protocol.target_of(made, range(len(made.silos))))]
             )
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 
@@ -151,13 +95,6 @@ def test_a_pilot_says_how_large_sets_will_be():
     assert all(one.on_pilot.size is None and one.on_pilot.records == 500 for one in alone)
 
 
-def test_candidates_of_a_sum_follow_its_records():
-    small, large = (
-        federated.plan(roster([n] * 6), 0.1, 1.0, method="secure-sum", score="lac").candidates.size for n in (50, 5000)
-    )
-    assert small < 60 < 300 < large <= 441  # 400 and a tenth beyond 1 - 1e-6
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Public files of twelve unequal silos, the coordinator's keys, and a public pilot table."""
@@ -180,19 +117,6 @@ def command(folder, *options):
 
 
 @pytest.mark.slow
-def test_the_command_compares_and_writes_nothing(folder, capsys):
-    before = sorted(folder.rglob("*"))
-    columns = ("--probabilities", "p_*", "--label", "y")
-    assert command(folder, "--compare", "--pilot", folder / "pilot.csv", *columns) == 0
-    output = capsys.readouterr().out
-    assert sorted(folder.rglob("*")) == before
-    assert "-> secure-sum, all 12 silos" in output
-    assert "   private-qq, all 12 silos" in output
-    assert "without" in output  # plans that leave out small silos, with the share of records
-    assert output.count("mean set size") >= 3
-
-
-@pytest.mark.slow
 def test_the_command_takes_what_is_recommended(folder, capsys):
     assert command(folder, "--score", "lac", "--out", folder / "plan.json") == 0
     assert "method: secure-sum" in capsys.readouterr().out
@@ -201,19 +125,6 @@ def test_the_command_takes_what_is_recommended(folder, capsys):
     assert command(folder, "--score", "lac", "--compare", "--out", folder / "compared.json") == 0
     compared, _ = federated.FederatedPlan.read((folder / "compared.json").read_text())
     assert compared.protocol == made.protocol
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ((), "--out is missing"),
-        (("--compare", "--pilot", "pilot.csv"), "--pilot needs"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(folder, capsys, monkeypatch, options, words):
-    monkeypatch.chdir(folder)
-    assert command(folder, *options) != 0
-    assert words in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.slow

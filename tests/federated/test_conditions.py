@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +14,12 @@ from confide.mechanisms import PrivacyStatement
 from confide.releases import Document, Release
 from confide.support import FileKind, kind_of
 from confide.watching import Watch
+from tests.kept import names, path_of
 from tests.refused import refused
 
-TESTS = Path(__file__).parent.parent
 READ = (FileKind.RELEASE, FileKind.PRIVATE_EVALUATION, FileKind.WATCH)
-FOLDERS = ("releases/samples", "evaluation/samples", "watching/samples", "federated/samples")
-FILES = sorted(path for folder in FOLDERS for path in (TESTS / folder).rglob("*.json") if kind_of(path) in READ)
-"""Every sample file of a kind that `verify` reads."""
+FILES = [path for path in map(path_of, names()) if kind_of(path) in READ]
+"""Every kept file of a kind that `verify` reads."""
 
 
 def read(path):
@@ -59,7 +57,7 @@ def test_samples_of_all_kinds_are_there():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_kept_file_meets_just_what_it_states(path):
     document = read(path)
     bare = math.isinf(document.privacy.epsilon) and document.privacy.rho is None
@@ -121,22 +119,13 @@ def test_zcdp_alone_is_private_and_has_no_epsilon():
     assert not Conditions(epsilon_at_most=1e6).check(document).holds
 
 
-def test_two_sides_guarantee_the_requested_level_together():
-    found = confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), np.linspace(-3, 3, 4000), 0.1, 1.0)
-    assert found.promised < 0.9  # less only in the last bit
-    assert Conditions(coverage_at_least=0.9).check(found).statements == (
-        "coverage of at least 0.9 is required; promised: 0.9",
-    )
-    assert not Conditions(coverage_at_least=0.900001).check(found).holds
-
-
 def test_all_looks_of_a_watch_count():
-    watch = read(TESTS / "watching/samples/0.2/coverage.json")
-    assert len(watch.looks) == 2
+    watch = read(path_of("watch-alarm"))
+    assert len(watch.looks) == 8
     one = stated(watch.privacy)
-    assert Conditions(epsilon_at_most=2 * one).check(watch).holds
-    (wrong,) = Conditions(epsilon_at_most=np.nextafter(2 * one, 0)).check(watch).failures
-    assert wrong.endswith("for a person in all 2 looks")
+    assert Conditions(epsilon_at_most=8 * one).check(watch).holds
+    (wrong,) = Conditions(epsilon_at_most=np.nextafter(8 * one, 0)).check(watch).failures
+    assert wrong.endswith("for a person in all 8 looks")
 
 
 @pytest.mark.parametrize(
@@ -184,18 +173,3 @@ def test_the_command_is_a_gate(released, capsys):
     assert [line.partition(" ")[0] for line in output["wrong"]] == ["NOT", "epsilon"]
     assert main(["verify", good, "--coverage-at-least", "90"]) == 3
     assert main(["verify", good, "--neighbors", "add_remove"]) == 2
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "evaluation/samples/0.2/private-sets.json",
-        "watching/samples/0.2/sizes.json",
-        "federated/samples/0.2/own-share.json",
-    ],
-)
-def test_the_command_has_conditions_for_every_kind(path, capsys):
-    file = str(TESTS / path)
-    assert main(["verify", file, "--epsilon-at-most", "1000"]) == 0
-    assert main(["verify", file, "--epsilon-at-most", "0.001"]) == 5
-    assert "is required; stated: " in capsys.readouterr().err

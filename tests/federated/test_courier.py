@@ -3,7 +3,6 @@
 import json
 import logging
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,8 +20,8 @@ from confide.federated.remote import (
     run,
     serve,
 )
-from tests.federated.helpers import Federation, asked_twice_at_once
-from tests.federated.test_products import SILENT, functions_of, grid_of, setup_of
+from tests.federated.helpers import Federation
+from tests.federated.test_products import SILENT, functions_of, setup_of
 from tests.refused import refused
 
 
@@ -44,18 +43,6 @@ class Pairs:
 
     def ask(self, requests):
         return self.pairs
-
-
-def over_functions(made, plan):
-    functions = functions_of(made)
-    return run(FunctionsCourier(functions), functions, plan)
-
-
-def over_flower(made, plan):
-    grid = grid_of(made)
-    from confide.federated import flower
-
-    return flower.calibrate(grid, plan, timeout=60, poll=0.01)
 
 
 # Accepted replies
@@ -152,31 +139,7 @@ def test_an_opening_for_another_silo_is_refused(five):
 # Before and after a round
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("over", ["functions", "flower"])
-def test_a_comparison_is_carried_and_silos_compute_their_shares(three, tmp_path, over):
-    """Run the recommended plan of a comparison; silos compute a share of its release, as over files."""
-    compared = federated.compare(three.silos, 0.2, 2.0, candidates=Candidates.unit(21))
-    (best,) = (one.plan for one in compared if one.recommended)
-    for made in (best, federated.plan(three.silos, 0.2, 2.0, method="private-qq", candidates=Candidates.unit(21))):
-        found, asked = {"functions": over_functions, "flower": over_flower}[over](three, made.sign(three.coordinator))
-        assert type(found).from_json(found.to_json()).plan == made
-    assert federated.own_share(found, asked.answers[10]).silo == "silo 0"
-    assert federated.replies(made.sign(three.coordinator), list(asked.answers.values())).keys() == set(found.answered)
-    assert three.ledgers[0].spent == pytest.approx(4.0)
-
-
 # Answers in progress
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ask", [over_functions, over_flower])
-def test_a_round_that_is_run_again_waits_for_an_answer_in_progress(three, monkeypatch, ask):
-    """A repeated request during an answer gives one message, one charge and no `interrupted`."""
-    if ask is over_flower:
-        pytest.importorskip("flwr")  # import here, not in a thread
-    asked = SimpleNamespace(plan=three.plan, ledgers=three.ledgers, answer=lambda i, plan: ask(three, plan))
-    asked_twice_at_once(monkeypatch, asked)
 
 
 # A silo's own files

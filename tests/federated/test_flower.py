@@ -1,18 +1,14 @@
 """The Flower adapter on a grid within the process."""
 
-import logging
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from confide import federated
-from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.remote import released, serve
 from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
@@ -50,30 +46,6 @@ def grid_for(four, broken=(), dead=(), empty=()):
     return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(four.keys))}, dead=[10 + i for i in dead])
 
 
-@pytest.mark.slow
-def test_failures_travel_as_codes_only(four):
-    plan = four.plan(dropouts=2)
-    grid = grid_for(four, broken=[1], dead=[3])
-    released, asked = flower.calibrate(grid, plan, timeout=0.5, poll=0.05)
-    assert asked.refused == {11: "internal"}
-    assert asked.silent == [13]
-    assert released.answered == ("silo 0", "silo 2")
-    assert released.coverage >= 0.9
-    assert not any("patient" in str(reply) for reply in grid.log)
-
-
-@pytest.mark.slow
-def test_refusals_are_sorted_by_code(four):
-    stranger = federated.SiloKeys.generate("stranger")
-    from confide.federated.plan import FederatedPlan
-
-    plan = FederatedPlan.read(four.plan())[0].sign(stranger)
-    asked = flower.ask(grid_for(four), plan, [10, 11, 12, 13], timeout=1)
-    assert set(asked.refused.values()) == {"coordinator-unknown"}
-    with refused(flower.NotReleasedError, "missing"):
-        flower.calibrate(grid_for(four), plan, timeout=1)
-
-
 def test_waiting_for_nodes_ends(four):
     assert flower.wait_for_nodes(grid_for(four), 4) == [10, 11, 12, 13]
     assert len(flower.wait_for_nodes(grid_for(four), 9, timeout=0.1, poll=0.05)) == 4
@@ -93,45 +65,6 @@ def test_a_secure_sum_opens_without_the_silo_that_is_missing(seven):
     answers = seven.answers(plan, [0, 1, 2, 3, 4, 6])
     assert federated.aggregate(plan, answers, parts=seven.parts(plan, answers)).threshold == released.threshold
     assert [ledger.spent for ledger in seven.ledgers] == spent == [2.0] * 5 + [0.0, 2.0]
-
-
-@pytest.mark.slow
-def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
-    """One message gives one threshold for each group; a plan without groups requests none."""
-    secret = Federation(tmp_path, [np.random.default_rng(i).random(400) for i in range(3)], secret=True, budget=50.0)
-    options = {"candidates": Candidates.unit(21), "n_typical": 200}
-    grouped = federated.plan_groups(secret.silos, ["men", "women"], 0.2, 20.0, **options).sign(secret.coordinator)
-    nodes = []
-    for i, keys in enumerate(secret.keys):
-        folder = tmp_path / f"silo-{i}"
-        folder.mkdir()
-        np.save(folder / "scores.npy", secret.scores[i])
-        np.save(folder / "groups.npy", np.array(["men", "women"] * 200))
-        keys.save(folder / "keys.json")
-        secret.policy.save(folder / "policy.json")
-        nodes.append(flower.SiloSetup.load(folder))
-    for plan, kind in (
-        (grouped, federated.FederatedGroups),
-        (secret.plan(n_typical=400), federated.FederatedCalibration),
-    ):
-        asked = flower.Round()
-        for i, setup in enumerate(nodes):
-            asked.record(i, serve({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
-        assert isinstance(released(plan, asked, secret.coordinator), kind), asked
-
-
-@pytest.mark.slow
-def test_unreadable_files_of_the_silo_are_not_reported(four):
-    from flwr.clientapp import ClientApp
-
-    from tests.federated.in_process_grid import InProcessGrid
-
-    def setup(context):
-        raise federated.Refusal("malformed", "the key file is damaged")
-
-    app = ClientApp()
-    flower.register(app, setup)
-    assert flower.ask(InProcessGrid(app, {1: {}}), four.plan(), [1], timeout=1).refused == {1: "internal"}
 
 
 def test_a_warning_stays_in_the_log_of_the_silo(four, caplog, recwarn):
@@ -161,49 +94,6 @@ def test_a_folder_is_named_by_the_node_or_by_whoever_simulates(monkeypatch, tmp_
     assert folder(confide="/its/folder") == Path("/its/folder")
     with refused(InputError, "folder"):
         folder()
-
-
-@pytest.fixture
-def example(monkeypatch, tmp_path):
-    """Run the example's folders and its two apps on a grid that calls nodes like the simulation engine."""
-    from flwr.app import Context, RecordDict
-
-    from examples.flower import simulate
-    from examples.flower.hospitals import client_app, server_app
-    from tests.federated.in_process_grid import InProcessGrid
-
-    simulate.make(tmp_path)
-    monkeypatch.setenv(flower.SILOS, str(tmp_path))
-    nodes = {10 + i: {"partition-id": i, "num-partitions": 4} for i in range(4)}
-
-    def serve(dead=(), timeout=20.0):
-        config = {
-            "plan": str(tmp_path / "plan.json"),
-            "out": str(tmp_path / "out.json"),
-            "keys": "",
-            "nodes": 4,
-            "timeout": timeout,
-        }
-        context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config)
-        server_app.app(InProcessGrid(client_app.app, nodes, dead=dead), context)
-        return tmp_path / "out.json"
-
-    return serve
-
-
-@pytest.mark.slow
-def test_the_example_releases_from_the_folders_of_virtual_nodes(example, capsys):
-    released = Calibration.from_json(example().read_text())
-    assert released.answered == tuple(f"hospital {i}" for i in range(4))
-    assert "4 answered" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_the_example_says_who_is_missing(example, capsys):
-    assert not example(dead=[10, 11, 12, 13], timeout=0.3).exists()
-    said = capsys.readouterr().out
-    assert said.startswith("missing: nothing is released; no usable answer came from 'hospital 0', 'hospital 1'")
-    assert "silent: 10, 11, 12, 13" in said
 
 
 @pytest.mark.slow

@@ -47,21 +47,6 @@ def again_in_process(silos, plan):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("deployment", [False], indirect=True)
-def test_two_silos_over_processes(deployment, tmp_path):
-    """The short test, without TLS: Flower's processes and the same messages in process give the same result."""
-    two = federation(tmp_path, (200, 150))
-    deployment.serve(two)
-    plan = two.plan(method="secure-sum", population="common")
-    released, output = deployment.calibrate(plan, tmp_path / "released.json", nodes=2)
-    assert released.answered == ("silo 0", "silo 1")
-    assert released.coverage >= 0.9
-    assert "Traceback" not in output
-    assert again_in_process(two, plan) == released
-    assert [state.spent for state in two.ledgers] == pytest.approx([2.0] * 2)
-
-
-@pytest.mark.slow
 @NEEDS_TOOLS
 @pytest.mark.parametrize("deployment", [True], indirect=True)
 def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_path):

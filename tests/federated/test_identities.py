@@ -83,7 +83,7 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
 
 
 def test_an_unsigned_public_file_is_refused():
-    old = json.dumps({"kind": "confide.federated.silo", **NORTH.public_keys(300).fields()})
+    old = json.dumps({"kind": "confide/federated.silo", **NORTH.public_keys(300).fields()})
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(old)
 
@@ -105,7 +105,6 @@ def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
 def test_plans_hold_what_silos_signed(three):
     text = three.plan(method="secure-sum")
     plan, envelope = FederatedPlan.read(text)
-    assert json.loads(text)["schema"] == 2
     assert plan.silos == tuple(three.silos)
     assert plan.coordinator == three.coordinator.public_keys()
     assert plan.sign(three.coordinator) == text

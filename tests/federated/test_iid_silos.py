@@ -13,43 +13,10 @@ from confide.errors import CoverageWarning
 from tests.builders import slow
 from tests.federated.helpers import Federation
 
-ALIKE = "if all silos have the same distribution"
-BY_SIZE = "for a new record of silo j with probability n_j/n, also if the silos differ"
-
 
 @pytest.fixture
 def three(tmp_path):
     return Federation.uniform(tmp_path, *[300] * 3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "said", "unsaid"),
-    [
-        ({"method": "private-qq"}, ALIKE, "silos differ"),
-        *slow(
-            [
-                ({"method": "private-qq", "delta": 0.1}, ALIKE, "silos differ"),
-                ({"method": "secure-sum", "population": "common"}, ALIKE, "silos differ"),
-                ({"method": "secure-sum"}, BY_SIZE, ALIKE),
-            ]
-        ),
-    ],
-)
-def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, options, said, unsaid):
-    plan = three.plan(score="lac", **options)
-    read, _ = federated.FederatedPlan.read(plan)
-    released = federated.aggregate(plan, three.answers(plan))
-    path = tmp_path / "released.json"
-    released.save(path)
-    assert main(["show", str(path)]) == 0
-    output = [str(released), str(released.guarantee), str(read.certify()[1]), read.assumed, capsys.readouterr().out]
-    assert all(said in text and unsaid not in text for text in output)
-    page = confide.report(released).html
-    assert (said == ALIKE) == (ALIKE in page)
-    assert ("The records of all silos must follow one distribution" if said == ALIKE else BY_SIZE) in page
-    assert "silos" not in released.guarantee.fields()  # it follows from the plan
-    assert confide.Calibration.load(path).guarantee == released.guarantee
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,8 +11,9 @@ from confide.errors import ConfideError
 from confide.federated.envelope import sign_message
 from confide.federated.openings import read_part
 from confide.releases import Release
+from fuzz.valid import both_rounds, federation, team
+from tests.kept import keys_of, text_of
 
-SAMPLES = Path(__file__).parent / "samples" / "0.2"
 CASES = ("private-qq", "levels", "groups", "opened")
 ODD = (
     *(None, True, -1, 0, 10**30, 2**63, 1.5, 1e308, "", "x", "1/0", "9" * 100),
@@ -66,23 +67,36 @@ def refused_or_read(messages, read):
     return count
 
 
-@pytest.fixture(scope="module")
-def keys():
-    return [federated.SiloKeys.load(path) for path in sorted((SAMPLES / "keys").glob("*.json"))]
+class Case(NamedTuple):
+    """A plan, an answer and perhaps a part of its second round, and the keys that sign them."""
+
+    coordinator: federated.SiloKeys
+    silo: federated.SiloKeys
+    plan: str
+    answer: str
+    part: str | None = None
+
+
+def case_of(name):
+    if name == "private-qq":
+        one = federation()
+        return Case(one.coordinator, one.silos[0], one.plan, one.answers[0])
+    if name == "opened":
+        both = both_rounds()
+        return Case(both.coordinator, both.silos[0], both.plan, both.answer, both.part)
+    of = team()
+    place = ("levels", "groups").index(name)
+    return Case(of.coordinator, of.silo, of.plans[place], of.answers[place])
 
 
 @pytest.fixture(scope="module", params=CASES)
-def case(request, keys):
-    folder = SAMPLES / request.param
-    text = (folder / "plan.json").read_text()
-    plan = json.loads(text)
-    owner = next(one for one in keys if one.public().signing == plan["signer"])
-    return folder, plan, owner, federated.read_plan(text)[0]
+def case(request):
+    return case_of(request.param)
 
 
 @pytest.mark.slow
 def test_plans(case):
-    _, plan, owner, _ = case
+    plan = json.loads(case.plan)
 
     def read(text):
         asked, _ = federated.read_plan(text)
@@ -90,32 +104,27 @@ def test_plans(case):
         assert asked.privacy()
 
     kind = plan["kind"].rpartition(".")[2]
-    assert refused_or_read(signed(kind, plan["content"], owner), read) >= FEWEST["plan"]
+    assert refused_or_read(signed(kind, plan["content"], case.coordinator), read) >= FEWEST["plan"]
 
 
 @pytest.mark.slow
-def test_answers_and_parts(case, keys):
-    folder, _, _, asked = case
-    owners = {one.name: one for one in keys}
-    for file, kind, read, head in (
-        ("answers", "answer", federated.read_answer, federated.message_head),
-        ("parts", "part", read_part, federated.part_head),
+def test_answers_and_parts(case):
+    asked, _ = federated.read_plan(case.plan)
+    for text, kind, read, head in (
+        (case.answer, "answer", federated.read_answer, federated.message_head),
+        (case.part, "part", read_part, federated.part_head),
     ):
-        if not (folder / f"{file}.json").exists():
-            continue
-        content = json.loads(json.loads((folder / f"{file}.json").read_text())[0])["content"]
-        messages = list(signed(kind, content, owners[content["silo"]]))
-        assert refused_or_read(messages, lambda text, read=read: read(asked, text)) >= FEWEST[kind]
-        refused_or_read(messages, head)
+        if text is not None:
+            messages = list(signed(kind, json.loads(text)["content"], case.silo))
+            assert refused_or_read(messages, lambda text, read=read: read(asked, text)) >= FEWEST[kind]
+            refused_or_read(messages, head)
 
 
 @pytest.mark.slow
-def test_releases(case):
-    folder, _, owner, _ = case
-    release = json.loads((folder / "released.json").read_text())
-    if "signature" not in release:
-        pytest.skip("this release is not signed")
+@pytest.mark.parametrize("name", ["federated-levels"])
+def test_releases(name):
+    release = json.loads(text_of(name))
     kind = release["kind"].rpartition(".")[2]
-    messages = signed(kind, release["content"], owner, ODD[:12])
+    messages = signed(kind, release["content"], keys_of("coordinator"), ODD[:12])
     outside = ((path, text) for path, text in messages if path[0] not in ("plan", "plans") or len(path) == 1)
     assert refused_or_read(outside, Release.from_json) >= FEWEST["release"]

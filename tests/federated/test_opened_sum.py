@@ -19,9 +19,10 @@ from confide.federated.envelope import sign_message
 from confide.federated.openings import list_digest, shared_channel
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols.channels import MOST_OPENERS, least_needed
-from confide.federated.protocols.secure_sum import choose_summed, total_deficit
+from confide.federated.protocols.secure_sum import total_deficit
 from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import P, noise_law
+from confide.guarantee import chosen_by_last_rule
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
@@ -84,7 +85,7 @@ def test_a_missing_silo_does_not_stop_the_round(seven, monkeypatch):
         np.searchsorted(np.sort(scores), read.candidates.edges, side="right"), prepend=0, append=len(scores)
     )
     target = read.protocol.target_of(read, there)
-    assert released.threshold == read.candidates.values[choose_summed(counts, len(scores), target, "last")]
+    assert released.threshold == read.candidates.values[chosen_by_last_rule(counts, len(scores), target)]
     assert (released.coverage, released.guarantee.n, released.epsilon) == (0.9, len(scores), 2.0)
     assert [ledger.spent for ledger in seven.ledgers] == [2.0, 2.0, 2.0, 2.0, 0.0, 2.0, 2.0]
     with refused(Refusal, "late"):
@@ -109,9 +110,7 @@ def test_the_certificate_is_that_of_the_list(seven):
     read, _ = FederatedPlan.read(seven.opened_plan(epsilon=0.5))
     for who in ([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], list(range(7))):
         n = sum(len(seven.scores[i]) for i in who)
-        deficit = total_deficit(
-            read.protocol.scale, len(who), 5, 21, "last"
-        )  # at least 6 silos, one of which may collude
+        deficit = total_deficit(read.protocol.scale, len(who), 5, 21)  # at least 6 silos, one of which may collude
         target = read.protocol.target_of(read, who)
         coverages = [SummedReply(n - 1, rank - 1, deficit).coverage for rank in (target, target - 1)]
         assert coverages[0] >= 0.9 > coverages[1]
@@ -125,7 +124,7 @@ def test_a_promise_after_one_calibration_is_that_of_the_list(seven):
     read, _ = FederatedPlan.read(seven.opened_plan(delta=0.1, population="common"))
     for who in ([0, 1, 2, 3, 4, 5], list(range(7))):
         target, n = read.protocol.target_of(read, who), sum(len(seven.scores[i]) for i in who)
-        deficit = total_deficit(read.protocol.scale, len(who), 5, 21, "last")
+        deficit = total_deficit(read.protocol.scale, len(who), 5, 21)
         replies = [SummedReply(n, rank, deficit) for rank in (target, target - 1)]
         failures = [conditional_coverage_failure([reply], 1, 0.9) for reply in replies]
         assert failures[0] <= 0.1 < failures[1]
@@ -167,7 +166,7 @@ def test_coverage_of_every_list_by_enumeration(who):
         for axis in range(1, size):
             both = (both.take(low, axis) + both.take(high, axis)) / 2
         covered = covered + np.moveaxis(both, 0, j) / size
-    target, deficit = plan.protocol.target_of(plan, who), total_deficit(0.25, size, 3, bins, "last")
+    target, deficit = plan.protocol.target_of(plan, who), total_deficit(0.25, size, 3, bins)
     promised = SummedReply(size - 1, target - 1, deficit).coverage
     assert 0.4 <= float(promised) <= covered.min() + 1e-9 < 0.8
     assert plan.certify(who)[1].coverage == 0.4
@@ -233,8 +232,7 @@ def test_a_plan_that_does_not_protect_is_malformed(seven, change):
     assert seven.ledgers[0].spent == 0
 
 
-def test_it_has_schema_2(seven):
-    assert json.loads(seven.opened_plan())["schema"] == 2
+def test_a_plan_is_read_from_its_fields(seven):
     read, _ = FederatedPlan.read(seven.opened_plan())
     assert FederatedPlan.from_fields(read.fields()) == read
 

@@ -1,7 +1,6 @@
 """secure-sum with dropouts over files: killed processes, late and Byzantine silos, and restored ledgers."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,33 +76,6 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     assert "late: this silo has helped to open" in files.answer("far", code=3)
     assert not Path("far-answer.json").exists()
     assert ("the sum was reconstructed by", "4 of 5 share holders; 4 must help") in making_facts(released)
-
-
-@pytest.mark.slow
-def test_wrong_files_are_refused_by_name(files, run):
-    for name in NAMES:
-        files.answer(name)
-    assert "at least 4 of 5 silos; found 3" in listed(files, *NAMES[:3], code=3)
-    listed(files, *NAMES)
-    assert "is another list" in listed(files, *NAMES[:4], code=3)
-    listed(files, *NAMES[:4], folder="others")
-    shutil.copy("openings/south.json", "openings/north.json")
-    assert "foreign: the opening is for 'south'" in run(*opening(files, "north"), "--force", code=3)
-    run(*opening(files, "south"))
-    assert "session-used" in run(*opening(files, "south", "others"), "--force", code=3)
-    again = [*opening(files, "east")]
-    again[-2:] = ["--policy", "policy.json"]
-    federated.Policy(federated.SiloKeys.load("north.key").public_keys().identity, 1.0, 1.0).save("policy.json")
-    assert "coordinator-unknown" in run(*again, code=3)
-    federated.Policy(federated.SiloKeys.load("coordinator.key").public_keys().identity, 1.0, 1.0).save("policy.json")
-    run(*again)
-    assert "--coordinator must be left out with --policy" in run(
-        *opening(files, "west"), "--policy", "policy.json", code=2
-    )
-    some = [f"{name}-answer.json" for name in NAMES] + ["south-part.json", "east-part.json"]
-    asked = ("federated", "aggregate", *some, "--plan", "plan.json", "--out", "released.json")
-    assert "4 parts of one list; found 2; ask 'far', 'north', 'west'" in run(*asked, code=3)
-    assert "west-part.json" in run(*opening(files, "west"))
 
 
 @pytest.mark.parametrize("step", ["before the charge", *slow(list(PAID_STEPS)[1:])])

@@ -72,20 +72,6 @@ def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatc
     assert "for all distributions of the other silos" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):
-    """A silo's own threshold has no mechanism of its own, and is not +inf."""
-    _, answers, released = round_
-    federated.own_share(released, answers[0]).save(tmp_path / "own.json")
-    assert main(["show", str(tmp_path / "own.json")]) == 0
-    shown = capsys.readouterr().out
-    assert "the larger of the common threshold and the answer" in shown
-    assert "+inf was returned" not in shown
-    page = confide.report(federated.own_share(released, answers[0])).html
-    assert "the larger of the common threshold" in page
-    assert "+inf covers everything" not in page
-
-
 def test_methods_without_replies_say_how_else(round_):
     three, _, _ = round_
     plan = three.plan(0.2, 6.0, method="secure-sum")

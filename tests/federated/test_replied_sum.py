@@ -1,7 +1,6 @@
 """fedcp2-qq-sum: what the sum of one-hot replies reveals, its privacy, its cost, and the effect of a Byzantine silo."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -11,10 +10,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated import FederatedCalibration, FederatedPlan, Refusal
-from confide.federated.planning import plan_by_method
-from confide.federated.protocols import FedCP2QQ, Masked, Shared
+from confide.federated.protocols import FedCP2QQ, Shared
 from confide.federated.sharing import open_sum
-from tests.federated.by_files import Files
 from tests.federated.helpers import Federation, kth_reply
 from tests.refused import Refused, refused
 
@@ -175,11 +172,6 @@ def test_what_cannot_be_kept_is_refused(five, options, argument):
         five.plan(**SUM | options)
 
 
-def test_unequal_sizes_are_refused(seven):
-    with refused(InputError, "silos"):
-        seven.plan(**SUM)
-
-
 def test_a_policy_does_not_allow_it_by_default(five):
     signer, allowed = five.coordinator.public().signing, ("fedcp2-qq-sum",)
     good = {"plan": five.plan(**SUM), "scores": five.scores[0], "keys": five.keys[0], "ledger": five.ledgers[0]}
@@ -190,54 +182,3 @@ def test_a_policy_does_not_allow_it_by_default(five):
     ):
         Refused(federated.answer, good, {"policy": policy}, "not-allowed", kind=Refusal).check()
     assert five.ledgers[0].spent == 0.0
-
-
-@pytest.mark.slow
-def test_the_comparison_shows_it_and_does_not_recommend_it(five):
-    found = federated.compare(five.silos, 0.2, 10.0, candidates=FEW, also=["fedcp2-qq-sum"])
-    last = found[-1]
-    assert (last.method, last.recommended, last.plan.epsilon) == ("fedcp2-qq-sum", False, 10.0)
-    assert 0.8 <= last.expected <= 1
-    assert sum(one.recommended for one in found) == 1
-    made = last.plan
-    mechanism = made.protocol.mechanism(made, 0)
-    rng, below = np.random.default_rng(3), np.append(np.arange(1, 11) / 10, 1.0)
-    draws = [[mechanism.choose(rng.multinomial(60, np.diff(below, prepend=0))) for _ in range(5)] for _ in range(200)]
-    thresholds = np.sort(draws, axis=1)[:, made.certify()[0] - 1]
-    law = made.protocol.answer_law(made, below, np.random.default_rng(0))
-    spread = math.sqrt(law @ np.arange(11) ** 2 - (law @ np.arange(11)) ** 2)
-    assert abs(thresholds.mean() - law @ np.arange(11)) < 6 * spread / math.sqrt(200) + 0.1
-
-
-def test_it_is_the_published_method_over_another_channel(five):
-    made = plan_by_method(five.silos, 0.2, 10.0, "fedcp2-qq-sum", candidates=FEW)
-    alone = plan_by_method(five.silos, 0.2, 10.0, "fedcp2-qq", candidates=FEW)
-    assert isinstance(made.channel, Masked)
-    assert made.protocol == alone.protocol
-    assert "fedcp2-qq-sum" in federated.METHODS
-    assert "fedcp2-qq-sum" not in federated.DEFAULT_METHODS
-
-
-@pytest.mark.slow
-def test_over_files(tmp_path, run, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    asked = ("--candidates", "unit:11", "--alpha", 0.2, "--epsilon", 12)
-    files = Files(run, dict.fromkeys(("east", "north", "south"), 60), asked=asked, budget=12)
-    said = files.plan("--method", "fedcp2-qq-sum")
-    assert "single replies are hidden by the other silos: at most 1 of the 3 silos may collude" in said
-    assert "  3 answers: coverage at least 0.8\n" in said
-    compared = ("federated", "plan", "--silo", "public", "--keys", "coordinator.key", *asked, "--also", "fedcp2-qq-sum")
-    said = run(*compared, "--compare")
-    assert "   fedcp2-qq-sum, all 3 silos: 0." in said
-    assert "-> fedcp2-qq-sum" not in said
-    run(*compared, "--out", "other.json", code=2)
-    for name in files.names:
-        files.answer(name, code=3)  # a silo must allow a published method
-        files.answer(name, "--allow", "fedcp2-qq-sum")
-    assert "3 of 3 silos answered" in files.aggregate("--keys", "coordinator.key")
-    run("show", "released.json")
-    own = ("--coordinator", "public/coordinator.json", "--answer", "east-answer.json")
-    assert "the answer of 'east' counts" in run("verify", "released.json", *own)
-    run("report", "released.json", "--out", "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "of 3 answers in ascending order" in page

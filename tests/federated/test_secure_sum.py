@@ -1,4 +1,4 @@
-"""Theorems F5, F6 and W1: noise shares, masks, and the certificate of the noisy histogram by both rules."""
+"""Theorems F5, F6 and W1: noise shares, masks, and the certificate of the noisy histogram."""
 
 import dataclasses
 import itertools
@@ -18,16 +18,15 @@ from confide.federated.certificates import (
 )
 from confide.federated.keys import SiloKeys
 from confide.federated.protocols.secure_sum import (
-    choose_summed,
     modulus_bits,
     total_deficit,
 )
 from confide.federated.reply_laws import RandomRankReply, SummedReply
 from confide.federated.sharing import mask, noise_law, noise_share, open_sum
-from confide.guarantee.noise_walk import maximum, walk_end, walk_maximum
+from confide.guarantee.noise_walk import chosen_by_last_rule, walk_end
 from confide.support import scale_for
 from tests.builders import slow
-from tests.exact import histograms, replaced
+from tests.exact import histograms, replaced, walk_maximum
 from tests.refused import refused
 
 
@@ -150,17 +149,6 @@ def test_walk_maximum_against_all_walks():
         np.testing.assert_allclose(walk_maximum(step, steps), enumerated_maximum(step, steps), atol=1e-12)
 
 
-def test_walk_maximum_agrees_with_the_one_for_discrete_laplace_steps():
-    other = maximum(2.0, 40).law
-    ours = walk_maximum(noise_law(2.0, 1.0), 40)
-    np.testing.assert_allclose(ours[:200], other[:200], atol=1e-12)
-
-
-LAWS = {None: walk_maximum, "last": walk_end}
-"""The law of the rank deficit by rule."""
-RULES = pytest.mark.parametrize("rule", LAWS)
-
-
 def test_shares_are_peaked():
     """Theorem W1 needs noise that is symmetric and does not increase away from 0: so are all shares of m' and more."""
     for scale in (0.3, 2.0, 12.0):
@@ -171,20 +159,19 @@ def test_shares_are_peaked():
             assert walk_end(law, 50).sum() == pytest.approx(1, abs=1e-11)
 
 
-@RULES
-def test_certificate_against_every_data_set(rule):
+def test_certificate_against_every_data_set():
     """Coverage of every multiset of 6 points in 3 bins, over all noise vectors, is at least the certificate (exact)."""
     n, m, target, scale = 5, 3, 4, 0.5
     law = noise_law(scale, 1.5)
     half = len(law) // 2
     law = law[half - 6 : half + 7]
-    deficit = LAWS[rule](law, m - 1)
+    deficit = walk_end(law, m - 1)
     promised = float(SummedReply(n, target, deficit).coverage)
     chosen = {}
     for h in histograms(n, m):
         p = np.zeros(m)
         for noise in itertools.product(range(-6, 7), repeat=m - 1):  # the first bin's noise has no effect
-            j = choose_summed(np.array(h) + np.array([0, *noise]), n, target, rule)
+            j = int(chosen_by_last_rule(np.array(h) + np.array([0, *noise]), n, target))
             p[j] += np.prod([law[6 + x] for x in noise])
         chosen[h] = p
     worst = 1.0
@@ -195,13 +182,13 @@ def test_certificate_against_every_data_set(rule):
     assert promised > 0.4
 
 
-def choice_laws(n, m, target, law, reach, rule):
+def choice_laws(n, m, target, law, reach):
     """Return the distribution of the threshold's index for every histogram, over every noise vector."""
     chosen = {}
     for h in histograms(n, m):
         p = np.zeros(m)
         for noise in itertools.product(range(-reach, reach + 1), repeat=m - 1):  # the first bin's noise has no effect
-            j = choose_summed(np.array(h) + np.array([0, *noise]), n, target, rule)
+            j = int(chosen_by_last_rule(np.array(h) + np.array([0, *noise]), n, target))
             p[j] += np.prod([law[reach + x] for x in noise])
         chosen[h] = p
     return chosen
@@ -240,9 +227,8 @@ def test_every_small_federation_of_unlike_silos_is_covered(sizes):
 
 
 @pytest.mark.slow
-@RULES
 @pytest.mark.parametrize("target", [6, *slow([4])])
-def test_mixture_of_unlike_silos_by_enumeration(target, rule):
+def test_mixture_of_unlike_silos_by_enumeration(target):
     """Enumerate the records and one new record of every silo, for any similarity between silos.
 
     The new record comes from silo j with probability n_j/n. Within a silo each of the n_j+1 records may be the new one.
@@ -251,9 +237,9 @@ def test_mixture_of_unlike_silos_by_enumeration(target, rule):
     n = sum(sizes)
     law = noise_law(scale, 1.5)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
-    promised = float(SummedReply(n - 1, target - 1, LAWS[rule](law, m - 1)).coverage)
+    promised = float(SummedReply(n - 1, target - 1, walk_end(law, m - 1)).coverage)
     odds = [size / n for size in sizes]
-    chosen = choice_laws(n, m, target, law, reach, rule)
+    chosen = choice_laws(n, m, target, law, reach)
     worst = 1.0
     for all_of in itertools.product(*(histograms(size + 1, m) for size in sizes)):
         covered = 0.0
@@ -311,12 +297,11 @@ def test_the_failure_of_a_sum_of_millions_of_records_keeps_its_digits():
     assert failure == pytest.approx(0.4833227064881928, rel=1e-11)  # summed term by term, to 40 digits
 
 
-@RULES
-def test_training_conditional_failure_by_enumeration(rule):
+def test_training_conditional_failure_by_enumeration():
     n, m, target, scale, reach = 6, 3, 5, 0.4, 6
     law = noise_law(scale, 1.5)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
-    chosen, deficit = choice_laws(n, m, target, law, reach, rule), LAWS[rule](law, m - 1)
+    chosen, deficit = choice_laws(n, m, target, law, reach), walk_end(law, m - 1)
     rng = np.random.default_rng(1)
     for level in (0.4, 0.55):
         bound = conditional_coverage_failure([SummedReply(n, target, deficit)], 1, level)
@@ -339,7 +324,7 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
     rng = np.random.default_rng(3)
     sizes, bins, scale = np.array([80, 120, 200]), 60, 0.5
     n, silos = int(sizes.sum()), len(sizes)
-    deficit = total_deficit(scale, silos, 2, bins, "last")
+    deficit = total_deficit(scale, silos, 2, bins)
     target = smallest(lambda rank: certifies([SummedReply(n - 1, rank - 1, deficit)], 1, Fraction(9, 10), None), n)
     edges = np.linspace(0.1, 2.95, bins - 1)
     keys = [SiloKeys.generate(f"silo {i}") for i in range(silos)]
@@ -352,12 +337,12 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
             counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0, append=size)
             values = counts + noise_share(bins, scale, 2)
             masked.append(mask(values, keys[j].agreement, roster[j], roster, str(number).encode(), 32))
-        threshold = np.append(edges, np.inf)[choose_summed(open_sum(masked, 32), n, target, "last")]
+        threshold = np.append(edges, np.inf)[chosen_by_last_rule(open_sum(masked, 32), n, target)]
         j = rng.choice(silos, p=sizes / n)
         hits += j + rng.random() <= threshold
     assert stats.binomtest(hits, rounds, 0.9, "less").pvalue > 1e-6
     # B_(J-1) < T + (the walk's maximum); one more bin is included, with at most 1/40 of the records.
-    above = total_deficit(scale, silos, 2, bins)
+    above = walk_maximum(noise_law(scale, silos / 2), bins - 1)
     at_most = (target + float(np.arange(len(above)) @ above) + 1) / n + 0.025
     assert at_most < 0.97
     assert stats.binomtest(hits, rounds, at_most, "greater").pvalue > 1e-6
@@ -404,7 +389,7 @@ def test_certificate_of_a_mixture_costs_a_rank():
         federated.plan(silos, 0.1, 4.0, method="secure-sum", population=population, candidates=Candidates.unit(40))
         for population in ("common", "mixture")
     ]
-    deficit = total_deficit(plans[0].protocol.scale, 5, 3, 40, "last")
+    deficit = total_deficit(plans[0].protocol.scale, 5, 3, 40)
     for plan, lost in zip(plans, (0, 1), strict=True):
         replies = [SummedReply(300 - lost, plan.protocol.target - lost - less, deficit) for less in (0, 1)]
         assert plan.certify()[1].coverage == 0.9
@@ -429,40 +414,6 @@ def test_a_plan_states_weights_exactly_for_non_iid_silos():
     for stated in (without, *(content | change for change in changes)):
         with refused(Refusal, "malformed"):
             federated.FederatedPlan.read(sign_message("plan", stated, coordinator.signing))
-
-
-@pytest.mark.parametrize("options", [{}, {"dropouts": 1}, {"population": "common", "delta": 0.1}])
-def test_a_plan_without_a_rule_is_of_the_first_rule(options):
-    """Plans up to 0.2 state no rule: they keep their target's certificate, and their threshold is the first reached."""
-    from confide import federated
-    from confide.candidates import Candidates
-    from confide.federated.envelope import sign_message, verify_message
-
-    coordinator = SiloKeys.generate("coordinator")
-    silos = [SiloKeys.generate(f"s{i}").public(100) for i in range(5)]
-    made = federated.plan(silos, 0.1, 4.0, method="secure-sum", candidates=Candidates.unit(40), **options)
-    content = verify_message("plan", made.sign(coordinator)).content
-    assert content["rule"] == made.protocol.rule == "last"
-    old = {name: value for name, value in content.items() if name != "rule"}
-    before, who = federated.FederatedPlan.from_fields(old), range(5)
-    assert before.protocol.rule is None
-    assert before.fields() == old
-    targets = [plan.protocol.target_of(plan, who) for plan in (before, made)]
-    first, last = (total_deficit(made.protocol.scale, 5, made.protocol.honest, 40, rule) for rule in (None, "last"))
-    assert first @ np.arange(len(first)) > 1.6 * (last @ np.arange(len(last)))
-    if options.get("dropouts"):  # the target follows from the list
-        assert targets[0] > targets[1]
-    elif not options:
-        assert before.certify()[1].coverage == float(SummedReply(499, targets[1] - 1, first).coverage) < 0.9
-    total = np.zeros(40, dtype=np.int64)
-    total[[10, 20, 30]] = 500, -400, 400  # reached from 10 to 19 and from 30 on
-    places = [
-        plan.candidates.values.searchsorted(plan.protocol.read_off(plan, who, total, 0)) for plan in (before, made)
-    ]
-    assert places == [10, 30]
-    for change in ({"rule": "first"}, {"rule": None}, {"method": "private-qq"}):
-        with refused(Refusal, "malformed"):
-            federated.FederatedPlan.read(sign_message("plan", content | change, coordinator.signing))
 
 
 def test_modulus_leaves_room():

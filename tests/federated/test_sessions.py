@@ -12,8 +12,8 @@ from confide import federated
 from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
 from confide.federated.checkpoint import KIND, store_checkpoint
-from confide.federated.keys import CHECKPOINT, SESSIONS, SiloKeys, served_sessions
-from confide.federated.silo_ledger import OPENINGS, opening_token
+from confide.federated.keys import CHECKPOINT, SiloKeys
+from confide.federated.silo_ledger import OPENINGS
 from confide.ledger import Cost, Ledger
 from confide.ledger.state import MissingRecordsError
 from tests.builders import slow
@@ -145,52 +145,8 @@ def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three,
     assert three.ledgers[0].spent == 4.0
 
 
-@pytest.mark.parametrize("served_with", ["restored", "another"])
-def test_the_sessions_of_0_2_still_count(three, tmp_path, served_with):
-    """A session that version 0.2 served and the ledger does not contain is refused; a new session is served."""
-    plan, sessions = three.plan(), tmp_path / f"0.key{SESSIONS}"
-    read, _ = federated.FederatedPlan.read(plan)
-    sessions.write_text(f"{'ab' * 16} {'cd' * 32}\n{read.session} {read.digest}\n")  # and no checkpoint
-    if served_with == "another":
-        three.ledgers[0] = federated.SiloLedger(tmp_path / "another.db")
-    with refused(Refusal, "session-used"):
-        three.answer(0, plan)
-    assert three.ledgers[0].spent == 0
-    three.answer(0, three.plan())
-    with refused(Refusal, "session-used"):
-        three.answer(0, plan)
-    assert three.ledgers[0].spent == 2.0
-    sessions.write_bytes(b"\xff\xfe")
-    with refused(Refusal, "internal"):
-        three.answer(0, three.plan())
-    assert three.ledgers[0].spent == 2.0
-
-
-def test_the_sessions_of_0_2_count_for_share_holders(five, asked, tmp_path):
-    plan, whole, fewer = asked
-    listed = federated.FederatedPlan.read(plan)[0]
-    first = part(five, plan, whole)
-    digest = Ledger(five.ledgers[0].path).account(OPENINGS).entries[0].request
-    (tmp_path / f"0.key{SESSIONS}").write_text(f"{opening_token(listed)} {digest}\n")
-    (tmp_path / f"0.key{CHECKPOINT}").unlink()
-    five.ledgers[0] = federated.SiloLedger(tmp_path / "anew.db")
-    five.ledgers[0].ledger.charge(  # it has the answer, but not the survivor set
-        "calibration records", Cost(5.0, "replace_one", "m"), listed.digest, token=listed.session
-    )
-    five.ledgers[0].ledger.attach(listed.session, kept_by(tmp_path / "0.db", listed.session))
-    with refused(Refusal, "session-used"):
-        part(five, plan, fewer)
-    assert part(five, plan, whole) == first
-
-
 def kept_by(ledger, token):
     return Ledger(ledger).snapshot().entry(token).release
-
-
-def test_sessions_of_0_2_behind_a_torn_line_are_found(tmp_path):
-    memory = tmp_path / f"north.key{SESSIONS}"
-    memory.write_text("cc" * 16 + " dd" + "ee" * 16 + " " + "ff" * 32 + "\n")
-    assert served_sessions(memory) == {"ee" * 16: "ff" * 32}
 
 
 def test_the_checkpoint_is_no_secret(three, tmp_path):
@@ -319,7 +275,7 @@ def test_two_processes_open_at_once(five, tmp_path, lists):
             os.write(tell, b"1")
             os.read(wait, 1)
 
-        sys.modules["confide.federated.open_part"].check_sessions = both_are_here
+        sys.modules["confide.federated.open_part"].update_checkpoint = both_are_here
         try:
             path.write_text(federated.open_part(plan, text, five.keys[0], five.policy, five.ledgers[0]))
         except federated.Refusal as refusal:
@@ -328,7 +284,7 @@ def test_two_processes_open_at_once(five, tmp_path, lists):
     paths = [tmp_path / "first", tmp_path / "second"]
     children = [forked(partial(opened, text, path)) for text, path in zip(texts, paths, strict=True)]
     assert os.read(ready, 1) + os.read(ready, 1) == b"11"
-    os.write(go_on, b"22")
+    os.write(go_on, b"22" * 2)  # also for the checkpoint after the charge
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     found = [path.read_text() for path in paths]
     (entry,) = Ledger(five.ledgers[0].path).account(OPENINGS).entries

@@ -1,7 +1,6 @@
 """A threshold for each group or class from one message of each silo, which keeps the group sizes secret."""
 
 import itertools
-import json
 from fractions import Fraction
 from functools import lru_cache
 
@@ -11,7 +10,6 @@ import pytest
 import confide
 from confide import federated
 from confide.candidates import Candidates
-from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.federated.reply_laws import any_size_reply
 from confide.ledger import Ledger
@@ -85,44 +83,6 @@ def test_an_empty_group_gets_infinity(three):
     text = several.sign(three.coordinator)
     released = federated.aggregate(text, answers(three, text))
     assert released.infinite == ("unknown",)
-
-
-@pytest.mark.slow
-def test_sizes_of_groups_travel_nowhere(three):
-    text = made(three).sign(three.coordinator)
-    for message in answers(three, text):
-        content = json.loads(message)["content"]
-        assert set(content) == {"plan", "session", "silo", "answered", "replies", "versions"}
-        assert [set(reply) for reply in content["replies"]] == [{"candidate", "threshold"}] * 3
-
-
-@pytest.mark.slow
-def test_silos_may_count_elsewhere(three):
-    text = made(three).sign(three.coordinator)
-    grid = made(three).first.candidates
-    counted = {name: ScoreHistogram.from_scores(RECORDS[0][GROUPS[0] == name], grid) for name in NAMES}
-    first = federated.answer(text, counted, three.keys[0], three.policy, three.ledgers[0])
-    assert three.answer(0, text, groups=GROUPS[0]) == first  # the ledger recognises the data: no warning
-    fewer = {name: counted[name] for name in NAMES[:2]}
-    with refused(InputError, "scores"):
-        federated.answer(text, fewer, three.keys[1], three.policy, three.ledgers[1])
-    with refused(InputError, "groups"):
-        three.answer(1, text)
-    with refused(InputError, "groups"):
-        three.answer(1, text, groups=["women"] * 399 + ["children"])
-    assert three.ledgers[1].spent == 0
-
-
-@pytest.mark.slow
-def test_classes_are_groups_of_labels(three):
-    text = made(three, names=(0, 1), by="class").sign(three.coordinator)
-    labels = [(groups == "men").astype(int) for groups in GROUPS]
-    released = federated.aggregate(text, [three.answer(i, text, groups=labels[i]) for i in range(3)])
-    assert released.by == "class"
-    assert len(confide.predict_set([[0.9, 0.1]], released, score="lac")) == 1
-    assert Release.from_json(released.to_json()) == released
-    with refused(InputError, "classes"):
-        federated.plan_groups(three.silos, [0, 1], 0.2, 4.0, by="class", classes=[0, 1])
 
 
 def test_what_groups_cannot_be_planned_with(three):

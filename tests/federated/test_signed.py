@@ -14,11 +14,12 @@ from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.envelope import sign_message
 from confide.releases import Document, Release
 from confide.support import FileKind, kind_of
-from tests.federated.test_conditions import FILES, TESTS
+from tests.federated.test_conditions import FILES
+from tests.kept import path_of
 from tests.refused import refused
 
 RELEASES = [path for path in FILES if kind_of(path) is FileKind.RELEASE]
-FEDERATED = ("confide.federated.calibration", "confide.federated.several")
+FEDERATED = ("confide/federated.calibration", "confide/federated.several")
 OFFICE = federated.SiloKeys("office", b"\1" * 32, b"\2" * 32)
 
 
@@ -42,7 +43,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("path", RELEASES, ids=lambda path: str(path.relative_to(TESTS)))
+@pytest.mark.parametrize("path", RELEASES, ids=lambda path: path.stem)
 def test_every_kept_release_is_signed_and_read_as_it_was(path, tmp_path):
     text = text_of(path)
     release = Release.from_json(text)
@@ -63,15 +64,6 @@ def test_every_kept_release_is_signed_and_read_as_it_was(path, tmp_path):
     assert found.to_json() == text
     assert found.checksum == release.checksum
     assert federated.read_signed(text) == (release, None)
-
-
-def test_the_kept_signed_release_is_read_and_signed_again_to_the_same_bytes():
-    kept = text_of(TESTS / "federated/samples/other/signed-release.json")
-    keys = federated.SiloKeys.load(TESTS / "federated/samples/other/keys/coordinator.json")
-    found, signer = federated.read_signed(kept)
-    assert signer == keys.public().signing
-    assert json.loads(found.to_json()) == json.loads(kept)["content"]["release"]
-    assert federated.sign(found, keys) == kept
 
 
 def changed(value, path=()):
@@ -108,8 +100,8 @@ def test_a_signature_makes_no_claim_true():
     """A holder of keys can sign anything; the reader refuses a release whose statements do not follow."""
     release = json.loads(confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac").to_json())
     signed = json.loads(federated.sign(Release.from_json(json.dumps(release)), OFFICE))
-    evaluation = json.loads(text_of(TESTS / "evaluation/samples/0.2/private-sets.json"))
-    common = json.loads(text_of(TESTS / "federated/samples/0.2/private-qq/released.json"))
+    evaluation = json.loads(text_of(path_of("private-sets")))
+    common = json.loads(text_of(path_of("federated-levels")))
     guarantee = {**release["guarantee"], "coverage": 0.99}
     for content in (
         {},
@@ -125,16 +117,9 @@ def test_a_signature_makes_no_claim_true():
 
 
 def test_what_cannot_be_signed_is_refused():
-    watch = Document.from_json(text_of(TESTS / "watching/samples/0.2/sizes.json"))
+    watch = Document.from_json(text_of(path_of("watch-sizes")))
     with refused(InputTypeError, "released"):
         federated.sign(watch, OFFICE)
-
-
-def test_a_signature_under_another_key_is_another_signature():
-    release = confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac")
-    stranger = federated.SiloKeys.generate("office")
-    output = federated.read_signed(federated.sign(release, stranger))
-    assert output.signer == stranger.public().signing != OFFICE.public().signing
 
 
 def test_on_the_command_line(folder, capsys):
@@ -159,26 +144,3 @@ def test_on_the_command_line(folder, capsys):
     for command in ("verify", "show"):
         assert main([command, "s.json"]) == 3
         assert "the signature of the signed-release does not match" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_every_command_reads_the_signed_file_as_the_release(folder, capsys):
-    assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 0
-    said, columns, label = {}, ["--probabilities", "p_*"], ["--label", "y"]
-    for name in ("r", "s"):
-        released = ["t.csv", "--calibration", f"{name}.json", *columns]
-        assert main(["predict", *released, "--out", f"{name}.csv"]) == 0
-        capsys.readouterr()
-        assert main(["show", f"{name}.json"]) == 0
-        said[name] = capsys.readouterr().out
-        assert main(["evaluate", *released, *label, "--out", f"{name}-e.json"]) == 0
-        assert main(["report", f"{name}.json", "--evaluation", f"{name}-e.json", "--out", f"{name}.html"]) == 0
-    assert said["r"] == said["s"]
-    for ending in (".csv", "-e.json"):
-        assert Path(f"r{ending}").read_bytes() == Path(f"s{ending}").read_bytes()
-    assert main(["report", "s.json", "--evaluation", "r-e.json", "--out", "both.html"]) == 0
-    assert main(["recalibrate", *released, *label, "--out", "next.json"]) == 0
-    assert main(["verify", "next.json", "--previous", "s.json"]) == 0
-    over = ["--alpha", "0.1", "--epsilon", "1", "--out", "s.json", "--force"]
-    assert main(["calibrate", "t.csv", *columns, *label, *over]) == 3  # but another signed release
-    capsys.readouterr()

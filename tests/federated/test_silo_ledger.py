@@ -4,23 +4,21 @@ import dataclasses
 import math
 import os
 import signal
-import sqlite3
 import sys
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
 
 import confide
-from confide import Candidates, federated
-from confide.errors import FormatError, InputError, LedgerError
+from confide import federated
+from confide.errors import InputError
 from confide.federated import Refusal, silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
 from tests.builders import slow
-from tests.federated.helpers import PAID_STEPS, Federation, asked_twice_at_once, forked, killed
+from tests.federated.helpers import PAID_STEPS, Federation, forked, killed
 from tests.refused import refused
 
 
@@ -68,18 +66,6 @@ def test_other_releases_about_the_same_records_count(three):
     assert silo.spent == 5.0
     with pytest.raises(confide.BudgetError):
         confide.calibrate(three.scores[0], 0.2, 0.5, neighbors="replace_one", ledger=ledger, dataset=silo.dataset)
-
-
-@pytest.mark.slow
-def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_policy(three):
-    Ledger(three.ledgers[0].path).set_limit("calibration records", 1.5, neighbors="replace_one")
-    with refused(Refusal, "budget-spent"):
-        three.answer(0, three.plan(epsilon=2.0))
-    Ledger(three.ledgers[1].path).set_limit("calibration records", 100.0, neighbors="replace_one")
-    three.answer(1, three.plan(epsilon=3.0))
-    with refused(Refusal, "budget-spent"):
-        three.answer(1, three.plan(epsilon=2.5))
-    assert [silo.spent for silo in three.ledgers] == [0.0, 3.0, 0.0]
 
 
 @pytest.mark.slow
@@ -161,24 +147,6 @@ def test_the_policy_compares_what_the_ledger_charges(three, monkeypatch):
     assert three.ledgers[0].spent == 2.2  # this amount is charged
 
 
-@pytest.mark.slow
-def test_the_policy_allows_what_all_levels_will_be_charged(tmp_path):
-    secret = Federation(tmp_path, [np.linspace(0, 1, 200)], secret=True)
-    public, grid = [keys.public() for keys in secret.keys], Candidates.unit(21)
-    of_levels = federated.plan_levels(
-        public, [0.3, 0.2], 4.0, candidates=grid, method="private-qq", n_min=50, n_typical=100
-    )
-    plan = of_levels.sign(secret.coordinator)
-    Ledger(secret.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="replace_one")
-    charged = of_levels.privacy([0]).loss("replace_one")
-    secret.policy = dataclasses.replace(secret.policy, per_plan=(charged + of_levels.loss(0)) / 2)
-    with refused(Refusal, "not-allowed"):
-        secret.answer(0, plan)
-    secret.policy = dataclasses.replace(secret.policy, per_plan=charged)
-    secret.answer(0, plan)
-    assert secret.ledgers[0].spent == charged > of_levels.loss(0)
-
-
 def test_an_unauthorised_client_learns_nothing_about_the_account(three):
     """The signer is checked before the account's relation, so that only a pinned coordinator can learn the relation."""
     Ledger(three.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
@@ -241,47 +209,6 @@ def test_a_token_is_taken_once(tmp_path):
     assert ledger.account("a").spent().epsilon == 1.0
 
 
-def test_a_faster_process_is_noticed(three, monkeypatch):
-    """Two processes find no earlier answer; one charges and answers; the other returns that answer."""
-    plan = three.plan()
-    hold, first = Ledger.lock, []
-
-    def slow(self, token):
-        if not first:
-            first.append(None)
-            first.append(three.answer(0, plan))
-        return hold(self, token)
-
-    monkeypatch.setattr(Ledger, "lock", slow)
-    assert three.answer(0, plan) == first[1]
-    monkeypatch.undo()
-    assert three.ledgers[0].spent == pytest.approx(2.0)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a silo's own threshold may be +inf
-def test_evaluations_and_local_thresholds_are_paid_from_the_same_account(three):
-    silo, scores = three.ledgers[0], three.scores[0]
-    plan = three.plan(epsilon=2.0)
-    three.answer(0, plan)
-    Ledger(silo.path).set_limit(silo.dataset, 5.0, neighbors="replace_one")
-    released = federated.aggregate(plan, [three.answer(i, plan) for i in range(3)])
-    paid = {"ledger": silo.ledger, "dataset": silo.dataset, "neighbors": "replace_one"}
-    confide.evaluate(released, scores=scores, epsilon=1.0, **paid)
-    assert silo.spent == 3.0
-    confide.calibrate(scores, 0.2, 1.5, **paid)
-    assert silo.spent == 4.5
-    with pytest.raises(confide.BudgetError):
-        confide.evaluate(released, scores=scores, epsilon=0.9, **paid)
-    with refused(Refusal, "budget-spent"):
-        three.answer(0, three.plan(epsilon=1.0))
-    assert silo.spent == 4.5
-
-
-def test_a_second_request_waits_for_the_first(three, monkeypatch):
-    asked_twice_at_once(monkeypatch, three)
-
-
 def beside_a_process(monkeypatch, three, plan, then):
     """Let another process charge without an answer; `then` gets its pid and a pipe when this process waits for it."""
     output, tell = os.pipe()
@@ -334,31 +261,6 @@ def charged(silo, read):
     silo.ledger.charge(silo.dataset, silo.cost(read, 0), read.digest, token=read.session)
 
 
-def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypatch):
-    plan = three.plan()
-    read = FederatedPlan.read(plan)[0]
-    monkeypatch.setattr(silo_ledger, "Ledger", partial(Ledger, timeout=0.1))
-    silo = three.ledgers[0] = federated.SiloLedger(three.ledgers[0].path)
-    with silo.ledger.lock(read.session):
-        charged(silo, read)
-        with refused(LedgerError, "ledger"):
-            three.answer(0, plan)
-    with refused(Refusal, "interrupted"):
-        three.answer(0, plan)
-
-
-def test_without_file_locks_no_process_waits(three, monkeypatch):
-    """As on Windows, a session is still charged once."""
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    plan = three.plan()
-    read, silo = FederatedPlan.read(plan)[0], three.ledgers[0]
-    with silo.ledger.lock(read.session):
-        charged(silo, read)
-        with refused(Refusal, "interrupted"):
-            three.answer(0, plan)
-    assert silo.spent == 2.0
-
-
 def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge(three, monkeypatch):
     """Two processes find no charge without a working lock; the ledger accepts the session once."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
@@ -393,18 +295,6 @@ def test_killed_between_charge_and_answer(three, step):
         assert three.answer(0, plan) == three.answer(0, plan)
         assert kept in (None, three.answer(0, plan))
     assert silo.spent == 2.0
-
-
-def test_a_file_that_is_no_ledger_is_refused(tmp_path):
-    path = tmp_path / "silo.db"
-    path.write_text("not a database at all, but long enough to be looked at " * 20)
-    with pytest.raises(FormatError):
-        federated.SiloLedger(path)
-    database = sqlite3.connect(tmp_path / "other.db")
-    database.execute("CREATE TABLE t (x)")
-    database.close()
-    with pytest.raises(FormatError):
-        federated.SiloLedger(tmp_path / "other.db")
 
 
 def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):

@@ -16,6 +16,7 @@ def planned(names):
     return federated.plan(silos, 0.1, 5.0, method="private-qq", candidates=Candidates.unit(21))
 
 
+@pytest.mark.slow
 def test_a_place_is_found_without_walking_over_the_silos():
     plan = planned(["north", "south", "east"])
     assert [plan.position(name) for name in ("north", "south", "east")] == [0, 1, 2]
@@ -36,6 +37,7 @@ def test_one_name_in_two_cases_is_refused():
         planned(["north", "South", "North"])
 
 
+@pytest.mark.slow
 def test_numbered_silos_are_as_they_are():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SimilarNameWarning)

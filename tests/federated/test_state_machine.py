@@ -597,7 +597,7 @@ EVERYDAY = (
 
 @pytest.mark.parametrize("first", slow([name for name, kind in KINDS.items() if not kind.secret], everyday=EVERYDAY))
 def test_a_federation(first):
-    runs(first, examples=10 if KINDS[first].channel == "shared" else 4, steps=25)
+    runs(first, examples=5 if KINDS[first].channel == "shared" else 3, steps=25)
 
 
 @pytest.mark.slow

@@ -4,11 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli.federated.coordinator import silos_of_plan
 from confide.federated.envelope import sign_message
 from tests.federated.by_files import RULES as PINNED
 from tests.federated.by_files import Files
@@ -62,17 +60,6 @@ def test_both_sides_see_the_same_digits(files, run):
     assert document["roster"] == federated.fingerprint(federated.roster(everybody), groups=12)
 
 
-def test_show_says_what_a_plan_asks_before_anything_is_paid(files, run):
-    files.plan("--closes", "2030-01-31T12:00:00Z", "--classes", "cat,dog", "--score", "lac")
-    shown = run("show", "plan.json")
-    for words in ("secure-sum", "lac", "coverage 0.8", "4-differential privacy", "at most 1 of the 3 silos may collude",
-                  "2: cat, dog", "2030-01-31T12:00:00Z", "3 answers: coverage at least 0.8",
-                  "also if the silos differ"):  # fmt: skip
-        assert words in shown
-    assert not Path("north.db").exists()
-    assert "--records: " in run("show", "plan.json", "--records", 2, code=3)
-
-
 def test_show_reads_what_else_a_federation_writes(files, run):
     files.plan()
     files.answer("north")
@@ -86,33 +73,6 @@ def test_show_reads_what_else_a_federation_writes(files, run):
     assert "altered" in run("show", "bad.json", code=3)
     Path("bad.json").write_text(sign_message("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
     assert "\x1b" not in run("show", "bad.json", code=3)
-
-
-def test_sizes_are_issued_anew_with_the_same_digits(files, run):
-    said = run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "north.json")
-    assert PRINTS["north"] in said
-    assert "41, public" in said
-    assert run("federated", "public", "--keys", "north.key", "--out", "north.json", code=4)
-    run("federated", "public", "--keys", "north.key", "--out", "north.json", "--force")
-    assert "secret" in run("show", "north.json")
-    assert "would replace the input" in run(
-        "federated", "public", "--keys", "north.key", "--out", "north.key", "--force", code=3
-    )
-    # Another silo's policy, pinned before, stays valid.
-    run("federated", "policy", *RULES, "--out", "policy.json")
-    Path("north.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0, 1, 41))) + "\n")
-    run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north.json", "--force")
-    files.plan()
-    for name in NAMES:
-        files.answer(name, rules=BY_POLICY)
-
-
-def test_unsigned_public_files_are_refused(files, run):
-    old = {"kind": "confide.federated.silo", **SOUTH.public_keys(40).fields()}
-    Path("public", "south.json").write_text(json.dumps(old))
-    for words in (("show", "public/south.json"), ("federated", "policy", *RULES, "--out", "p.json")):
-        said = run(*words, code=3)
-        assert "'public/south.json' cannot be used: malformed" in said
 
 
 def test_the_man_in_the_middle(files, run):
@@ -163,35 +123,6 @@ def test_a_policy_file_states_what_options_state(files, run):
     assert "and the policy allows 2 for one" in files.answer("north", rules=BY_POLICY, code=3)
 
 
-def test_a_silo_demands_tolerance_of_colluders_on_the_command_line(files, run):
-    assert "at most 1 of the 3 silos may collude" in files.plan()
-    said = files.answer("north", "--least-colluding", 2, code=3)
-    assert "colludes with 1 of the silos, the policy requires 2" in said
-    assert "lower --least-colluding" in said
-    assert "at most 2 of the 3 silos may collude" in files.plan("--colluding", 2, "--force")
-    assert "at most 2 of the 3 silos may collude" in files.answer("north", "--least-colluding", 2)
-    assert "no silo may collude" in files.plan("--colluding", 0, "--force")
-    assert "colludes with 0 of the silos" in files.answer("south", code=3)
-
-
-def test_folders_of_public_files(files, run):
-    """The coordinator's own file is not a silo by accident; other files are ignored, and ambiguous ones are refused."""
-    Path("public", "notes.txt").write_text("of another user")
-    shutil.copy("public/north.json", "public/north (1).json")
-    assert "not invited: public/coordinator.json, the coordinator's own" in files.plan(out="public/plan.json")
-    made, _ = federated.FederatedPlan.read(Path("public", "plan.json").read_text())
-    assert {silo.name for silo in made.silos} == set(NAMES)
-    own = keys_of("coordinator").public_keys()
-    alone = Path("public/coordinator.json")
-    assert [silo.name for silo in silos_of_plan([alone], own)[0]] == ["coordinator"]  # by intent
-    assert silos_of_plan([alone.parent], own) == (list(made.silos), [alone])
-    Path("empty").mkdir()
-    assert "has no public file" in files.plan(silos="empty", out="p.json", code=3)
-    run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north (1).json", "--force")
-    said = files.plan(out="p.json", code=3)
-    assert "name: 'north' is in two public files" in said
-
-
 def test_keygen_never_replaces_keys_and_offers_what_it_has(files, run):
     words = ("federated", "keygen", "north", "--keys", "north.key", "--public", "new.json")
     before = Path("north.key").read_bytes()
@@ -200,48 +131,3 @@ def test_keygen_never_replaces_keys_and_offers_what_it_has(files, run):
     assert "--force" not in said
     assert not Path("new.key").exists()
     assert Path("north.key").read_bytes() == before
-
-
-def test_a_copy_of_the_keys_answers_from_the_named_ledger_alone(files, run):
-    """`keygen` and `public` name the ledger; older keys work without, and a warning informs the silo."""
-    files.plan()
-    assert "this silo's public file names no ledger" in files.answer("north")
-    made = run("federated", "keygen", "west", "--keys", "west.key", "--public", "west.json", "--ledger", "west.db")
-    west = federated.Silo.from_json(Path("west.json").read_text())
-    assert west.ledger == federated.SiloLedger("west.db").identity
-    assert f"ledger       {federated.fingerprint(west.ledger, groups=4)}\n" in made
-    assert f"ledger       {federated.fingerprint(west.ledger, groups=4)}\n" in run("show", "west.json")
-    for name in NAMES:
-        more = ("--size", 40, "--ledger", f"{name}.db", "--out", f"public/{name}.json", "--force")
-        run("federated", "public", "--keys", f"{name}.key", *more)
-    files.plan("--force")
-    assert "names no ledger" not in files.answer("south")
-    Path("flower").mkdir()
-    shutil.copy("south.key", "flower/keys.json")
-    own = ("--plan", "plan.json", "--keys", "flower/keys.json", "--ledger", "flower/budget.db", "--out", "again.json")
-    said = run("federated", "answer", "south.csv", "--score-column", "s", *own, *RULES, code=3)
-    assert "not-invited: the plan names another ledger of this silo than this one" in said
-    assert not Path("again.json").exists()
-
-
-def test_a_file_that_is_no_answer_is_named(files, run):
-    files.plan()
-    asked = ("--plan", "plan.json", "--out", "released.json")
-    said = run("federated", "aggregate", "public/north.json", *asked, code=3)
-    assert "malformed: file 'public/north.json' is a silo's public file, not a silo's answer" in said
-    said = run(
-        "federated",
-        "list",
-        "plan.json",
-        "--plan",
-        "plan.json",
-        "--keys",
-        "coordinator.key",
-        "--out-folder",
-        "o",
-        code=3,
-    )
-    assert "file 'plan.json' is a federated plan, not a silo's answer" in said
-    files.answer("north")
-    said = run("federated", "aggregate", "north-answer.json", "--plan", "public/south.json", "--out", "x", code=3)
-    assert "malformed: the message is a silo's public file, not a federated plan" in said

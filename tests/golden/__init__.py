@@ -13,35 +13,26 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-TESTS = Path(__file__).parents[1]
+from tests.kept import FOLDER as KEPT
+from tests.kept import path_of
+
 FOLDER = Path(__file__).parent / "texts"
 
 VALUES = {
-    "calibration": "releases/samples/0.2/calibration.json",
-    "calibration-delta": "releases/samples/0.2/calibration-delta.json",
-    "calibration-infinite": "releases/samples/0.2/calibration-infinite.json",
-    "calibration-weights": "releases/samples/0.2/class-shares.json",
-    "published-counts": "releases/samples/other/published-counts.json",
-    "counts-calibration": "releases/samples/other/counts-calibration.json",
-    "published-method": "releases/samples/0.2/pps.json",
-    "levels": "releases/samples/0.2/levels.json",
-    "groups": "releases/samples/0.2/groups.json",
-    "sides": "releases/samples/0.2/sides.json",
-    "risk": "releases/samples/0.2/risk.json",
-    "federated": "federated/samples/0.2/opened/released.json",
-    "federated-levels": "federated/samples/0.2/levels/released.json",
-    "evaluation": "evaluation/samples/0.2/sets-with-examples.json",
-    "evaluation-levels": "evaluation/samples/0.2/sets-levels.json",
-    "private-evaluation": "evaluation/samples/0.2/private-sets.json",
-    "watch": "watching/samples/0.2/alarm.json",
-    "watch-sizes": "watching/samples/0.2/sizes.json",
-    "counting-plan": "warehouse/samples/other/classes-by-ward.json",
-    "federated-plan": "federated/samples/0.2/opened/plan.json",
-    "federated-plans": "federated/samples/0.2/levels/plan.json",
-    "silo": "federated/samples/0.2/silo.json",
-    "policy": "federated/samples/0.2/policy.json",
-}
-"""A kept file of every kind of value."""
+    **{name: name for name in (
+        "calibration", "calibration-delta", "calibration-infinite", "published-counts", "counts-calibration", "levels",
+        "groups", "sides", "risk", "federated", "federated-levels", "counting-plan",
+        "federated-plan", "federated-plans", "silo", "policy",
+    )},
+    "calibration-weights": "class-shares",
+    "published-method": "pps",
+    "evaluation": "sets",
+    "evaluation-levels": "sets-levels",
+    "private-evaluation": "private-sets",
+    "watch": "watch-alarm",
+    "watch-sizes": "watch-sizes",
+}  # fmt: skip
+"""The kept file of every kind of value, by the name of its text."""
 
 
 def texts() -> dict[str, Callable[[], str]]:
@@ -80,9 +71,9 @@ def help_of(*command: str) -> str:
     return "\n".join([text, *below])
 
 
-def value(path: str) -> str:
+def value(name: str) -> str:
     """The output of `confide show` for a kept file."""
-    return said("show", TESTS / path)
+    return said("show", path_of(name))
 
 
 def plan() -> str:
@@ -97,7 +88,7 @@ def ledger() -> str:
     """The accounts of a kept ledger."""
     from confide.ledger import Ledger
 
-    accounts = Ledger(TESTS / "ledger/samples/other/schema-2.ledger", create=False).accounts().values()
+    accounts = Ledger(KEPT / "kept.ledger", create=False).accounts().values()
     return "\n".join(f"{one!r}\n{one}\n{one.spent()}\n" for one in accounts)
 
 
@@ -105,7 +96,7 @@ def page() -> str:
     """The page of a kept release, with a kept evaluation of it."""
     import confide
 
-    return "\n".join(words(confide.report(confide.Calibration.load(TESTS / VALUES["calibration"])).html)) + "\n"
+    return "\n".join(words(confide.report(confide.Calibration.load(path_of("calibration"))).html)) + "\n"
 
 
 def card() -> str:
@@ -113,7 +104,7 @@ def card() -> str:
     import confide
     from confide.releases import load_release
 
-    return confide.card(load_release(TESTS / VALUES["groups"])).text
+    return confide.card(load_release(path_of("groups"))).text
 
 
 def words(html: str) -> Iterator[str]:

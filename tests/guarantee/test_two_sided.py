@@ -215,6 +215,7 @@ def two_places(q, total, mean, rng):
     return total * (np.eye(len(q))[left] * share + np.eye(len(q))[right] * (1 - share))
 
 
+@pytest.mark.slow
 def test_ranges_bound_every_s_inside():
     """The bound of a wide undivided range of s is above the program of every s, chain and spread in it."""
     rng, left, right, total = np.random.default_rng(11), 0.08, 0.1, 20.0

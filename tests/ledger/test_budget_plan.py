@@ -10,19 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-import confide
 from confide.errors import ConfideError, InputError, InputTypeError
 from confide.ledger import (
     BudgetPlan,
-    Cost,
-    Dataset,
-    Group,
-    Ledger,
     PlannedReleases,
-    best_of,
     budget_plan,
     by_rules,
-    compose,
 )
 from confide.mechanisms.slopes import slopes_for
 from fuzz.source import one_line
@@ -35,16 +28,6 @@ PER_PERSON = {
     (12, 1): {"basic": (0.125, 1.5), "zcdp": (0.2485, 0.4302)},
 }
 """By releases and looks of one person within (3, 1e-6): epsilon of each (docs/howto/plan-a-budget.md)."""
-
-RELEASES = {
-    6: (0.5, 0.498),
-    8: (0.375, 0.431),
-    12: (0.25, 0.352),
-    24: (0.125, 0.248),
-    52: (0.058, 0.169),
-    100: (0.03, 0.122),
-}
-"""By the number of releases alone within (3, 1e-6): epsilon of each by basic composition and zCDP."""
 
 
 def spends(schedule):
@@ -64,12 +47,6 @@ def test_releases_and_looks_of_a_year(planned):
         assert tuple(map(rounded, spends(schedule), stated)) == stated
         assert schedule.loss <= 3
         assert schedule.dp_delta == (0 if rule == "basic" else 1e-6)
-
-
-@pytest.mark.parametrize("releases", RELEASES)
-def test_releases_alone(releases):
-    found = by_rules(epsilon=3.0, releases=releases)
-    assert tuple(round(spends(found[rule])[0], 3) for rule in ("basic", "zcdp")) == RELEASES[releases]
 
 
 def test_what_one_person_is_in_counts_and_nothing_else():
@@ -112,40 +89,6 @@ def smallest_delta(rho, epsilon):
     return math.exp(best.fun)
 
 
-@pytest.mark.parametrize("rule", ["basic", "zcdp"])
-def test_more_releases_never_cost_more(rule):
-    """Each epsilon is smaller if more is planned, and larger within a larger total."""
-
-    def each(**changed):
-        asked = {"epsilon": 2.0, "releases": 4, "looks": 6, "rule": rule, "dp_delta": 1e-5}
-        return np.array(spends(budget_plan(**asked | changed)))
-
-    base = each()
-    for less in ({"releases": 8, "looks": 12}, {"epsilon": 1.0}):
-        changed = each(**less)
-        assert (changed <= base).all()
-        assert (changed < base).any()
-    assert (each(looks_per_person=2) >= base).all()
-    assert each(share=0.8)[0] > base[0] > each(share=0.2)[0]
-    if rule == "zcdp":
-        assert (each(dp_delta=1e-9) < base).all()
-    assert (each(evaluations=3)[[0, 2]] <= base).all()
-
-
-def test_boundaries():
-    assert spends(budget_plan(3.0, releases=1, dp_delta=0)) == (3.0,)
-    assert spends(budget_plan(3.0, looks=4, rule="basic")) == (0.75,)
-    assert list(by_rules(epsilon=1.0, looks=1, dp_delta=0)) == ["basic"]
-    assert budget_plan(1e-6, releases=1, dp_delta=0).entries[0].epsilon == 1e-6
-    assert budget_plan(1e6, releases=1, dp_delta=0).entries[0].epsilon == 1e6
-    assert "practically no protection" in budget_plan(30, releases=1, dp_delta=0).statement
-    kinds = [entry.kind for entry in budget_plan(1, releases=1, evaluations=1, looks=1, rule="basic").entries]
-    assert kinds == ["calibration", "evaluation", "look"]
-    third = budget_plan(1.0, looks=3, rule="basic")
-    assert third.entries[0].epsilon == 0.333333
-    assert third.loss == 0.999999
-
-
 @pytest.mark.parametrize(
     ("asked", "error", "argument"),
     [
@@ -175,26 +118,6 @@ def test_refusals(asked, error, argument):
         budget_plan(**{"epsilon": 1.0, "dp_delta": 1e-6} | asked)
 
 
-@pytest.mark.slow
-def test_the_clearest_looks_without_releases():
-    found = by_rules(epsilon=3.0, looks=52)
-    assert best_of(found).entries[0].epsilon == max(one.entries[0].epsilon for one in found.values())
-    assert best_of(by_rules(epsilon=3.0, looks=2)).rule == "basic"
-
-
-@pytest.mark.slow
-def test_the_least_coverage_with_releases():
-    """The best rule has the least excess coverage, by the plans of its releases."""
-    exponential = BudgetPlan(3.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 0.5),))
-    flipped = BudgetPlan(6.0, 0.0, "basic", (PlannedReleases("calibration", 12, 12, 0.5),))
-    assert best_of({"zcdp": exponential, "basic": flipped}, n=[200]) is flipped
-    finer = BudgetPlan(9.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 1.0),))
-    assert best_of({"basic": flipped, "zcdp": finer}, n=200) is finer
-    made = finer.plan(200, 0.1)
-    asked = confide.plan(0.1, 1.0, 200, n_typical=200)
-    assert made.expected_coverage == asked.expected_coverage
-
-
 def test_how_many_records_a_look_needs():
     """22/epsilon**2 at a level of .9: the variance of the noise compared with n p (1 - p)."""
 
@@ -206,49 +129,6 @@ def test_how_many_records_a_look_needs():
         assert records(epsilon) == least
         assert least == pytest.approx(22 / epsilon**2, rel=0.08)
     assert records(1.0, "replace_one") == records(1.0, records_per_person=2) == 88
-
-
-@pytest.mark.slow
-def test_together_it_is_what_a_ledger_composes():
-    for schedule in by_rules(epsilon=2.0, releases=2, looks=5).values():
-        bounds = {
-            bound.rule.lower(): bound.epsilon for bound in compose(schedule.of_one_person, schedule.dp_delta).bounds
-        }
-        assert schedule.loss == bounds[{"basic": "sum"}.get(schedule.rule, schedule.rule)]
-
-
-COVERAGE = {("basic", 0.125): (0.961, 0.929, 0.908), ("zcdp", 0.248481): (0.936, 0.92, 0.904)}
-"""Expected coverage of a release at n = 500, 1000, 5000, as in docs/howto/plan-a-budget.md."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("entry", COVERAGE)
-def test_coverage_of_the_tables(entry):
-    rule, epsilon = entry
-    schedule = BudgetPlan(
-        1e3, 1e-6 if rule == "zcdp" else 0.0, rule, (PlannedReleases("calibration", 12, 12, epsilon),)
-    )
-    found = tuple(round(schedule.plan(n).expected_coverage, 3) for n in (500, 1000, 5000))
-    assert found == COVERAGE[entry]
-
-
-def test_looks_at_people_who_come_once_name_a_partition(tmp_path):
-    """With a cell for each week the ledger counts one look of each person, as the plan does, and what is left."""
-    year = budget_plan(3.0, releases=2, looks=52, looks_per_person=1, dp_delta=0)
-    release, look = year.entries
-    ledger = Ledger(tmp_path / "budget.db", limit=year.epsilon)
-    for k in range(52):
-        week = Dataset("patients", Group("week", str(k)))
-        ledger.charge(week, Cost(look.epsilon, "add_remove", "look by noise", None, week.group), f"{k:064x}")
-    for k in range(2):
-        ledger.charge("patients", Cost(release.epsilon, "add_remove", "slopes"), f"{k:064x}")
-    account = ledger.account("patients")
-    assert account.spent().epsilon == year.loss == 3.0
-    for week in ("7", "52"):  # a second look in a week, and a person in a release more
-        data = Dataset("patients", Group("week", week))
-        cost = Cost(look.epsilon, "add_remove", "look by noise", None, data.group)
-        assert account.allows(cost) == (week == "52")
-    assert not account.allows(Cost(0.001, "add_remove", "slopes"))
 
 
 ODD = st.none() | st.booleans() | st.integers(-2, 60) | st.floats() | st.text(max_size=3) | st.fractions(0, 1)

@@ -10,9 +10,6 @@ import pytest
 
 import confide
 from confide import Candidates, Dataset, InputError, Ledger
-from confide.cli import main
-from confide.cli.exit_codes import REFUSED as REFUSED_CODE
-from confide.errors import InputTypeError
 from confide.evaluation import PrivateRequest
 from confide.tables import (
     ContributionBound,
@@ -25,13 +22,11 @@ from confide.tables import (
 from confide.warehouse import CountingPlan
 from tests.builders import slow
 from tests.exact import added, histograms, mechanism_law, worst_log_ratio
-from tests.files import write
 from tests.refused import refused
 
 PEOPLE = ContributionBound("person", 1, ("visit",))
 CANDIDATES = Candidates.unit(3)
 NORTH, SOUTH = Dataset("patients", ("region", "north")), Dataset("patients", ("region", "south"))
-REFUSED = "was charged for other cells of the partition 'region', and the records of a person are bounded in this table"
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
@@ -156,26 +151,3 @@ def test_the_check_is_within_the_charge(ledger, monkeypatch):
     monkeypatch.setattr(Transaction, "check_limit", then_another_charges)
     with refused(InputError, "dataset"):
         released(records([0, 1], [0, 1]), NORTH, ledger)
-
-
-@pytest.mark.slow
-def test_the_command_line_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for region in ("north", "south"):
-        write(tmp_path / f"{region}.parquet", records(np.arange(20), [0, 1] * 10))
-    asked = ["--score-column", "s", "--alpha", "0.5", "--epsilon", "1", "--person", "person", "--order", "visit"]
-    asked += ["--max-records-per-person", "1", "--ledger", "budget.db", "--dataset", "patients"]
-
-    def run(region, *more):
-        return main(["calibrate", f"{region}.parquet", *asked, "--group", f"region={region}", "--out", region, *more])
-
-    assert run("north") == 0
-    assert run("south") == REFUSED_CODE
-    assert "give --one-cell. " in capsys.readouterr().err
-    assert run("south", "--one-cell") == 0
-    assert Ledger("budget.db").account("patients").spent().epsilon == 1.0
-
-
-def test_one_cell_is_said_or_not():
-    with refused(InputTypeError, "one_cell"):
-        Dataset("patients", one_cell="yes")

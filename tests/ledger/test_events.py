@@ -28,17 +28,19 @@ WRITTEN = {
     f'{{"kind": "opened", "dataset": "caf\\u00e9", "neighbors": "replace_one", "fingerprint": "{REQUEST}"}}': (
         OpenedEvent("café", "replace_one", REQUEST)
     ),
-    '{"kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 1e-06}': LimitedEvent(
+    '{"kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 1e-06, "by": null}': LimitedEvent(
         "patients", 3.0, 1e-6
     ),
-    '{"kind": "limited", "dataset": "patients", "epsilon": null, "dp_delta": 0.0}': LimitedEvent("patients", None, 0.0),
-    f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "epsilon": '
+    '{"kind": "limited", "dataset": "patients", "epsilon": null, "dp_delta": 0.0, "by": null}': LimitedEvent(
+        "patients", None, 0.0
+    ),
+    f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "by": null, "epsilon": '
     '0.30000000000000004, "neighbors": "add_remove", "mechanism": "slopes", "rho": 0.125, "group": '
     '["ward", "north"]}': ChargedEvent(
         "patients", TOKEN, REQUEST, Cost(0.30000000000000004, "add_remove", "slopes", 0.125, ("ward", "north"))
     ),
-    f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "epsilon": "+inf", '
-    '"neighbors": "replace_one", "mechanism": "none", "rho": null, "group": null}': ChargedEvent(
+    f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "by": null, '
+    '"epsilon": "+inf", "neighbors": "replace_one", "mechanism": "none", "rho": null, "group": null}': ChargedEvent(
         "patients", TOKEN, REQUEST, Cost(math.inf, "replace_one", "none")
     ),
     f'{{"kind": "keyed", "key": "{REQUEST}"}}': KeyedEvent(REQUEST),
@@ -46,7 +48,7 @@ WRITTEN = {
         TOKEN, "{}", REQUEST
     ),
     f'{{"kind": "released", "token": "{TOKEN}", "text": "{{\\"threshold\\": \\"+inf\\", \\"s\\": '
-    '\\"\\\\ud800\\"}\\n"}': ReleasedEvent(TOKEN, '{"threshold": "+inf", "s": "\\ud800"}\n'),
+    '\\"\\\\ud800\\"}\\n", "fingerprint": null}': ReleasedEvent(TOKEN, '{"threshold": "+inf", "s": "\\ud800"}\n'),
 }
 """Lines of ledgers, and their events."""
 

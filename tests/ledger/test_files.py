@@ -128,24 +128,6 @@ def test_read_only_file(path):
         shutil.rmtree(folder)
 
 
-def test_a_log_that_another_process_removes_is_no_log(path, monkeypatch):
-    """SQLite removes the log next to a database when the last connection closes, at any moment."""
-    plain = Path.exists
-    monkeypatch.setattr(Path, "exists", lambda one, **more: one.name.endswith("-wal") or plain(one, **more))
-    assert not plain(path.with_name(path.name + "-wal"))
-    assert len(Ledger(path).account("patients").entries) == 5
-
-
-def test_missing_ledger_and_folder(tmp_path):
-    with refused(LedgerError, "ledger"):
-        Ledger(tmp_path / "none.db", create=False)
-    with refused(LedgerError, "ledger"):
-        Ledger(tmp_path / "none" / "budget.db")
-    with pytest.raises(ConfideError):
-        Ledger(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "content",
     [b"", b"text", b"SQLite format 3\0", bytes(4096), os.urandom(4096)],
@@ -190,7 +172,7 @@ def test_records_cannot_be_changed_and_changes_are_found(path, statement):
     with pytest.raises(sqlite3.IntegrityError):
         execute(path, statement)
     trigger = "no_update" if statement.startswith("UPDATE") else "no_delete"
-    again = store._SCHEMA[trigger]
+    again = store._TABLES[trigger]
     execute(path, f"DROP TRIGGER {trigger}", statement, again)
     with pytest.raises(FormatError):
         Ledger(path)
@@ -279,15 +261,3 @@ def test_sealed_nonsense_is_refused(path, body):
         connection.commit()
     with pytest.raises(FormatError):
         Ledger(path).accounts()
-
-
-def test_no_temporary_files_stay_next_to_a_ledger(tmp_path):
-    """SQLite's two files disappear with the last connection, also after reading; a read-only file can be read."""
-    path = tmp_path / "budget.db"
-    ledger = Ledger(path)
-    ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
-    for read in (ledger.accounts, ledger.snapshot, ledger.export, lambda: Ledger(path, create=False)):
-        read()
-        assert [one.name for one in tmp_path.iterdir()] == ["budget.db"]
-    path.chmod(0o400)
-    assert ledger.account("patients").spent().epsilon == 1.0

@@ -44,12 +44,3 @@ def test_a_release_of_any_kind_is_charged_before_it_is_drawn_and_answered_again_
         released(ledger, [4, 1], again=True)
     with refused(InputError, "ledger"):
         make_payment(PRIVACY, "look by discrete-laplace", {}, ledger, None)
-
-
-def test_the_ledger_says_of_which_kind_a_release_is(place):
-    ledger = Ledger(place)
-    for week, mechanism in enumerate(("look by discrete-laplace", "evaluation by discrete-laplace", "slopes", "looks")):
-        released(ledger, [week], week=week, mechanism=mechanism)
-    kinds = ["look", "evaluation", "calibration", "calibration"]
-    assert [entry.kind for entry in ledger.account("patients").entries] == kinds
-    assert [entry["kind"] for entry in ledger.export()["datasets"][0]["entries"]] == kinds

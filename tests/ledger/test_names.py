@@ -64,27 +64,3 @@ def test_similar_names_are_pointed_out_once(ledger, known, new):
     assert repr(known) in str(said[0].message)
     ledger.charge(new, COST, "2" * 64)  # known by now
     assert list(ledger.accounts()) == [known, new]
-
-
-def test_setting_a_limit_points_out_similar_names(ledger):
-    ledger.set_limit("clinic", 1.0)
-    with pytest.warns(SimilarNameWarning):
-        ledger.set_limit("clinic.", 1.0)
-
-
-def test_a_warning_that_is_an_error_charges_nothing(ledger):
-    """The tests turn warnings into errors."""
-    ledger.charge("clinic", COST, "0" * 64)
-    with pytest.raises(SimilarNameWarning):
-        ledger.charge("c-linic", COST, "1" * 64)
-    assert list(ledger.accounts()) == ["clinic"]
-
-
-def test_different_names_are_not_pointed_out(ledger):
-    names = (
-        "patients 2024", "patients 2025", "patients 2124", "north", "south", "東", "西", "---", "+++",
-        "ward 1a", "ward 1b", "site a", "site b", "males", "females", "ears", "eyes", "patients", "inpatients",
-        "2024-03-01", "2024-03-10", "left eye 2024",
-    )  # fmt: skip
-    for k, name in enumerate(names):
-        ledger.set_limit(name, float(k))

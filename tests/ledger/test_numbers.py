@@ -3,7 +3,6 @@
 import json
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -11,21 +10,19 @@ import pytest
 
 import confide
 from confide.calibration import calibrate_losses
-from confide.cli import main
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 from confide.evaluation import PrivateEvaluation
 from confide.ledger import Ledger
 from confide.releases import Calibration
 from confide.tables import ScoreColumn
 from confide.watching import Watch
 from tests.builders import slow
-from tests.files import write
-from tests.refused import refused
+from tests.kept import path_of
 
 SCORES = np.random.default_rng(0).random(400)
 WARDS = np.random.default_rng(1).integers(0, 2, 400)
 TABLE = pyarrow.table({"s": SCORES})
-RELEASE = Calibration.load(Path(__file__).parents[1] / "releases" / "samples" / "other" / "spread.json")
+RELEASE = Calibration.load(path_of("calibration"))
 NUMBERS = (float, int, np.int64, np.float32, Fraction, Decimal)
 INTEGERS = (int, np.int64)
 
@@ -110,47 +107,6 @@ def test_integers_of_every_type_are_one_request(ask, tmp_path):
         requests(ask, [2.0], tmp_path)
 
 
-def test_the_command_line_asks_the_same(tmp_path, monkeypatch):
-    """`--epsilon 1` of an evaluation is `epsilon=1` in Python, and 1.0."""
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "records.parquet", TABLE)
-    RELEASE.save("cal.json")
-    ledger = Ledger("budget.db")
-    for epsilon in (1, 1.0):
-        confide.evaluate(RELEASE, scores=SCORES, epsilon=epsilon, ledger=ledger, dataset="d")
-    asked = ["evaluate", "records.parquet", "--calibration", "cal.json", "--score-column", "s", "--score", "lac"]
-    code = main([*asked, "--epsilon", "1", "--ledger", "budget.db", "--dataset", "d"])
-    assert (code, ledger.account("d").spent().epsilon) == (0, 1.0)
-
-
-WRITTEN_BY_0_2 = {
-    "evaluate": "0def693a035f50e0f67574e1f5235e8adf02faf6545d8915e74bd8344d304ad7",
-    "watch": "a62acdbca15241a2c07330bbf455a2baf1b086f1f5405c0cb835994c2ec18d39",
-    "calibrate guess": "0b9950237aca776fc4374a5ff576fc6bde9f4500ec854f78f99ce49c06257753",
-    "recalibrate guess": "bf6c8cc3eb5017bedc7f81d00d7b4f6ea61c7df8e6933fa1a58859584261cd85",
-}
-"""Digests of version 0.2 for the requests above with floats; it guessed that a secret number of records was 1000."""
-
-
-@pytest.mark.parametrize("name", WRITTEN_BY_0_2)
-def test_requests_that_0_2_kept_are_known(name, tmp_path):
-    """A ledger of 0.2 returns their releases without a charge."""
-    assert requests(PAID[name], [2.0], tmp_path) == [WRITTEN_BY_0_2[name]]
-
-
-def test_what_is_written_is_what_is_computed():
-    """The checksum of an evaluation with an integer argument is that of its file."""
-    found = confide.evaluate(RELEASE, scores=SCORES, epsilon=np.int64(1), records_per_person=np.int64(1))
-    assert PrivateEvaluation.from_json(found.to_json()).checksum == found.checksum
-    assert '"epsilon": 1.0' in found.to_json()
-
-
-def test_group_names_may_be_an_array():
-    """A public list may be an array, of names and of numbers; widths, too."""
-    found = confide.evaluate(RELEASE, scores=SCORES, groups=WARDS, epsilon=1, group_names=np.array([0, 1]))
-    assert [part.name for part in found.groups] == ["0", "1", "(other)"]
-
-
 def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypatch):
     """Should a number slip through all checks, writing it fails first: nothing is drawn or charged."""
     ledger = Ledger(tmp_path / "budget.db")
@@ -164,14 +120,3 @@ def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypa
         with pytest.raises(TypeError):
             looked(tmp_path, **payer)
     assert not ledger.accounts()
-
-
-def test_a_watch_is_repeated_with_other_types(tmp_path):
-    """The second look may repeat the choices of the first with numbers of another type; other numbers are refused."""
-    state = tmp_path / "watch.json"
-    fixed = {"epsilon": 0.1, "batch": 300, "tolerance": 0.03}
-    confide.watch(TABLE, ScoreColumn("s"), RELEASE, state=state, look="a", **fixed)
-    again = {"epsilon": Decimal("0.1"), "batch": np.int64(300), "tolerance": Fraction(3, 100)}
-    assert len(confide.watch(TABLE, ScoreColumn("s"), RELEASE, state=state, look="b", **again).looks) == 2
-    with refused(InputError, "epsilon"):
-        confide.watch(TABLE, ScoreColumn("s"), RELEASE, state=state, look="c", epsilon=Decimal("0.2"))

@@ -173,6 +173,7 @@ def test_killed_between_comparison_and_release(killed, step):
     assert not (folder / "published").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("killed")
 def test_after_a_kill_the_limit_still_counts_the_charge(killed):
     import numpy as np

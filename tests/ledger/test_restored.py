@@ -9,7 +9,6 @@ import pytest
 
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.state import MissingRecordsError
-from confide.ledger.store import Store
 from tests.ledger.servers import JOBS
 from tests.ledger.test_server import FORBIDDEN
 from tests.refused import refused
@@ -63,27 +62,6 @@ def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp
     for one in (again, copy.deepcopy(old)):
         with refused(MissingRecordsError, "ledger"):
             one.charge("patients", COST, DIGEST)
-
-
-def test_only_new_entries_are_read_including_those_of_others(old, monkeypatch):
-    read = []
-    since = Store.since
-    monkeypatch.setattr(Store, "since", lambda store, number: [read.append(number), since(store, number)][1])
-    other = Ledger(old.path)
-    old.charge("patients", COST, DIGEST)
-    here = old.snapshot().head.number
-    other.set_limit("patients", 9.0)
-    assert other.accounts() == old.accounts() == Ledger(old.path).accounts()
-    assert read[-3:] == [here, 0, here + 1]
-
-
-def test_what_a_ledger_hands_out_is_not_what_it_remembers(old):
-    before = old.accounts()
-    old.records().clear()
-    old.hashes().clear()
-    old.charge("others", COST, DIGEST)
-    assert old.accounts()["patients"] == before["patients"]
-    assert old.records() == Ledger(old.path).records()
 
 
 def test_what_was_read_under_others_writing_is_no_copy_of_before(old):

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import EarlierReleaseWarning, InputError, Ledger, OtherDataError
-from confide.ledger import Dataset, fingerprint
+from confide import EarlierReleaseWarning, InputError, OtherDataError
 from confide.ledger.events import KeyedEvent
 from confide.mechanisms import slopes
 from confide.tables import ScoreColumn, calibrate_table
@@ -78,15 +77,6 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
 
 
 @pytest.mark.slow
-def test_the_refusal_has_a_remedy_and_no_value(ledger):
-    confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
-    with refused(OtherDataError, "dataset") as caught:
-        confide.calibrate(month(2), 0.1, 1.0, ledger=ledger, dataset="clinic")
-    assert "again=True" in caught.value.remedy
-    assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].charged_at, "")
-
-
-@pytest.mark.slow
 def test_twelve_months_are_twelve_charges(ledger):
     ledger.set_limit("clinic", 4.0)
     for k in range(12):
@@ -99,6 +89,7 @@ def test_twelve_months_are_twelve_charges(ledger):
     assert charges(ledger) == 12
 
 
+@pytest.mark.slow
 def test_again_draws_anew_whatever_the_data_are(ledger, monkeypatch):
     """Were the earlier release returned for the same data, equal releases would reveal that no one joined or left."""
     drawn = []
@@ -107,17 +98,6 @@ def test_again_draws_anew_whatever_the_data_are(ledger, monkeypatch):
     for k in range(3):
         confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic", again=True)
         assert (charges(ledger), len(drawn)) == (k + 1, k + 1)
-
-
-@pytest.mark.slow
-def test_the_newest_release_of_the_same_data_is_found(ledger):
-    """As after a process that died between the record of a release and its return."""
-    paid = {"ledger": ledger, "dataset": "clinic"}
-    drawn = [confide.calibrate(month(k), 0.1, 1.0, again=True, **paid) for k in (1, 2, 1)]
-    with pytest.warns(EarlierReleaseWarning):
-        assert confide.calibrate(month(1), 0.1, 1.0, **paid) == drawn[2]
-    with pytest.warns(EarlierReleaseWarning):
-        assert confide.calibrate(month(2), 0.1, 1.0, **paid) == drawn[1]
 
 
 @pytest.mark.slow
@@ -150,38 +130,12 @@ def test_arrays_files_and_databases_are_recognised_equally(ledger, tmp_path):
     assert charges(ledger) == 2
 
 
-@pytest.mark.slow
-def test_groups_that_are_new_are_not_charged_if_others_are_refused(ledger):
-    paid = {"partition": "kind", "candidates": UNIT, "n_typical": 500, "ledger": ledger, "dataset": "clinic"}
-    place = np.arange(N) % 2
-    two = confide.calibrate_groups(month(1), place, [0, 1], 0.1, 1.0, **paid)
-    with refused(OtherDataError, "dataset"):
-        confide.calibrate_groups(month(2), place, [0, 1, 2], 0.1, 1.0, **paid)
-    assert charges(ledger) == 2
-    with pytest.warns(EarlierReleaseWarning) as said:
-        three = confide.calibrate_groups(month(1), place, [0, 1, 2], 0.1, 1.0, **paid)
-    (earlier,) = [one.message for one in said if one.category is EarlierReleaseWarning]
-    assert len(earlier.charged_at) == 2
-    assert charges(ledger) == 3
-    assert [three[name] for name in (0, 1)] == [two[name] for name in (0, 1)]
-
-
 @pytest.mark.parametrize("ask", [KINDS["levels"], KINDS["sides"]])
 def test_what_is_released_together_is_charged_together_or_not_at_all(ledger, ask):
     ledger.set_limit("clinic", 0.75)
     with refused(confide.BudgetError, "dataset"):
         ask(month(1), ledger=ledger, dataset="clinic", candidates=UNIT)
     assert ledger.account("clinic").entries == ()
-
-
-@pytest.mark.slow
-def test_a_bound_name_refuses_every_request_about_other_data_but_again(ledger):
-    bound = [Dataset("clinic", fingerprint=fingerprint(bytes(32), month(k))) for k in (1, 2)]
-    confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset=bound[0])
-    with refused(OtherDataError, "dataset"):
-        confide.calibrate(month(2), 0.2, 1.0, ledger=ledger, dataset=bound[1])
-    confide.calibrate(month(2), 0.2, 1.0, ledger=ledger, dataset=bound[1], again=True)
-    assert charges(ledger) == 2
 
 
 def test_again_belongs_to_a_ledger():
@@ -196,23 +150,3 @@ def test_key_and_fingerprints_stay_in_the_file(ledger):
     assert [len(text) for text in (*keys, *marks)] == [64, 64]
     shown = json.dumps(ledger.export()) + repr(ledger) + repr(ledger.account("clinic")) + repr(ledger.accounts())
     assert not [text for text in (*keys, *marks) if text in shown]
-
-
-def test_ledgers_have_separate_keys(tmp_path):
-    marks = []
-    for name in ("a.db", "b.db"):
-        ledger = Ledger(tmp_path / name)
-        confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
-        marks.append(ledger.account("clinic").entries[0].fingerprint)
-    assert marks[0] != marks[1]
-
-
-def test_other_releases_are_recognised_by_what_they_saw(ledger):
-    cost = confide.ledger.Cost(1.0, "add_remove", "mine")
-    ledger.attach(ledger.charge("clinic", cost, "0" * 64), "text", b"counts")
-    ledger.attach(ledger.charge("clinic", cost, "1" * 64), "unverified")
-    assert ledger.find("clinic", "0" * 64, b"counts").release == "text"
-    assert ledger.find("clinic", "2" * 64, b"counts") is None
-    for request, seen in (("0" * 64, b"others"), ("1" * 64, b"counts")):
-        with refused(OtherDataError, "dataset"):
-            ledger.find("clinic", request, seen)

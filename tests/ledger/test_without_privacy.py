@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide import BudgetError, Ledger
-from confide.ledger import Cost, account_as_json, compose
+from confide.ledger import account_as_json
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
@@ -53,16 +53,3 @@ def test_a_limit_refuses_it_before_the_data_are_touched(tmp_path, limit, monkeyp
     with refused(BudgetError, "dataset"):
         bare(ledger)
     assert ledger.account("patients").entries == ()
-
-
-def test_the_scores_themselves_are_compared(ledger):
-    """Scores that differ within one bin are other data: the threshold is one of them."""
-    bare(ledger, np.linspace(0.1, 0.2, 100))
-    with refused(confide.OtherDataError, "dataset"):
-        bare(ledger, np.linspace(0.1, 0.2, 100) + 1e-9)
-
-
-def test_one_infinite_cost_among_others():
-    costs = [Cost(1.0, "replace_one", "a"), Cost(math.inf, "replace_one", "b"), Cost(math.inf, "replace_one", "c")]
-    assert compose(costs).epsilon == compose(costs, 1e-6).epsilon == math.inf
-    assert "2 of 3 releases are without privacy" in str(compose(costs))

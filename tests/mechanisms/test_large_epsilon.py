@@ -5,11 +5,8 @@ import math
 import pytest
 
 import confide
-from confide.cli.federated import SiloRecords
-from confide.ledger import Cost, compose
 from confide.mechanisms import PrivacyStatement, weak_privacy_text
 from confide.support import decimal_text
-from tests.calibrations import released
 
 
 def statement(epsilon):
@@ -38,25 +35,6 @@ def test_losses_are_decimal_numbers(value, text):
     assert decimal_text(value) == text
 
 
-def test_a_large_loss_on_every_screen():
-    cal, plan = released("large epsilon"), confide.plan(0.1, 1e6)
-    for shown in (str(cal), cal._repr_html_(), str(plan), confide.report(cal).html, confide.report(plan).html):
-        assert "1,000,000" in shown
-        assert "practically no protection" in shown
-        assert "1e+06" not in shown.split('<script type="application/json"')[0].split('id="certificate"')[0]
-    assert "practically no protection" not in confide.report(released("lac")).html
-
-
-def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):
-    for epsilon, weak in ((10.0, False), (11.0, True)):
-        path = tmp_path / f"{weak}.db"
-        costs = [Cost(epsilon / 2, "replace_one", "slopes")] * 2
-        for i, one in enumerate(costs):
-            confide.Ledger(path).charge("records", one, f"{i:064}")
-        for shown in (compose(costs), SiloRecords(path, "records").spent(20.0)):
-            assert ("practically no protection" in str(shown)) == weak
-
-
 @pytest.mark.parametrize(
     ("coverage", "text"),
     [(0.9, "0.9"), (0.900005, "0.9"), (0.9012345, "0.901234"), (0.99999, "0.99999"), (0.999999, "0.999999"),
@@ -65,7 +43,3 @@ def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):
 def test_coverage_is_rounded_down(coverage, text):
     assert f"at least {text} on" in str(confide.Guarantee("marginal", coverage, None, 100, None))
     assert float(text) <= coverage
-
-
-def test_without_coverage_there_is_no_guarantee():
-    assert str(confide.Guarantee("marginal", 0.0, None, 100, None)) == "NO COVERAGE IS PROMISED by this mechanism"

@@ -33,6 +33,7 @@ def resealed(released, change):
     return signed(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_json_round_trip(name):
     released = run(name)
@@ -49,7 +50,7 @@ def test_json_round_trip(name):
         lambda c: c["guarantee"].update(kind="training_conditional", delta=0.05, coverage=0.9),
         lambda c: c["privacy"].update(epsilon=0.1),
         lambda c: c["privacy"].update(replace_one=0.1),
-        lambda c: c["privacy"].update(zcdp=0.1),
+        lambda c: c["privacy"].update(rho=0.1),
         lambda c: c["privacy"].update(claimed=0.1),
         lambda c: c["mechanism"].update(name="another"),
         lambda c: c["mechanism"].update(scale=-1.0) if "scale" in c["mechanism"] else c["mechanism"].update(rank=0),
@@ -115,6 +116,7 @@ ATOMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scores"),
     [

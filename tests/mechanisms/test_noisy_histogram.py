@@ -1,4 +1,4 @@
-"""The noisy histogram under the random-rank lemma: noise, the law of the walk, privacy, coverage, both rules."""
+"""The noisy histogram under the random-rank lemma: noise, the law of the walk, privacy, coverage."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.guarantee.noise_walk import maximum, missed_by_last_rule, total_above
+from confide.guarantee.noise_walk import maximum, missed_by_last_rule
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, optimal_bins
 from confide.selection.noise import laplace_map, noisy_counts
 from tests.builders import slow
@@ -35,11 +35,9 @@ def exact_law(mechanism, h, reach):
     target = (mechanism.rate.numerator * unit // mechanism.rate.denominator) * (n + 1) + int(mechanism.offset * unit)
     reached = unit * (n[:, None] - (total[:, None] - np.cumsum(noisy, axis=1))) >= target[:, None]
     reached[:, -1] = True
-    chosen = np.argmax(reached, axis=1)
-    if mechanism.rule == "last":
-        chosen = np.full(len(noisy), m - 1)
-        for k in range(m - 2, -1, -1):
-            chosen[reached[:, k] & (chosen == k + 1)] = k
+    chosen = np.full(len(noisy), m - 1)
+    for k in range(m - 2, -1, -1):
+        chosen[reached[:, k] & (chosen == k + 1)] = k
     return np.bincount(chosen, weights=weight, minlength=m)
 
 
@@ -66,6 +64,7 @@ def test_scales_meet_opendp_privacy_map(epsilon):
     assert epsilon * (1 - 1e-12) < secret.add_remove <= epsilon
 
 
+@pytest.mark.slow
 def test_maximum_of_the_walk_by_brute_force():
     """Two and three steps, all noise values."""
     for scale, steps in [(0.5, 2), (0.8, 3)]:
@@ -78,27 +77,6 @@ def test_maximum_of_the_walk_by_brute_force():
         np.testing.assert_allclose(got[:12], want[:12], atol=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("scale", "steps"), [(1.0, 100), (20.0, 30), (0.2, 1000)])
-def test_maximum_of_the_walk_by_simulation(scale, steps):
-    rng, a, walk = np.random.default_rng(2), math.exp(-1 / scale), maximum(scale, steps)
-    noise = rng.geometric(1 - a, (20_000, steps)) - rng.geometric(1 - a, (20_000, steps))
-    simulated = np.maximum(np.cumsum(noise, axis=1).max(axis=1), 0)
-    edges = np.unique(np.quantile(simulated, np.linspace(0, 1, 21)[1:-1]).astype(int))
-    cumulative = np.array([0.0, *(walk.at_most(e) for e in edges), 1.0])
-    observed = np.histogram(simulated, bins=[-0.5, *(edges + 0.5), np.inf])[0]
-    assert stats.chisquare(observed, 20_000 * np.diff(cumulative)).pvalue > 1e-6
-    error = stats.norm.isf(1e-6) * simulated.std() / math.sqrt(20_000)
-    assert abs(simulated.mean() - walk.mean) <= error
-    assert walk.leaked < 1e-12
-    assert walk.law.sum() + walk.leaked == pytest.approx(1, abs=1e-12)
-    total, x = 0.1 * noise.sum(axis=1), 0.05 * scale * math.sqrt(steps)
-    above = np.maximum(total - x, 0)
-    assert abs(above.mean() - total_above(scale, steps, 0.1)(x)) <= (
-        stats.norm.isf(1e-6) * above.std() / math.sqrt(20_000)
-    )
-
-
 def test_truncation_bounds_are_used_when_the_grid_is_too_short():
     """The tail of the law is in `leaked` and `tail_mean`: E[M] from a short grid is not smaller."""
     full = maximum(1.0, 50)
@@ -107,15 +85,14 @@ def test_truncation_bounds_are_used_when_the_grid_is_too_short():
         assert short.above(x) >= full.above(x) - 1e-12
 
 
-@pytest.mark.parametrize("rule", ["last", None])
 @pytest.mark.parametrize("scale", [0.5, *slow([1.0])])
-def test_privacy_by_enumeration(scale, rule):
+def test_privacy_by_enumeration(scale):
     """The privacy loss of the release is at most that of the noisy counts, under both adjacencies."""
-    public = NoisyHistogram(Fraction(0), Fraction(3), scale, rule)
+    public = NoisyHistogram(Fraction(0), Fraction(3), scale)
     reach = math.ceil(34 * scale)
     worst = worst_log_ratio(lambda h: exact_law(public, h, reach), histograms(4, 3), replaced)
     assert worst <= public.replace_one + 1e-6
-    secret = NoisyHistogram(Fraction(2, 3), Fraction(1), scale, rule)
+    secret = NoisyHistogram(Fraction(2, 3), Fraction(1), scale)
     starts = [h for n in range(4) for h in histograms(n, 3)]
     assert worst_log_ratio(lambda h: exact_law(secret, h, reach), starts, added) <= secret.add_remove + 1e-6
     assert worst_log_ratio(lambda h: exact_law(secret, h, reach), histograms(3, 3), replaced) <= (
@@ -123,16 +100,17 @@ def test_privacy_by_enumeration(scale, rule):
     )
 
 
-@pytest.mark.parametrize("rule", ["last", *slow([None])])
-def test_mechanism_matches_its_law(rule):
+@pytest.mark.slow
+def test_mechanism_matches_its_law():
     """From counts to the chosen index, n public and n secret."""
     for mechanism in (
-        NoisyHistogram(Fraction(0), Fraction(5), 1.0, rule),
-        NoisyHistogram(Fraction(2, 3), Fraction(1, 3), 1.0, rule),
+        NoisyHistogram(Fraction(0), Fraction(5), 1.0),
+        NoisyHistogram(Fraction(2, 3), Fraction(1, 3), 1.0),
     ):
         assert_drawn_from(mechanism, [2, 3, 2], exact_law(mechanism, (2, 3, 2), 30), 4000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon"), [("0.3", 4.0), *slow([("0.5", 2.0), ("0.2", 8.0)])])
 def test_public_coverage_for_every_multiset(alpha, epsilon):
     n, m, level = 9, 3, 1 - Fraction(alpha)
@@ -143,11 +121,6 @@ def test_public_coverage_for_every_multiset(alpha, epsilon):
     assert worst >= float(claimed) - 1e-6
     smaller = replace(mechanism, offset=mechanism.offset - 1)
     assert smaller.certified(level, m, n, None) < level
-    of_first_rule = replace(mechanism, rule=None)
-    claimed = of_first_rule.certified(level, m, n, None)
-    worst = min(leave_one_out(lambda h: exact_law(of_first_rule, h, 16), h) for h in histograms(n + 1, m))
-    assert worst >= float(claimed) - 1e-6
-    assert claimed < mechanism.certified(level, m, n, None)
 
 
 @pytest.mark.parametrize(("alpha", "epsilon", "n_min"), [("0.3", 2.0, 1), ("0.4", 3.0, 3), *slow([("0.5", 1.0, 1)])])
@@ -198,37 +171,30 @@ def test_efficiency_and_coverage_on_uniform_scores(neighbors):
     assert np.mean(covered) + stats.norm.isf(1e-6) * np.std(covered) / math.sqrt(600) < 0.95
 
 
-def secret_offset(rule, scale, m, n_min, level=Fraction(9, 10)):
+def secret_offset(scale, m, n_min, level=Fraction(9, 10)):
     """The least offset, to a hundredth of a rank, that is certified."""
     low, high = 0, 100_000
     while high - low > 1:
         middle = (low + high) // 2
-        enough = NoisyHistogram(level, Fraction(middle, 100), scale, rule).certified(level, m, None, n_min) >= level
+        enough = NoisyHistogram(level, Fraction(middle, 100), scale).certified(level, m, None, n_min) >= level
         low, high = (low, middle) if enough else (middle, high)
     return high / 100
 
 
-def test_the_last_rule_costs_about_half_as_many_ranks():
+def test_ranks_that_the_noise_costs():
     """128 bins, epsilon = 1: ranks above 0.9 (n+1) for a public n; offsets for a secret one."""
     public = noisy_histogram_for(Fraction(9, 10), 1.0, 128, 10_000, 1)
-    lost = {
-        rule: float(np.arange(len(law)) @ law)
-        for rule in (None, "last")
-        for law in [replace(public, rule=rule).deficit(128)]
-    }
-    assert lost[None] == pytest.approx(23.2, abs=0.05)
-    assert lost["last"] == pytest.approx(12.6, abs=0.05)
+    law = public.deficit(128)
+    assert float(np.arange(len(law)) @ law) == pytest.approx(12.6, abs=0.05)
     assert 12 <= float(public.offset) - 0.9 * 10_001 <= 14
-    assert secret_offset(None, 1.0, 128, 100) == pytest.approx(11.8, abs=0.1)
-    assert secret_offset("last", 1.0, 128, 100) == pytest.approx(4.93, abs=0.02)  # 4.7 is the exact bound
-    assert secret_offset("last", 1.0, 128, 1) < 0.8 * secret_offset(None, 1.0, 128, 1)
+    assert secret_offset(1.0, 128, 100) == pytest.approx(4.93, abs=0.02)  # 4.7 is the exact bound
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 20.0])
 @pytest.mark.parametrize("level", ["1/2", "9/10", "99/100"])
 def test_a_secret_size_from_one_record_on_has_a_small_offset(epsilon, level):
     made = noisy_histogram_for(Fraction(level), epsilon, 40, None, 1)
-    assert 0 < made.offset <= secret_offset(None, made.scale, 40, 1, Fraction(level)) + 1
+    assert 0 < made.offset <= secret_offset(made.scale, 40, 1, Fraction(level)) + 1
     assert made.certified(Fraction(level), 40, None, 1) == Fraction(level)
 
 

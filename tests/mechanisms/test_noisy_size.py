@@ -31,6 +31,7 @@ def numbers(terms, most):
     return [(min(same), max(same)) for same in by.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "most"), [(0.1, 3.0, 3, 120), (0.5, 8.0, 4, 60)])
 def test_noisy_number_and_threshold_have_joint_privacy_loss_epsilon(alpha, epsilon, m, most):
     terms, design = designs(alpha, epsilon, m)
@@ -108,6 +109,7 @@ def joint_loss(terms, law, noised, most=120):
     return lost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
 def test_number_of_weighted_records_and_threshold_have_joint_privacy_loss_epsilon(alpha, epsilon):
     """A record has any weight, also 0 (Theorem N2). Noise of the same scale on the total weight exceeds epsilon."""
@@ -170,6 +172,7 @@ def test_record_that_changes_its_group_has_privacy_loss_epsilon():
     assert one + noise <= 1.0 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [20.0, 0.7])
 def test_noise_has_its_stated_distribution(scale):
     """Chi-square test of 5000 draws, in at most 14 bins with 50 expected draws or more; it fails by chance in 1e-7."""
@@ -209,6 +212,7 @@ def test_design_is_bounded(counted, scale, n_min, design):
     assert design_for(counted, scale, n_min) == design
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "records", "population"),
     grid((0.1, 1 / 3, 1e5, 0.3, 1.0, 7.7), (1, 3, 1000), (None, RecordWeights.bounded(25))),

@@ -96,6 +96,7 @@ def two_bin_law(mechanism, h):
     return np.array([first, 1 - first])
 
 
+@pytest.mark.slow
 def test_mechanism_matches_its_law():
     mechanism = LaplaceHistogram(Fraction(3, 4), 0.01, 1.0)
     assert_drawn_from(mechanism, [9, 4], two_bin_law(mechanism, [9, 4]), 4000)

@@ -272,31 +272,6 @@ def test_a_release_with_the_least_epsilon_is_read(neighbors, least):
     assert confide.Calibration.from_json(calibration.to_json()) == calibration
 
 
-def test_what_the_papers_state_of_several_releases():
-    """Levels add up. A removed record affects one of the disjoint groups, a replaced record two."""
-    scores, options = np.random.default_rng(0).random(3000), {"mechanism": "pps", "n_min": 300, "candidates": 50}
-    levels = confide.calibrate_levels(scores, [0.1, 0.2], 4.0, **options).privacy
-    assert (levels.epsilon, levels.claimed) == (2.0, 4.0)
-    for neighbors in ("add_remove", "replace_one"):
-        groups = confide.calibrate_groups(scores, np.arange(3000) % 2, [0, 1], 0.1, 4.0, neighbors=neighbors, **options)
-        assert (groups.privacy.epsilon, groups.privacy.claimed) == (2.0, 4.0)
-
-
-def test_a_small_n_min_gets_a_small_guarantee_and_a_warning():
-    """With n = 1 almost nothing is covered. The warning states from how many records on the guarantee holds."""
-    with refused(confide.InputError, "n_min"):
-        release(n_min=1)
-    with pytest.warns(confide.CoverageWarning) as caught:
-        released = release(n_min=2)
-    assert released.guarantee.coverage < 0.1
-    assert str(released.guarantee).split(" on average")[0] in f"{caught[0].message}".replace("of at least", "at least")
-    needed = int(str(caught[0].message).split("n_min=")[1].split(" ")[0])
-    mechanism = pps_of_secret_size(TENTH, 2.0, 40, 1000)
-    assert needed == mechanism.certified_from(Fraction(9, 10), 40) < mechanism.reached_from
-    assert mechanism.certified(Fraction(9, 10), 40, None, needed) == Fraction(9, 10)
-    assert mechanism.certified(Fraction(9, 10), 40, None, needed - 1) < Fraction(9, 10)
-
-
 def test_nothing_that_is_released_depends_on_n():
     """All but the threshold and the checksum: the same texts, files and numbers for every number of records."""
 

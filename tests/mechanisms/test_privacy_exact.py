@@ -143,6 +143,7 @@ def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slopes", "rate"), grid([*SLOPES, (2, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)])
 )
@@ -160,6 +161,7 @@ def test_add_remove_range_is_attained():
         assert brute_force_range(*slopes, rate, 10, added, starts) == add_remove_range(*slopes, rate, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fade", "slopes", "rate"),
     grid([0, 1, 4, 25], [(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10)]),
@@ -174,6 +176,7 @@ def test_range_distances_of_a_fading_head_start_are_exact(slopes, rate, fade):
         assert found == bound
 
 
+@pytest.mark.slow
 def test_whole_mechanism_matches_exact_law():
     """From counts to the selected index, through the public code."""
     mechanism = slopes_for(Fraction(4, 5), Fraction(2), 13, 7, "add_remove", 0.8)

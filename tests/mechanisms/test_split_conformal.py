@@ -32,6 +32,7 @@ def forms(hundredths):
     return *exact, float(text), np.float64(text), 1 - (100 - hundredths) / 100
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
     """The threshold of the scores 1, ..., n is its own rank."""

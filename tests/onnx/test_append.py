@@ -324,25 +324,6 @@ def test_altered_models_raise(released, what):
         read(altered(model, what))
 
 
-def test_a_model_without_a_release_raises(tmp_path):
-    with refused(confide.FormatError, "model"):
-        read(classifier())
-    (tmp_path / "model.onnx").write_bytes(b"\xff no model")
-    with refused(confide.FormatError, "path"):
-        read(tmp_path / "model.onnx")
-    with refused(confide.InputError, "path"):
-        read(tmp_path / "missing.onnx")
-
-
-def test_metadata_that_are_not_strings_raise(released):
-    """Protocol buffers return bytes for a string that is not UTF-8."""
-    content = append(classifier(), released, output="p").SerializeToString()
-    for key in (b"confide.release", b"confide.score"):
-        damaged = onnx.ModelProto.FromString(content.replace(key, b"confide.\xff" + key[9:]))
-        with pytest.raises(confide.FormatError):
-            read(damaged)
-
-
 def test_one_of_several_levels():
     release = confide.calibrate_levels(np.linspace(0, 0.6, 3000), [0.3, 0.1], 2.0, score="lac", neighbors="replace_one")
     p = probabilities(np.float32, 3)
@@ -410,11 +391,6 @@ def test_values_that_are_not_models_and_models_with_sets_raise(released):
         append(3, released)
     with refused(confide.InputError, "model"):
         append(append(classifier(), released, output="p"), released, output="p")
-
-
-def test_an_infinite_threshold_causes_a_warning():
-    with pytest.warns(confide.CoverageWarning):
-        append(passing(["n", 3]), calibration_at(np.inf))
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from confide.papers import fedcp_qq as paper
 from tests.exact import histograms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "alpha"), [((3, 3), "3/10"), ((2, 2, 2), "2/5"), ((4, 2), "2/5"), ((1, 3, 2), "1/2")]
 )

@@ -49,14 +49,6 @@ def test_widths_and_probabilities_match_samples_of_the_pilot():
     assert far.chance_beyond > 0.5  # a guess of n that is ten times too large
 
 
-def test_widths_of_cqr_count_the_predicted_interval():
-    scores = np.random.default_rng(3).normal(size=2000)
-    found = plan(score="cqr", pilot=Pilot(scores, width=4.0)).on_pilot
-    assert found.ratio == pytest.approx((4 + 2 * found.threshold) / (4 + 2 * found.plain_threshold))
-    assert plan(score="cqr", pilot=scores).on_pilot.ratio is None
-    assert plan(score="lac", pilot=abs(scores) / 9).on_pilot.ratio is None
-
-
 @pytest.mark.slow
 def test_the_non_private_threshold_is_that_of_n_records():
     scores = np.arange(1, 1001) / 1000
@@ -98,11 +90,3 @@ def test_invalid_pilot_samples(pilot, argument, got):
         Pilot([0.5], [0.5, 0.6])
     with refused(confide.InputError, "score"):
         plan(pilot=confide.aps_score([[0.5, 0.5]], [0]))
-
-
-def test_a_plan_describes_the_pilot_in_words():
-    p, y = probabilities()
-    words = str(plan(pilot=Pilot(confide.lac_score(p, y), confide.all_scores(p))))
-    assert "With 1000 records like the 3000 of the pilot sample:" in words
-    assert "times as large as without" in words
-    assert "without privacy" in words

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -135,6 +135,7 @@ def test_binomial_tails_of_many_records(n):
     assert 0 < beyond < 30  # the cost of privacy at epsilon = 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [999, 9999])
 def test_cost_above_the_upper_bound_is_that_of_distant_candidates(n):
     """Candidates 0.1 apart, uniform scores, level 0.85: the threshold is 0.9, whatever privacy costs."""
@@ -252,25 +253,6 @@ def test_a_larger_privacy_loss_costs_fewer_ranks(neighbors, delta):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
-def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
-    same = {"alpha": 0.1, "epsilon": 1.0, "n": 5000, "neighbors": neighbors, "candidates": 1000, "slopes": (1, 1)}
-
-    def target(**options):
-        return overridden(**{**same, "rise": 8, **options}).target_rank
-
-    for name, values in [
-        ("candidates", [2, 10, 100, 1000, 10**5]),
-        ("records_per_person", [1, 2, 5, 20]),
-        ("delta", [0.5, 0.1, 0.01, 1e-6]),
-        ("alpha", [0.5, 0.2, 0.1, 0.05]),
-    ]:
-        targets = [target(**{name: value}) for value in values]
-        assert targets == sorted(targets), name
-        assert targets[-1] > targets[0], name
-
-
-@pytest.mark.slow
 def test_candidates_cost_no_more_than_their_rise():
     """A thousand times as many cost ln(1000)/slope ranks with equal weights, and less if weights rise."""
     options = {"alpha": 0.1, "epsilon": 1.0, "neighbors": "replace_one", "slopes": (1, 1)}
@@ -314,29 +296,11 @@ def test_n_min_matters_for_small_numbers_only():
 # --- plans are values
 
 
-def test_plans_are_frozen_equal_and_hashable():
-    a, b = (confide.plan(alpha=0.1, epsilon=1.0, n=500) for _ in range(2))
-    assert a == b
-    assert hash(a) == hash(b)
-    assert a != confide.plan(alpha=0.1, epsilon=1.0, n=501)
-    with pytest.raises(AttributeError):
-        a.n = 5
-    assert a.mechanism is b.mechanism  # cached
-
-
 def test_nonprivate_rank_and_target_are_stated_for_n():
     plan = confide.plan(alpha="0.1", epsilon=1.0, n=99)
     assert plan.nonprivate_rank == 90
     assert plan.target_rank == float(plan.mechanism.target(99))
     assert replace(plan, n=199).nonprivate_rank == 180
-
-
-def test_the_mechanism_is_a_complete_statement():
-    mechanism = confide.plan(alpha=0.1, epsilon=1.0).mechanism
-    again = Slopes(**{f.name: getattr(mechanism, f.name) for f in fields(Slopes) if f.init})
-    assert again == mechanism
-    counts = np.random.default_rng(0).integers(0, 5, 1000)
-    np.testing.assert_array_equal(again.utilities(counts), mechanism.utilities(counts))
 
 
 @pytest.mark.parametrize("n", [99, 100, 101, 10**6])
@@ -369,16 +333,3 @@ def test_saturated_utilities_keep_the_range_distance():
 @pytest.mark.slow
 def test_candidates_count_themselves():
     assert confide.plan(0.1, 1.0, candidates=confide.Candidates.unit(50)) == confide.plan(0.1, 1.0, candidates=50)
-
-
-def test_a_plan_in_words():
-    words = str(confide.plan(0.1, 1.0, 1000))
-    assert "number of records        released first, with noise of scale 20; the design follows it" in words
-    assert "records needed           about 137; with fewer, more than 1 calibration in 100 gives a useless" in words
-    words = str(confide.plan(0.1, 1.0, 1000, n_typical=1000))
-    assert "promise: coverage at least 0.9" in words
-    assert "records needed           about 225; with fewer, more than 1 calibration in 100 gives a useless" in words
-    assert "NOT ENOUGH" not in words
-    assert "chance of +inf        below 0.05%; of +inf or a threshold above every score, below 0.05%" in words
-    assert "chosen for               1000 records, a public guess (n_typical)" in words
-    assert "Request(" not in words

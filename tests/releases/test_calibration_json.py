@@ -89,25 +89,6 @@ def test_signing_again_changes_nothing(name):
     assert Calibration.from_json(signed(json.loads(released(name).to_json()))) == released(name)
 
 
-def test_documents_are_plain_json():
-    text = released("unicode score").to_json()
-    assert text.isascii()
-    assert text.endswith("}\n")
-    content = json.loads(text)
-    assert list(content)[:3] == ["kind", "schema", "threshold"]
-    assert content["kind"] == "confide.calibration"
-    assert content["schema"] == 2  # its weights rise
-    assert content["threshold"] in confide.Candidates.unit(100).edges
-    assert json.loads(released("only infinity").to_json())["threshold"] == "+inf"
-    assert "Infinity" not in released("only infinity").to_json()
-
-
-def test_space_and_order_do_not_matter():
-    content = json.loads(released("add_remove").to_json())
-    shuffled = json.dumps(dict(reversed(content.items())), indent=None)
-    assert Calibration.from_json(" \n" + shuffled + "\t") == released("add_remove")
-
-
 # --- damage
 
 
@@ -122,16 +103,16 @@ def test_space_and_order_do_not_matter():
         "5",
         '"text"',
         "{}",
-        '{"kind": "confide.calibration"}',
+        '{"kind": "confide/calibration"}',
         '{"kind": "other", "schema": 1}',
-        '{"kind": ["confide.calibration"], "schema": 1}',
+        '{"kind": ["confide/calibration"], "schema": 1}',
         "\x00",
         "\ufeff{}",
         "PAR1\x15\x04",
         "[" * 50_000,
         '{"a":' * 20_000 + "1" + "}" * 20_000,
         "9" * 90_000,
-        '{"kind": "confide.calibration", "schema": ' + "9" * 5000 + "}",
+        '{"kind": "confide/calibration", "schema": ' + "9" * 5000 + "}",
         " " * 100_001,
         "\ud800",
     ],
@@ -171,15 +152,8 @@ def test_any_byte_matters():
         Calibration.from_json(json.dumps({k: v for k, v in json.loads(text).items() if k != "sha256"}))
 
 
-@pytest.mark.parametrize("schema", [3, 4, 10**6])
-def test_newer_schemas(schema):
-    text = tampered("add_remove", "schema", schema)
-    with refused(FormatError, "calibration.schema"):
-        Calibration.from_json(text)
-
-
-@pytest.mark.parametrize("schema", [0, -1, 1.0, "1", None, True, [1]])
-def test_wrong_schemas(schema):
+@pytest.mark.parametrize("schema", [0, -1, 1.0, "1", None, True, [1], 2, 10**6])
+def test_other_schemas(schema):
     content = {**json.loads(released("add_remove").to_json()), "schema": schema}
     with refused(FormatError, "calibration.schema"):
         Calibration.from_json(signed(content))
@@ -251,23 +225,13 @@ def test_wrong_types_and_values(name):
 
 def test_duplicate_keys():
     text = released("add_remove").to_json()
-    for repeated in ('"alpha": "1/10",', '"schema": 2,', '"score": null,'):
+    for repeated in ('"alpha": "1/10",', '"schema": 1,', '"score": null,'):
         assert repeated in text
         with pytest.raises(FormatError):
             Calibration.from_json(text.replace(repeated, repeated + repeated, 1))
     inner = '"epsilon": 1.0,'
     with pytest.raises(FormatError):
         Calibration.from_json(text.replace(inner, inner + inner, 1))
-
-
-@pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" * 400, str(2**63)])
-def test_numbers_that_are_none(token):
-    text = released("own candidates").to_json()
-    for before in ('"threshold": ', '"coverage": ', '"epsilon": ', '"scale": ', '"head_start": ', '"n_min": '):
-        start = text.index(before) + len(before)
-        end = min(text.index(c, start) for c in ",\n")
-        with pytest.raises(FormatError):
-            Calibration.from_json(text[:start] + token + text[end:])
 
 
 @pytest.mark.parametrize("path", ["alpha", "mechanism.rate", "mechanism.offset"])
@@ -300,7 +264,7 @@ def test_claims_that_do_not_follow_raise(name):
         "privacy.epsilon": [privacy["epsilon"] / 2, privacy["epsilon"] * 2, 0.0, math.nextafter(privacy["epsilon"], 0)],
         "privacy.replace_one": [privacy["replace_one"] / 2, 0.0],
         "privacy.add_remove": [0.5 if public else None, 0.0],
-        **({"privacy.rho": [0.1, 0.0]} if "rho" in privacy else {"privacy.zcdp": [None, 0.0, privacy["zcdp"] / 2]}),
+        "privacy.rho": [0.1, 0.0] if privacy["rho"] is None else [None, 0.0, privacy["rho"] / 2],
         "privacy.records_per_person": [1, 2, 10, 10**6],
         "privacy.neighbors": ["add_remove", "replace_one"],
         "mechanism.left": [mechanism["left"] + 1, max(1, mechanism["left"] - 1), 1000],
@@ -513,27 +477,10 @@ def test_any_damaged_text_is_read_or_raises(data):
 def test_the_exact_privacy_loss_is_stated(name):
     found = released(name)
     content = json.loads(found.to_json())
-    assert (content["schema"], content["privacy"]["zcdp"]) == (2, found.privacy.rho)
-    assert "rho" not in content["privacy"]
-    assert found.privacy.rho == zcdp_of_range(found.epsilon)
+    assert content["privacy"]["rho"] == found.privacy.rho == zcdp_of_range(found.epsilon)
     larger = dataclasses.replace(found, privacy=dataclasses.replace(found.privacy, rho=found.epsilon**2 / 8))
     with pytest.raises(FormatError):
         Calibration.from_json(larger.to_json())
-
-
-@pytest.mark.parametrize("name", ["rho", "rho, replace_one"])
-def test_figures_are_not_interchangeable(name):
-    content = json.loads(released(name).to_json())
-    exact = content["privacy"].pop("zcdp")
-    square = content["privacy"]["epsilon"] ** 2 / 8
-    wrong = {"rho": (exact, exact / 2, square, 0.0, None), "zcdp": (square, exact * 2, 0.0, None)}
-    for name_of_field, value in ((field, value) for field, values in wrong.items() for value in values):
-        forged = {**content, "privacy": {**content["privacy"], name_of_field: value}}
-        with pytest.raises(FormatError):
-            Calibration.from_json(signed(forged))
-    for both in ({"rho": square, "zcdp": exact}, {}):
-        with pytest.raises(FormatError):
-            Calibration.from_json(signed({**content, "privacy": {**content["privacy"], **both}}))
 
 
 STEEPEST = [10**6, 10**9, 2**61]
@@ -545,6 +492,5 @@ def test_weights_that_rise_beyond_all_floats_raise_a_format_error(name, rise):
     """G underflows there: it is bounded by 1e-100, and claims that do not follow raise `FormatError`."""
     content = json.loads(released(name).to_json())
     content["mechanism"] |= {"rise": rise, "flat": "0"}
-    content["schema"] = 2
     with pytest.raises(FormatError):
         Calibration.from_json(signed(content))

@@ -12,8 +12,8 @@ import confide
 from confide.errors import FormatError
 from confide.releases import MOST_PREDECESSORS, Predecessor, Release, predecessors_of, verify_lineage
 from fuzz.source import Source, change, one_line
+from tests.files import signed
 from tests.refused import refused
-from tests.releases.test_samples import signed
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
@@ -48,11 +48,10 @@ def altered(release, **fields):
 # --- files
 
 
-def test_a_chain_is_stored_in_files_of_schema_4(chain):
+def test_a_chain_is_stored_in_files(chain):
     content = json.loads(chain[2].to_json())
     said = [{"sha256": one.checksum, "threshold": one.threshold, "epsilon": 1.0} for one in chain[:2]]
     assert content["predecessors"] == [said[0] | {"date": "2026-01"}, said[1] | {"date": "2026-02"}]
-    assert content["schema"] == 4  # that of their candidates
     assert chain[0].checksum == hashlib.sha256(chain[0].to_json().encode()).hexdigest()
     assert "predecessors" not in json.loads(chain[0].to_json())
     for release in chain:

@@ -1,39 +1,34 @@
-"""One reader for every kind of release: files of version 0.2, and invalid claims of several thresholds."""
+"""One reader for every kind of release, and invalid claims of several thresholds."""
 
 import hashlib
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import confide
 from confide.federated import FederatedCalibration
-from confide.releases import Release, documents, load_release, parts_of
+from confide.releases import Release, load_release, parts_of
 from tests.files import signed
+from tests.kept import names, path_of, text_of
 from tests.refused import refused
 
-FOLDER = Path(__file__).parent / "samples" / "0.2"
-SAMPLES = sorted(path for path in FOLDER.glob("*.json") if path.name != "expected.json")
-"""Written by version 0.2."""
-FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2" / "opened" / "released.json"
-
 CLASSES = {
-    "confide.calibration": confide.Calibration,
-    "confide.levels": confide.LevelCalibration,
-    "confide.groups": confide.GroupCalibration,
-    "confide.sides": confide.SidesCalibration,
-    "confide.risk": confide.RiskCalibration,
+    "confide/calibration": confide.Calibration,
+    "confide/levels": confide.LevelCalibration,
+    "confide/groups": confide.GroupCalibration,
+    "confide/sides": confide.SidesCalibration,
+    "confide/risk": confide.RiskCalibration,
 }
 
 
-def sample(name: str) -> str:
-    return (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+KEPT = names(*CLASSES)
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_files_are_read_by_the_class_of_their_kind(path):
+@pytest.mark.parametrize("name", KEPT)
+def test_files_are_read_by_the_class_of_their_kind(name):
+    path = path_of(name)
     release = load_release(path)
     made = CLASSES[json.loads(path.read_text(encoding="utf-8"))["kind"]]
     assert type(release) is made
@@ -45,11 +40,11 @@ def test_files_are_read_by_the_class_of_their_kind(path):
 
 def test_the_bound_of_a_share_is_at_least_one():
     """Otherwise any risk could be claimed: it is the bound times a verified number."""
-    content = json.loads(sample("risk"))
+    content = json.loads(text_of("risk"))
     with pytest.raises(confide.FormatError):
         Release.from_json(signed(content | {"bound": 0.1}))
     loss = "missed_area(background=0)"
-    critical = replace(Release.from_json(sample("risk")).calibration, score=f"critical threshold of {loss}")
+    critical = replace(Release.from_json(text_of("risk")).calibration, score=f"critical threshold of {loss}")
     assert confide.RiskCalibration(loss, 1.0, critical).risk > 0.09
     with refused(confide.InputError, "bound"):
         confide.RiskCalibration(loss, 0.1, critical)
@@ -57,74 +52,32 @@ def test_the_bound_of_a_share_is_at_least_one():
 
 def test_groups_have_the_same_guarantee():
     """The guarantee of the first is stated for each; another part might hold only from more records on."""
-    content = json.loads(sample("groups"))
-    weaker = json.loads(signed(edited(content["parts"][-1]["calibration"], n_min=500)))
-    assert confide.Calibration.from_json(json.dumps(weaker)).guarantee.n_min == 500
-    content["parts"][-1]["calibration"] = weaker
+    content, weaker = (
+        json.loads(
+            confide.calibrate_groups([0.5] * 2000, ["a", "b"] * 1000, ["a", "b"], 0.1, 2.0, n_min=least).to_json()
+        )
+        for least in (1, 500)
+    )
+    content["parts"][-1] = weaker["parts"][-1]
     with pytest.raises(confide.FormatError):
         Release.from_json(signed(content))
-
-
-def edited(content: dict, **guarantee: object) -> dict:
-    return content | {"guarantee": content["guarantee"] | guarantee}
-
-
-ELSEWHERE = {
-    "confide.corrected",
-    "confide.federated.calibration",
-    "confide.federated.several",
-    "confide.federated.own-share",
-    "confide.federated.signed-release",
-    "confide.overlapping-groups",
-    "confide.counts-calibration",
-    "confide.published-counts",
-    "confide.private-evaluation",
-    "confide.watch",
-}
-"""Kinds whose files `tests/federated` and other tests of samples read."""
-
-
-def test_there_is_a_sample_of_every_kind():
-    found = {json.loads(path.read_text(encoding="utf-8"))["kind"] for path in SAMPLES}
-    assert found == set(documents._READERS) - ELSEWHERE
 
 
 def test_a_federated_calibration_is_a_calibration():
-    release = confide.Calibration.from_json(FEDERATED.read_text(encoding="utf-8"))
+    release = confide.Calibration.from_json(text_of("federated"))
     assert isinstance(release, FederatedCalibration)
     for other in ("levels", "risk"):
         with pytest.raises(confide.FormatError):
-            confide.Calibration.from_json(sample(other))
+            confide.Calibration.from_json(text_of(other))
     with pytest.raises(confide.FormatError):
-        confide.LevelCalibration.from_json(sample("calibration"))
+        confide.LevelCalibration.from_json(text_of("calibration"))
 
 
-def test_equivalent_names_raise():
-    content = json.loads(sample("groups-rho"))
-    content["parts"][1]["name"] = "7"
-    with pytest.raises(confide.FormatError, match="different names"):
-        Release.from_json(signed(content))
-
-
-def test_integers_of_any_size_are_names():
-    release = confide.GroupCalibration.from_json(sample("groups-rho"))
-    assert tuple(release.parts) == (7, "b", -(10**30))
-    assert release["7"] == release.parts[7]
-    assert release[str(-(10**30))] == release.parts[-(10**30)]
-
-
-@pytest.mark.parametrize("kind", [None, 1, ["confide.calibration"], "", "confide.other", "confide.Calibration"])
+@pytest.mark.parametrize("kind", [None, 1, ["confide/calibration"], "", "confide.other", "confide.Calibration"])
 def test_other_kinds(kind):
-    for content in ({**json.loads(sample("levels")), "kind": kind}, {"kind": kind}):
+    for content in ({**json.loads(text_of("levels")), "kind": kind}, {"kind": kind}):
         with pytest.raises(confide.FormatError):
             Release.from_json(signed(content))
-
-
-def test_kinds_can_be_added(monkeypatch):
-    monkeypatch.setattr(documents, "_READERS", dict(documents._READERS))
-    made = Release()
-    documents.register_kind("example.other", lambda text: made)
-    assert Release.from_json('{"kind": "example.other"}') is made
 
 
 @pytest.mark.parametrize("name", ["levels", "groups", "sides", "risk"])
@@ -148,7 +101,7 @@ def test_kinds_can_be_added(monkeypatch):
     ],
 )
 def test_several_thresholds_with_other_claims(name, change, says):
-    content = json.loads(sample(name))
+    content = json.loads(text_of(name))
     with pytest.raises(confide.FormatError):
         Release.from_json(signed({**content, **change}))
     if "schema" not in change:
@@ -158,7 +111,7 @@ def test_several_thresholds_with_other_claims(name, change, says):
 
 @pytest.mark.parametrize(("name", "says"), [("sides", "the parts low and high"), ("risk", "the parts critical")])
 def test_parts_have_their_names(name, says):
-    content = json.loads(sample(name))
+    content = json.loads(text_of(name))
     content["parts"][0]["name"] = "other"
     with pytest.raises(confide.FormatError):
         Release.from_json(signed(content))
@@ -166,7 +119,7 @@ def test_parts_have_their_names(name, says):
 
 @pytest.mark.parametrize("name", ["levels", "groups"])
 def test_names_of_parts_are_unique(name):
-    content = json.loads(sample(name))
+    content = json.loads(text_of(name))
     content["parts"].append(content["parts"][0])
     with pytest.raises(confide.FormatError):
         Release.from_json(signed(content))
@@ -174,7 +127,7 @@ def test_names_of_parts_are_unique(name):
 
 @pytest.mark.parametrize("depth", [10, 300, 900, 980, 1000, 10_000])
 def test_nested_to_any_depth(depth):
-    body = sample("levels").rstrip()[1:-1]
+    body = text_of("levels").rstrip()[1:-1]
     with pytest.raises(confide.FormatError):
         Release.from_json('{"deep": ' + "[" * depth + "1" + "]" * depth + "," + body + "}")
 

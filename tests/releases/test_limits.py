@@ -6,10 +6,11 @@ import pytest
 import confide
 from confide.errors import InputError, InputTypeError
 from confide.releases import FORMS, Release, load_release
+from tests.kept import path_of
 from tests.refused import refused
-from tests.releases.test_kinds import SAMPLES
+from tests.releases.test_kinds import KEPT
 
-RELEASES = {path.name: load_release(path) for path in SAMPLES}
+RELEASES = {name: load_release(path_of(name)) for name in KEPT}
 
 
 def of(by):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide import tables
 from confide.candidates import BUILDERS, PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS
 from confide.releases import remarks
 from confide.scores import score_kind
@@ -93,63 +92,3 @@ def test_a_private_evaluation_does_not_warn_of_widths(recwarn):
     asked = {"predictions": PREDICTIONS, "targets": PREDICTIONS, "epsilon": 1.0}
     confide.evaluate(_wide(1.5e10), **asked)
     assert not [one for one in recwarn if "wide" in str(one.message)]
-
-
-def test_tables_warn(tmp_path):
-    pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
-    table, what = pa.table({"f": PREDICTIONS}), tables.TargetColumns("f")
-    with WARNED:
-        tables.predict_table(table, what, _wide(1.5e10), tmp_path / "wide.csv")
-    with WARNED:
-        tables.predict_table(table, what, _wide(1.5e10), tmp_path / "folder")
-    tables.predict_table(table, what, _wide(100.0), tmp_path / "useful.csv")
-    tables.predict_table(pa.table({"f": np.full(50, 0.1)}), what, _wide(100.0), tmp_path / "equal.csv")
-    tables.predict_table(table.slice(0, 0), what, _wide(1.5e10), tmp_path / "none.csv")
-
-
-def test_tensors_warn():
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
-    from confide import torch as front
-
-    with WARNED:
-        front.predict_interval(torch.from_numpy(PREDICTIONS), _wide(1.5e10))
-
-
-def test_estimators_warn():
-    pytest.importorskip("sklearn", reason="needs the extra scikit-learn")
-    from sklearn.linear_model import LinearRegression
-
-    from confide.estimators import PrivateConformalRegressor
-
-    model = LinearRegression().fit(PREDICTIONS[:, None], PREDICTIONS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = PrivateConformalRegressor(model, prefit=True).fit(PREDICTIONS[:, None], PREDICTIONS)
-    fitted.calibration_ = _wide(1.5e10)
-    with WARNED:
-        fitted.predict_interval(PREDICTIONS[:, None])
-
-
-@pytest.mark.parametrize(
-    ("predictions", "threshold"),
-    [
-        (PREDICTIONS, 500.0),  # wide, but within limits
-        (PREDICTIONS[:5], 1e9),  # too few predictions
-        (np.full(50, 3.0), 1e9),  # equal predictions
-        (PREDICTIONS[:0], 1e9),
-    ],
-)
-def test_other_intervals_cause_no_warning(predictions, threshold):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        confide.predict_interval(predictions, _wide(threshold))
-
-
-@pytest.mark.parametrize("far", [5.0, 5e9])
-def test_all_records_are_considered(far):
-    """Predictions that are equal at first may be spread later, and intervals are then informative."""
-    predictions = np.append(np.linspace(100.0, 100.1, 2000), 100.0 + far)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        confide.predict_interval(predictions, _wide(1000.0))
-    assert bool(caught) == (far == 5.0)

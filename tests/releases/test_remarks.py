@@ -9,7 +9,7 @@ import pytest
 
 import confide
 from confide.evaluation import evaluate_sets
-from confide.releases import meaning_of_infinity, remarks
+from confide.releases import remarks
 from tests.builders import slow
 from tests.calibrations import released
 
@@ -86,15 +86,6 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
 
 
 @pytest.mark.slow
-def test_calibrate_warns_of_the_outer_decades():
-    made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, **OLD)
-    assert notes == list(remarks(made))
-    assert "not a plausible size" in notes[0]
-    made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, **OLD)
-    assert notes == list(remarks(made)) == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "threshold", "coarse"),
     [
@@ -118,6 +109,7 @@ def test_thresholds_in_coarse_ranges_of_spread_candidates(unit, threshold, coars
     assert all("not a plausible size" in note and "--unit" in note for note in notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e5, 1e12])
 def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
     """Scales above a million cause advice to state a unit."""
@@ -128,30 +120,6 @@ def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
     assert all("exceeds 1,000,000, which is not a plausible size" in note and "--unit" in note for note in notes)
     plain = np.sort(residuals)[math.ceil(0.9 * 4001) - 1]
     assert 0.9 * plain < made.threshold < 1.5 * plain
-
-
-@pytest.mark.slow
-def test_groups_and_levels_are_named():
-    groups = np.repeat(["a", "b"], 1000)
-    scores = np.where(groups == "a", RESIDUALS, RESIDUALS * 1e9)
-    with pytest.warns(confide.CoverageWarning, match=r"\+inf for 1 of 2 groups: 'b'; every interval is the whole line"):
-        made = confide.calibrate_groups(scores, groups, ["a", "b"], 0.1, 1.0, **OLD)
-    (note,) = remarks(made)
-    assert "for 1 of 2 groups: 'b';" in note
-    assert "group 'b'  threshold +inf (every interval is the whole line)" in str(made)
-    with pytest.warns(confide.CoverageWarning):
-        levels = confide.calibrate_levels(RESIDUALS * 1e9, [0.2, 0.1], 1.0, **OLD)
-    assert all("for alpha 0." in note for note in remarks(levels))
-
-
-@pytest.mark.slow
-def test_warnings_about_regression_do_not_mention_labels():
-    assert meaning_of_infinity("cqr_low") == "every interval is the whole line"
-    for score in ("absolute_residual", "normalised_residual", "gamma", "cqr"):
-        made = replace(released("geometric"), threshold=math.inf, score=score)
-        said = " ".join([str(made), *remarks(made), made._repr_html_()])
-        assert "every interval is the whole line" in said
-        assert "label" not in said
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide import releases, tables
+from confide import releases
 from confide.releases import remarks, warn_about
 from tests.calibrations import calibration_at, released
 
@@ -85,31 +85,6 @@ def test_a_useful_threshold_causes_no_warning():
     confide.predict_labels(P, losses(0.5))
     confide.predict_interval([[0.0, 1.0]], sides(0.5))
     confide.evaluate_scores(levels(0.5), [0.5])
-
-
-def test_tables_warn_too(tmp_path):
-    pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
-    table, what = pa.table({"p_0": P[:, 0], "p_1": P[:, 1], "label": Y}), tables.ClassColumns("p_*", "label")
-    with pytest.warns(confide.CoverageWarning, match=LABELS):
-        tables.predict_table(table, what, INFINITE, tmp_path / "sets.csv")
-    with pytest.warns(confide.CoverageWarning, match=LABELS):
-        tables.evaluate_table(table, what, INFINITE)
-
-
-def test_arrays_and_tensors_warn_too():
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
-    pytest.importorskip("array_api_compat", reason="needs the extra torch")
-    from confide import array_api
-    from confide import torch as front
-
-    p = torch.from_numpy(P)
-    with pytest.warns(confide.CoverageWarning, match=LABELS):
-        assert front.predict_set(p, INFINITE, logits=False).all()
-    with pytest.warns(confide.CoverageWarning, match=LABELS):
-        assert array_api.predict_mask(P, INFINITE).all()
-    with pytest.warns(confide.CoverageWarning, match="the whole line"):
-        assert front.predict_interval(p[:, 0], WIDE)[1].isinf().all()
-    assert not front.predict_set(p, USEFUL, logits=False).all()
 
 
 def test_a_release_is_examined_once_and_does_not_change(monkeypatch):

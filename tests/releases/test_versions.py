@@ -1,7 +1,6 @@
-"""Releases state the versions that drew them; older files state none; control characters in versions are rejected."""
+"""Releases state the versions that drew them; control characters in versions are rejected."""
 
 import json
-import sys
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -11,7 +10,7 @@ import pytest
 import confide
 from confide.evaluation import PrivateEvaluation
 from confide.watching import Watch
-from tests.releases.test_samples import signed
+from tests.files import signed
 
 HERE = {name: version(name) for name in ("confide", "numpy", "opendp", "scipy")}
 
@@ -39,28 +38,9 @@ def holder(content: dict) -> dict:
 def test_releases_state_the_versions_that_drew_them(made, kind):
     text = made[kind].to_json()
     content = json.loads(text)
-    assert content["schema"] == 2
     assert holder(content)["versions"] == HERE
     assert kind.from_json(text) == made[kind]
     assert kind.from_json(text).to_json() == text
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        PrivateEvaluation,
-        Watch,
-    ],
-)
-def test_files_without_versions_stay_schema_1(made, kind):
-    content = json.loads(made[kind].to_json())
-    del holder(content)["versions"]
-    with pytest.raises(confide.FormatError):
-        kind.from_json(signed(content))
-    old = kind.from_json(signed({**content, "schema": 1}))
-    assert json.loads(old.to_json())["schema"] == 1
-    with pytest.raises(confide.FormatError):
-        kind.from_json(signed({**json.loads(made[kind].to_json()), "schema": 1}))
 
 
 @pytest.mark.parametrize(
@@ -78,24 +58,6 @@ def test_invalid_versions_raise(made, kind, versions):
     holder(content)["versions"] = versions
     with pytest.raises(confide.FormatError):
         kind.from_json(signed(content))
-
-
-def test_invalid_versions_of_calibrations_raise():
-    content = json.loads(confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0).to_json())
-    assert content["versions"] == HERE
-    for wrong in ({"opendp": "\x1b[2J"}, {str(i): "1" for i in range(21)}, {"opendp": None}):
-        with pytest.raises(confide.FormatError):
-            confide.Calibration.from_json(signed(content | {"versions": wrong}))
-
-
-def test_a_stored_answer_states_the_versions_that_drew_it(tmp_path, monkeypatch):
-    """A ledger returns the release with the versions that drew it."""
-    ledger = confide.Ledger(tmp_path / "budget.db")
-    released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    monkeypatch.setattr(sys.modules["confide.calibration.release"], "library_versions", lambda: {"opendp": "9"})
-    with pytest.warns(confide.EarlierReleaseWarning):
-        again = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    assert again.versions == HERE == released.versions
 
 
 def test_versions_are_not_part_of_the_repr(made):

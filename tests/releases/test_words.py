@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import confide
-from confide.releases import Metadata, Release, about_of, classes_of, load_release, names_for
+from confide.releases import Release, about_of, classes_of, load_release
+from tests.files import signed
 from tests.refused import refused
-from tests.releases.test_kinds import SAMPLES, signed
 
 NAMES = ("cat", "dog", "Eule ☃")
 ABOUT = {
@@ -28,14 +28,10 @@ def released(**more):
 # --- files
 
 
-def test_metadata_are_stored_in_files_of_schema_4(tmp_path):
+def test_metadata_are_stored_in_files(tmp_path):
     release = released(about=ABOUT)
     content = json.loads(release.to_json())
-    assert (content["schema"], content["classes"], content["about"]) == (
-        4,
-        list(NAMES),
-        ABOUT,
-    )  # that of their candidates
+    assert (content["classes"], content["about"]) == (list(NAMES), ABOUT)
     assert release == confide.Calibration.from_json(release.to_json())
     assert release == pickle.loads(pickle.dumps(release))  # noqa: S301
     release.save(tmp_path / "a.json")
@@ -44,18 +40,14 @@ def test_metadata_are_stored_in_files_of_schema_4(tmp_path):
     assert release.checksum != released().checksum
 
 
-SCHEMA_1 = {"candidates": confide.Candidates.unit(100), "neighbors": "replace_one", "rise": 0, "shift": 8}
-"""A mechanism that needs nothing newer than schema 1: weights that do not rise, and no two-sided certificate."""
-
-
-def test_a_file_without_metadata_has_schema_1():
-    release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **SCHEMA_1)
+def test_a_file_without_metadata_has_none_of_the_fields():
+    release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac")
     content = json.loads(release.to_json())
-    assert content["schema"] == 1
     assert {"classes", "about"}.isdisjoint(content)
     assert (release.classes, dict(release.about)) == (None, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["groups", "levels", "sides", "risk"])
 def test_every_kind_of_release_carries_them(kind):
     ward = np.where(P[:, 0] > 0.3, "n", "s")
@@ -77,8 +69,6 @@ def test_every_kind_of_release_carries_them(kind):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"schema": 1}, "but the fields of another"),
-        ({"schema": 3}, "has schema 3; this version reads up to 2; upgrade confide"),
         ({"classes": []}, "must be one or more str or int"),
         ({"classes": ["a", "a", "b"]}, "found 1 repeated"),
         ({"classes": ["0", "1", "2"]}, "names of classes as a release contains them, or their number"),
@@ -98,24 +88,6 @@ def test_invalid_metadata_raise(change, says):
         Release.from_json(signed({**json.loads(released(about=ABOUT).to_json()), **change}))
 
 
-def test_the_meaning_of_schema_1_is_unchanged():
-    """It contains no classes, and must not start to; a file without metadata must not state schema 2."""
-    plain = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **SCHEMA_1)
-    for change in ({"classes": 3}, {"schema": 2}):
-        with pytest.raises(confide.FormatError):
-            Release.from_json(signed({**json.loads(plain.to_json()), **change}))
-    for path in SAMPLES:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if (content["kind"], content["schema"]) == ("confide.calibration", 1):
-            assert load_release(path).classes is None
-
-
-def test_parts_are_for_the_same_classes():
-    one, other = released(), confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0, n_typical=1000)
-    with refused(confide.InputError, "parts"):
-        confide.GroupCalibration("group", "add_remove", {"a": one, "b": other})
-
-
 @pytest.mark.parametrize("about", [{"model": ""}, {"model": " "}, {"Model": "a"}, {"date": "x" * 501}, "resnet"])
 def test_metadata_are_validated_before_anything_is_released(about, tmp_path):
     ledger = confide.Ledger(tmp_path / "a.db")
@@ -125,70 +97,7 @@ def test_metadata_are_validated_before_anything_is_released(about, tmp_path):
     assert not ledger.accounts()
 
 
-def test_metadata_are_not_part_of_the_request(tmp_path):
-    """The same request with other metadata is the same request: one charge, and the metadata of the call."""
-    ledger = confide.Ledger(tmp_path / "a.db")
-    first = released(ledger=ledger, dataset="d", about={"model": "old"})
-    with pytest.warns(confide.EarlierReleaseWarning, match="nothing was charged"):
-        second = released(ledger=ledger, dataset="d", about={"model": "new"})
-    assert first.threshold == second.threshold
-    assert (dict(first.about), dict(second.about)) == ({"model": "old"}, {"model": "new"})
-    assert ledger.account("d").entries[0].cost.epsilon == 1.0
-    assert len(ledger.account("d").entries) == 1
-
-
 # --- other classes
-
-
-@pytest.mark.parametrize(
-    ("classes", "says"),
-    [
-        (["cat", "dog"], r"1 missing \(the first: 'Eule ☃'\)"),
-        (["x", "y", "z"], r"3 missing \(the first: 'cat'\), 3 unknown \(the first: 'x'\)"),
-        (["cat", "dog", "owl"], r"1 missing \(the first: 'Eule ☃'\), 1 unknown \(the first: 'owl'\)"),
-    ],
-)
-def test_other_classes_raise(classes, says):
-    p = np.full((4, len(classes)), 1 / len(classes))
-    for act in (
-        lambda: confide.predict_set(p, released(), classes=classes),
-        lambda: confide.evaluate_sets(released(), p, [classes[0]] * 4, classes),
-    ):
-        with refused(confide.InputError, "classes"):
-            act()
-
-
-def test_another_number_of_columns_raises():
-    counted = confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0)
-    for release in (released(), counted):
-        with refused(confide.InputError, "probabilities"):
-            confide.predict_set([[0.5, 0.5]], release)
-    assert confide.predict_set(P[:5], counted, classes=["a", "b", "c"]).classes == ("a", "b", "c")
-
-
-def test_another_order_is_matched_by_name():
-    import pandas as pd
-
-    release = released()
-    frame = pd.DataFrame(P[:50], columns=NAMES)
-    one, other = (confide.predict_set(part, release) for part in (frame, frame[[NAMES[2], NAMES[0], NAMES[1]]]))
-    assert one.classes == other.classes == NAMES
-    np.testing.assert_array_equal(one.mask, other.mask)
-    bare = confide.predict_set(P[:50], release)
-    assert bare.labels() == one.labels()
-    turned = confide.predict_set(P[:50, ::-1], release, classes=NAMES[::-1])
-    np.testing.assert_array_equal(turned.mask[:, ::-1], one.mask)
-    y = np.array(NAMES)[Y[:50]]
-    found = [confide.evaluate_sets(release, part, y) for part in (frame, frame[[NAMES[1], NAMES[2], NAMES[0]]])]
-    assert found[0].coverage == found[1].coverage
-
-
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_names_or_columns_that_are_numbers():
-    counted = Metadata(3).of(released())
-    assert names_for(released(), (0, 1, 2), 3) == NAMES
-    assert names_for(counted, ("a", "b", "c"), 3) == ("a", "b", "c")
-    assert names_for(confide.calibrate([0.5] * 300, 0.1, 1.0, score="lac"), None, 2) is None
 
 
 # --- no name

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from tests.reports.browser import Opened, chromium, needs_chromium
-from tests.reports.pages import CLASSES, HOSTILE, calibration, evaluation, write_all
+from tests.reports.pages import HOSTILE, calibration, write_all
 
 pytestmark = [needs_chromium, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 KINDS = ("report", "plan", "federated", "regression", "levels", "groups", "watch", "sizes", "private")
@@ -81,75 +81,12 @@ def test_page_works_in_notebook_frame(browser, tmp_path):
         assert (opened.complaints, opened.requests) == ([], [])
 
 
-LONG_NAME = "adenocarcinoma, epithelial, moderately differentiated, of the descending colon"
-
-
-@pytest.mark.parametrize("width", [390, 1000])
-def test_names_in_charts_are_complete(browser, tmp_path, width):
-    classes, path = (*CLASSES[:3], LONG_NAME), tmp_path / "named.html"
-    confide.report(calibration(), evaluation=evaluation(calibration(), classes)).save(path)
-    with Opened(browser, path, width=width) as opened:
-        chart = opened.page.locator("svg.chart[aria-label^='Coverage by class']")
-        assert LONG_NAME in " ".join(chart.locator("text").all_text_contents())
-        assert "…" not in (chart.text_content() or "")
-        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        left = chart.evaluate("svg => svg.getBoundingClientRect().left")
-        ends = chart.locator("text").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
-        assert min(ends) >= left - 1
-
-
 def test_hostile_names_are_shown_as_text(browser, pages):
     with Opened(browser, pages["report"]) as opened:
         opened.page.on("dialog", lambda dialog: pytest.fail(dialog.message))
         assert HOSTILE in opened.text("#evaluation details")
         assert opened.page.locator("img").count() == 0
         assert opened.page.locator("script").count() == 1
-
-
-def test_page_works_by_keyboard(browser, pages):
-    with Opened(browser, pages["report"]) as opened:
-        page = opened.page
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-        page.keyboard.press("Enter")
-        assert page.url.endswith("#main")
-        visited = set()
-        page.evaluate("document.activeElement.blur()")
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            visited.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-        assert {"save", "SUMMARY", "A"} <= visited
-        first = page.locator("details:visible").first
-        first.locator("summary").focus()
-        page.keyboard.press("Enter")
-        assert first.evaluate("one => one.open")
-
-
-@pytest.mark.parametrize("width", [360, 1600])
-@pytest.mark.parametrize("kind", KINDS)
-def test_page_fits_screen_width(browser, pages, kind, width):
-    with Opened(browser, pages[kind], width=width) as opened:
-        opened.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
-        wide = opened.page.evaluate(
-            """() => [...document.querySelectorAll("body *")].filter((one) => !one.closest(".scroll, pre, svg, .skip")
-                && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 80))"""
-        )
-        assert wide == []
-
-
-def test_print_omits_controls_and_is_light(browser, pages):
-    with Opened(browser, pages["report"], scheme="dark") as opened:
-        page = opened.page
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 24, 30)"
-        page.emulate_media(media="print")
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
-        for hidden in ("nav", "#save", ".skip", "summary"):
-            assert not page.locator(hidden).first.is_visible(), hidden
-        for kept in ("h1", "#sentence", ".law svg", ".command", ".warning"):
-            assert page.locator(kept).first.is_visible(), kept
-        assert page.pdf(format="A4").startswith(b"%PDF")
 
 
 @pytest.mark.parametrize("kind", ["report", "federated"])
@@ -174,14 +111,3 @@ def test_certificate_can_be_saved_and_checked_by_command(browser, pages, kind, t
     refused = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True)
     assert refused.returncode == 3
     assert re.search("altered|checksum", refused.stderr)
-
-
-def test_without_scripts_only_the_button_is_missing(browser, pages):
-    with Opened(browser, pages["report"]) as scripted, Opened(
-        browser, pages["report"], java_script_enabled=False
-    ) as opened:  # fmt: skip
-        charts = opened.page.locator("svg.chart")
-        assert charts.count() == scripted.page.locator("svg.chart").count() > 6
-        assert opened.page.locator("#meaning .example").is_visible()
-        assert opened.page.locator(".law table").count() == 1
-        assert not opened.page.locator("#save").is_visible()

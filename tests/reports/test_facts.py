@@ -1,7 +1,5 @@
 """The command `show`, the page and the model card of a release state the same facts, each of them once."""
 
-from pathlib import Path
-
 import pytest
 
 import confide
@@ -9,22 +7,13 @@ from confide.cli.run import main
 from confide.mechanisms import loss_facts
 from confide.releases import Release, about_facts, chain_section, load_release, making_section
 from tests.builders import slow
+from tests.kept import path_of
 from tests.reports.test_pages import page_of, words_of
 
 pytestmark = pytest.mark.xdist_group("released")
 
-TESTS = Path(__file__).parents[1]
-EVERYDAY = ["releases/samples/0.2/renewed-twice.json", "federated/samples/0.2/opened/released.json"]
-OTHERS = [
-    "releases/samples/0.2/groups.json",
-    "releases/samples/0.2/levels.json",
-    "releases/samples/0.2/risk.json",
-    "releases/samples/0.2/pps.json",
-    "releases/samples/0.2/class-shares.json",
-    "releases/samples/0.2/renewed-levels.json",
-    "releases/samples/other/counts-calibration.json",
-    "federated/samples/0.2/levels/released.json",
-]
+EVERYDAY = ["renewed", "federated"]
+OTHERS = ["groups", "levels", "risk", "pps", "class-shares", "counts-calibration", "federated-levels"]
 
 
 def facts_stated(release: Release) -> list[tuple[str, str]]:
@@ -42,8 +31,8 @@ def facts_stated(release: Release) -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*EVERYDAY, *slow(OTHERS)])
 def test_show_page_and_card_state_the_same_facts(name, capsys):
-    release = load_release(TESTS / name)
-    assert main(["show", str(TESTS / name)]) == 0
+    release = load_release(path_of(name))
+    assert main(["show", str(path_of(name))]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     page, card = words_of(page_of(release)), confide.card(release).text.replace("\\", "")
     facts = facts_stated(release)

@@ -7,25 +7,11 @@ from scipy.stats import beta
 import confide
 from confide.reports.guarantee_text import SURE, laws, plan_laws
 from tests.builders import slow
-from tests.calibrations import OPTIONS as ALL
 from tests.calibrations import released
 from tests.exact_tests import LEVEL
-from tests.reports import pages
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("released")
-@pytest.mark.parametrize("name", slow(sorted(ALL), everyday=["add_remove"]))
-def test_pages_are_small(name):
-    assert len(confide.report(released(name)).html.encode()) < 120_000
-
-
-@pytest.mark.slow
-def test_pages_of_several_thresholds_are_small():
-    for release, evaluation in pages.several().values():
-        assert len(confide.report(release, evaluation=evaluation).html.encode()) < 120_000
-
-
 @pytest.mark.xdist_group("released")
 @pytest.mark.parametrize(
     "name", ["add_remove", "rho", "people", *slow(["replace_one", "exponential", "delta", "one candidate"])]
@@ -57,6 +43,7 @@ def test_law_without_privacy_is_beta():
     assert np.allclose(law.bound, beta.cdf(law.levels, cal.mechanism.rank, 501 - cal.mechanism.rank), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_bound_holds_for_drawn_thresholds():
     """A thousand calibrations on uniform scores: no more of them below a level than the law says, at LEVEL."""

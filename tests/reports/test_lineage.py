@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.releases import Predecessor, chain_section
+from confide.releases import Predecessor
 from confide.reports.thresholds import lineage
-from confide.support import Dot, Line
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 RNG = np.random.default_rng(0)
@@ -76,36 +75,3 @@ def test_chart_stays_within_frame_for_all_thresholds(first, thresholds, circles,
     total = f"epsilon {0.25 * len(thresholds) + 1:g} for a person who is in each release"
     assert output["described"].facts == (("all together", total),)
     assert ("+∞" in [text for _, text in chart.chart.y.ticks]) == any(map(math.isinf, thresholds))
-
-
-def test_points_are_ordered_by_threshold(first):
-    (section,) = lineage(after(first, [0.1, 0.2, 0.4]))["charts"]
-    drawn = section.chart.svg()
-    low, middle, high = (float(place) for place in re.findall(r'cy="([^"]*)"', drawn)[:3])
-    assert low > middle > high
-    assert (low - middle) * 2 == pytest.approx(middle - high, abs=0.2)
-    assert section.chart.y.ticks[0][1] == "0.1"
-    points = [mark.at[1] for mark in section.chart.marks if isinstance(mark, Dot)]
-    assert points == [0.1, 0.2, 0.4, first.threshold]
-    assert [mark.points for mark in section.chart.marks if isinstance(mark, Line)] == [tuple(enumerate(points))]
-
-
-@pytest.mark.slow
-def test_several_thresholds_have_separate_charts():
-    levels = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
-    some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 14.0, score="lac", **PUBLIC)
-    output = lineage(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
-    assert (len(output["charts"]), output["more"]) == (6, 1)
-    (table,) = output["described"].tables
-    assert table.heads == ("Number", "Date", *(f"alpha {level:g}" for level in levels), "epsilon")
-    assert table.rows[0][0] == "1"
-    assert not output["described"].notes
-
-
-@pytest.mark.slow
-def test_a_description_has_ten_of_many_thresholds():
-    levels = [k / 20 for k in range(1, 13)]
-    some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 24.0, score="lac", **PUBLIC)
-    described = chain_section(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
-    assert len(described.tables[0].heads) == len(described.tables[0].rows[0]) == 13
-    assert described.notes == ("2 more thresholds of each release are in the file",)

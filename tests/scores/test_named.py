@@ -1,16 +1,14 @@
 """Scores that carry their name and classes."""
 
 import copy
-import json
 import pickle
 
 import numpy as np
 import pytest
 
 import confide
-from confide.errors import FormatError, InputError
-from confide.scores import NamedScores, class_score, name_of_scores, score_kind, score_name
-from tests.files import signed
+from confide.errors import InputError
+from confide.scores import class_score, score_kind
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -65,11 +63,6 @@ def test_slices_and_copies_are_named_and_arithmetic_is_not():
     assert np.add(scores, 1, out=scores.copy()).max() == scores.max() + 1
 
 
-def test_they_print_like_arrays():
-    scores = confide.lac_score([[0.75, 0.25]], [0])
-    assert (repr(scores), str(scores), repr(scores[0])) == ("array([0.25])", "[0.25]", "np.float64(0.25)")
-
-
 def test_contradictory_names_raise():
     scores = confide.aps_score(P, Y, randomised=False)
     for calibrate in (confide.calibrate, lambda *a, **o: confide.calibrate_levels(a[0], [0.2, 0.1], a[2], **o)):
@@ -80,39 +73,6 @@ def test_contradictory_names_raise():
     named = confide.lac_score(P, np.array(["a", "b", "c"])[Y], classes=["a", "b", "c"])
     with refused(confide.InputError, "classes"):
         confide.calibrate(named, 0.1, 1.0, classes=["a", "b", "x"])
-
-
-def test_the_same_score_in_other_digits_is_accepted():
-    scores = confide.raps_score(P, Y, 0.01, 2, randomised=False)
-    other_digits = "raps_deterministic(penalty=0.010,k_reg=2)"
-    assert name_of_scores(scores, other_digits, None)[0] == other_digits
-
-
-@pytest.mark.parametrize("calibrate", ["groups", "classes", "levels"])
-def test_releases_of_several_thresholds_record_the_score_too(calibrate):
-    names = ["a", "b", "c"]
-    scores, y = confide.lac_score(P, np.array(names)[Y], classes=names), np.array(names)[Y]
-    made = {
-        "groups": lambda: confide.calibrate_groups(scores, y, names, 0.2, 5.0),
-        "classes": lambda: confide.calibrate_groups(scores, y, names, 0.2, 5.0, by="class"),
-        "levels": lambda: confide.calibrate_levels(scores, [0.3, 0.2], 5.0),
-    }[calibrate]()
-    parts = list(made.parts.values())
-    assert {part.score for part in parts} == {"lac"}
-    assert {part.classes for part in parts} == {None if calibrate == "classes" else ("a", "b", "c")}
-    chosen = made[0.2] if calibrate == "levels" else made
-    with refused(confide.InputError, "classes"):
-        confide.predict_set(
-            P[:, :2] / P[:, :2].sum(axis=1, keepdims=True),
-            chosen,
-            classes=["a", "b"],
-            groups=y if calibrate == "groups" else None,
-        )
-
-
-def test_bare_numbers_have_no_name():
-    assert name_of_scores([0.5], None, None) == (None, None)
-    assert NamedScores.of(np.zeros(1), None).score is None
 
 
 # `aps`, `raps` and `saps` are randomised, as in MAPIE and TorchCP.
@@ -141,60 +101,6 @@ def test_the_plain_name_is_the_randomised_score(name):
     assert (score_kind(name).randomised, score_kind(deterministic).randomised) == (True, False)
     with refused(InputError, "u"):
         compute(TIED, OWN, randomised=False, u=[0.5], **given)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("aps_randomised", "aps"),
-        ("raps_randomised(penalty=0.5,k_reg=1)", "raps(penalty=0.5,k_reg=1)"),
-        ("saps_randomised(penalty=0.25,temperature=2)", "saps(penalty=0.25,temperature=2)"),
-        ("APS_randomised", "aps"),
-    ],
-)
-def test_the_suffix_of_earlier_versions_raises_and_is_no_name_of_a_users_score(old, new):
-    for use in (
-        score_kind,
-        lambda name: class_score(P, Y, name),
-        lambda name: confide.calibrate([0.5], 0.1, 1.0, score=name),
-    ):
-        with refused(InputError, "score") as caught:
-            use(old)
-        assert repr(new) in caught.value.requirement
-
-
-def test_parameters_have_public_defaults_which_the_command_line_names():
-    assert confide.raps_score(P, Y).score == score_name("raps", penalty=0.01, k_reg=5)
-    assert confide.saps_score(P, Y).score == score_name("saps", penalty=0.1)
-    from confide.cli.options import OPTIONS
-
-    assert f"{confide.raps_score(P, Y).score!r}, {confide.saps_score(P, Y).score!r}" in str(OPTIONS)
-
-
-FILED = [("aps", "aps_deterministic"), ("aps_randomised", "aps")]
-FILED += [
-    ("saps_randomised(penalty=0.1)", "saps(penalty=0.1)"),
-    ("raps(penalty=0.1,k_reg=2)", "raps_deterministic(penalty=0.1,k_reg=2)"),
-]
-
-
-@pytest.mark.parametrize(("stated", "score"), FILED)
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_a_file_of_an_earlier_version_is_read_as_the_score_that_it_meant(stated, score):
-    """In files a name means the same score in every version, in both directions; the text stays the same."""
-    released = confide.calibrate(np.full(500, 0.9), 0.1, 4.0, score="aps_deterministic")
-    content = json.loads(released.to_json())
-    assert content["score"] == "aps"
-    content["score"] = stated
-    earlier = confide.Calibration.from_json(signed(content))
-    assert earlier.score == score
-    assert json.loads(earlier.to_json())["score"] == stated
-    u = {"u": np.full(len(P), 0.5)} if score_kind(score).randomised else {}
-    expected = confide.all_scores(P, score, **u) <= released.threshold
-    np.testing.assert_array_equal(confide.predict_set(P, earlier, **u).mask, expected)
-    content["score"] = score if "deterministic" in score else "aps_deterministic"
-    with pytest.raises(FormatError):
-        confide.Calibration.from_json(signed(content))
 
 
 def test_a_ledger_does_not_answer_the_randomised_score_with_the_deterministic_one(tmp_path):

@@ -67,6 +67,7 @@ def noisy(rng, n, k, noise):
     return truth, np.where(rng.random(n) < noise, rng.integers(0, k, n), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["lac", "aps", *slow(sorted({*DETERMINISTIC, *RANDOMISED} - {"lac", "aps"}))])
 def test_01_zero_and_saturated_probabilities(score):
     """A tree's 0/1 probabilities and float32 softmax of overconfident logits, with 20 % wrong labels."""
@@ -122,6 +123,7 @@ def test_04_too_few_records_give_full_sets():
         assert confide.predict_interval([1.0], released) == (-np.inf, np.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_05_sets_hold_the_likely_labels(score):
     """Inverted sets have the right coverage and ten times the size: the likeliest label must come first."""
@@ -132,6 +134,7 @@ def test_05_sets_hold_the_likely_labels(score):
         assert (inside >= outside).all() if score != "lac" else inside.min() > outside.max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_06_few_test_rows(score):
     """One row, and fewer rows than classes, have the same results as among many rows."""
@@ -212,6 +215,7 @@ def test_10_half_precision_and_rows_that_drift(score):
         check(table[:3000], y[:3000], table[3000:], y[3000:], score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_11_ties(score):
     """Hard and flat predictions: valid, and no wider than the score requires."""

@@ -1,7 +1,6 @@
 """|y - f(x)| in float64, of finite numbers only."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import confide
@@ -17,14 +16,6 @@ def test_absolute_residual(dtype):
     scores = confide.absolute_residual_score(f, y)
     assert scores.dtype == np.float64
     assert scores.tolist() == [3.0, 0.0, 4.0]
-
-
-def test_dtypes_mix_exactly():
-    f, y = np.float32([0.1]), np.float64([0.1])
-    assert confide.absolute_residual_score(f, y)[0] == abs(0.1 - float(np.float32(0.1))) > 0
-    assert confide.absolute_residual_score(pd.Series([1.5], dtype="Float64"), [1]).tolist() == [0.5]
-    unsigned = confide.absolute_residual_score(np.array([5], np.uint8), np.array([3], np.uint8))
-    assert unsigned.tolist() == [2.0]  # in unsigned integers 3 - 5 would be 254
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -95,14 +86,6 @@ def test_lengths_differ():
     with refused(confide.InputError, "targets") as e:
         confide.absolute_residual_score([1, 2, 3], [1, 2])
     assert numbers(e) == [2, 3]
-
-
-def test_wrong_shapes_and_types():
-    with refused(confide.InputError, "targets"):
-        confide.absolute_residual_score([1, 2], [[1, 2], [2, 1]])
-    assert confide.absolute_residual_score([], []).shape == (0,)
-    with refused(confide.InputTypeError, "predictions"):
-        confide.absolute_residual_score(["1"], [1])
 
 
 def test_a_residual_that_overflows_is_refused_when_counted():

@@ -1,8 +1,5 @@
 """Scores at a public temperature: the numbers, every entry point that makes sets, and valid names."""
 
-import subprocess
-import sys
-
 import mpmath
 import numpy as np
 import pytest
@@ -11,9 +8,7 @@ import confide
 from confide.errors import InputError
 from confide.scores import FAMILIES, score_kind
 from confide.scores.classification import tempered
-from examples.tune_scores import tuned_temperature
 from tests.calibrations import calibration_at
-from tests.docs.blocks import ROOT
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -61,22 +56,6 @@ def test_calibration_sets_and_all_scores_agree(name):
         confide.class_score(np.where(np.arange(400)[:, None] == 7, np.nan, p), y, name, u=own)
 
 
-def test_the_option_is_the_name():
-    p, y = [[0.64, 0.04, 0.32]], [1]
-    at = {"temperature": 2}
-    for scores, plain in [
-        (confide.lac_score(p, y, **at), "lac"),
-        (confide.aps_score(p, y, randomised=False, **at), "aps_deterministic"),
-        (confide.raps_score(p, y, 0.1, 2, randomised=False, **at), "raps_deterministic(penalty=0.1,k_reg=2)"),
-        (confide.saps_score(p, y, 0.1, randomised=False, **at), "saps_deterministic(penalty=0.1)"),
-        (confide.margin_score(p, y, **at), "margin"),
-    ]:
-        kind = score_kind(scores.score)
-        assert (kind.temperature, kind.at_one.name) == (2.0, plain)
-        assert scores[0] == confide.class_score(tempered(np.array(p), 2.0), y, plain)[0]
-    assert [score_kind(name).of_one_entry for name in ("lac", "lac(temperature=2)")] == [True, False]
-
-
 @pytest.mark.parametrize(
     "name",
     ["top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)", "lac(temperature=2,temperature=2)", "lac()",
@@ -111,45 +90,3 @@ def test_a_device_computes_the_same_scores(monkeypatch):
         np.testing.assert_allclose(found.numpy(), every[np.arange(300), y], atol=1e-12)
         sets = predict_mask(xp.asarray(p), calibration_at(0.4375, name), u=there)
         assert (sets.numpy() == (every <= 0.4375)).all()
-
-
-def test_tuning_finds_the_temperature_that_undoes_over_confidence():
-    """Labels are drawn from softmax(z); the model returns softmax(3 z). The estimate's error is a few hundredths."""
-    rng = np.random.default_rng(3)
-    z = rng.normal(size=(20_000, 5))
-    p, sure = (np.exp(k * z) / np.exp(k * z).sum(axis=1, keepdims=True) for k in (1, 3))
-    y = (p.cumsum(axis=1) > rng.random((20_000, 1))).argmax(axis=1)
-    assert abs(tuned_temperature(sure, y) - 3) < 0.2
-    assert tuned_temperature(p, y) == pytest.approx(1, abs=0.07)
-
-
-@pytest.mark.slow
-def test_the_example_tunes_and_calibrates():
-    command = [sys.executable, "-m", "examples.tune_scores"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("RAPS: raps(penalty=")
-    assert "1-differential privacy" in done.stdout
-
-
-def test_equal_bins_suit_an_over_confident_model_at_its_temperature():
-    """Over 200 equal bins the scores of a confident model fill the ends; at its temperature they spread."""
-    rng = np.random.default_rng(4)
-    z = rng.normal(size=(9000, 6)) * 1.5
-    p, sure = (np.exp(k * z) / np.exp(k * z).sum(axis=1, keepdims=True) for k in (1, 25))
-    y = (p.cumsum(axis=1) > rng.random((9000, 1))).argmax(axis=1)
-    held, new = slice(0, 4000), slice(4000, None)
-    sizes = []
-    for name in ("lac", "lac(temperature=25)"):
-        scores = confide.class_score(sure[held], y[held], name)
-        released = confide.calibrate(scores, 0.1, 5.0, candidates=confide.Candidates.unit(200))
-        sets = confide.predict_set(sure[new], released)
-        assert sets.contains(y[new]).mean() > 0.87  # 5000 new records: six standard deviations
-        sizes.append(sets.sizes.mean())
-    assert sizes[1] < 0.9 * sizes[0]
-
-
-def test_pages_state_the_temperature():
-    from confide.reports.thresholds import rule
-
-    said = rule(calibration_at(0.5, "lac(temperature=2)"))
-    assert "temperature 2: each to the power 1/2" in said

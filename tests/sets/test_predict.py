@@ -50,27 +50,6 @@ def test_sets_agree_with_the_score_on_exact_ties(data, dtype):
             np.testing.assert_array_equal(confide.predict_set(p, calibration_at(threshold)).mask, scores <= threshold)
 
 
-@pytest.mark.parametrize("layout", ["F", "reversed", "read-only", "strided"])
-def test_layout_does_not_matter(layout):
-    p = np.random.default_rng(0).random((50, 4))
-    other = {"F": np.asfortranarray(p), "reversed": p[::-1].copy()[::-1], "read-only": p.copy()}
-    other["strided"] = np.repeat(np.repeat(p, 2, axis=0), 3, axis=1)[::2, ::3]
-    other["read-only"].flags.writeable = False
-    expected = confide.predict_set(p, calibration_at(0.6)).mask
-    np.testing.assert_array_equal(confide.predict_set(other[layout], calibration_at(0.6)).mask, expected)
-
-
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-@pytest.mark.parametrize("shape", [(1, 1), (1, 10), (2, 50), (300, 1)])
-def test_few_rows_and_few_classes(shape):
-    p = np.random.default_rng(0).random(shape)
-    sets = confide.predict_set(p, calibration_at(0.5))
-    assert sets.mask.shape == shape
-    np.testing.assert_array_equal(sets.mask, 1 - p <= 0.5)
-    one_by_one = [confide.predict_set(p[i : i + 1], calibration_at(0.5)).mask[0] for i in range(len(p))]
-    np.testing.assert_array_equal(sets.mask, one_by_one)
-
-
 @pytest.mark.parametrize(("empty", "warned"), [(10, False), (11, True), (1000, True)])
 def test_more_than_one_empty_set_of_a_hundred_is_told(empty, warned):
     p = np.full((1000, 2), 0.5)
@@ -94,42 +73,7 @@ def test_a_negative_threshold_gives_empty_sets():
     assert lower[0] > upper[0]
 
 
-@pytest.mark.slow
-def test_calibration_and_prediction_agree_end_to_end():
-    """Every calibration record whose score is at most the threshold has its label in its set, and no other has."""
-    rng = np.random.default_rng(0)
-    for dtype in (np.float32, np.float16, np.float64):
-        p = rng.dirichlet(np.ones(5), 3000).astype(dtype)
-        y = rng.integers(0, 5, 3000)
-        scores = confide.lac_score(p, y)
-        candidates = confide.Candidates.of(np.unique(scores)[::7])
-        calibration = confide.calibrate(scores, alpha=0.1, epsilon=1.0, score="lac", candidates=candidates)
-        inside = confide.predict_set(p, calibration).contains(y)
-        np.testing.assert_array_equal(inside, scores <= calibration.threshold)
-        assert inside.sum() == (scores <= calibration.threshold).sum() < 3000
-
-
 # --- the sets themselves
-
-
-def test_names_labels_and_membership():
-    p = np.array([[0.75, 0.25, 0.0], [0.5, 0.5, 0.5], [0.0, 0.0, 0.0]])
-    sets = confide.predict_set(p, calibration_at(0.5), classes=["cat", "dog", "owl"])
-    assert sets.classes == ("cat", "dog", "owl")
-    assert sets.labels() == [["cat"], ["cat", "dog", "owl"], []]
-    assert sets.contains(["cat", "owl", "dog"]).tolist() == [True, True, False]
-    assert sets.sizes.tolist() == [1, 3, 0]
-    assert sets.sizes.dtype == np.int64
-    assert len(sets) == 3
-    assert repr(sets) == "PredictionSets(n=3, classes=3, mean size 1.33, empty 1)"
-
-
-def test_classes_without_names_are_numbers():
-    sets = confide.predict_set([[0.75, 0.25]], calibration_at(0.5))
-    assert sets.classes is None
-    assert sets.labels() == [[0]]
-    assert type(sets.labels()[0][0]) is int
-    assert sets.contains([1]).tolist() == [False]
 
 
 @pytest.mark.parametrize("labels", [[0], [0, 1, 2], [1, 3], [0, -1]])
@@ -137,12 +81,6 @@ def test_membership_checks_its_labels(labels):
     sets = confide.predict_set(np.full((2, 3), 0.5), calibration_at(0.5))
     with refused(InputError, "labels"):
         sets.contains(labels)
-
-
-def test_sets_are_frozen():
-    sets = confide.predict_set([[0.5]], calibration_at(0.5))
-    with pytest.raises(AttributeError):
-        sets.mask = None
 
 
 # --- intervals
@@ -199,20 +137,6 @@ def test_infinite_and_huge_thresholds():
         assert upper.tolist() == [np.inf] * 3
 
 
-def test_interval_ends_are_float64():
-    for dtype in (np.float16, np.float32, np.int64):
-        lower, upper = confide.predict_interval(np.array([1, 2], dtype), calibration_at(0.5, score="absolute_residual"))
-        assert lower.dtype == upper.dtype == np.float64
-        np.testing.assert_allclose(lower, [0.5, 1.5], rtol=1e-12)
-
-
-def test_predictions_are_checked():
-    calibration = calibration_at(0.5, score="absolute_residual")
-    for predictions in ([1.0, np.nan], [[1.0, 2.0]]):
-        with refused(InputError, "predictions"):
-            confide.predict_interval(predictions, calibration)
-
-
 # --- calibrations that do not match
 
 
@@ -248,6 +172,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_lac_in_blocks_for_every_layout(layout):
     """More than one block, so that threads share them: one threshold, one per record, one per class."""

@@ -3,7 +3,6 @@
 import copy
 import pickle
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +10,11 @@ from scipy import stats
 
 import confide
 from confide.errors import CoverageWarning
-from confide.releases import load_release
 from confide.sets import CHANCE, count_limit, count_shortfall, has_law, mean_limit
 from confide.sets.promise import _failure
 from tests.builders import slow
 from tests.exact_tests import coverage_p_value
 
-FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "0.2"
 TESTED = (200, 8780)
 PUBLIC = {
     "none": {"epsilon": None, "mechanism": "none"},
@@ -126,15 +123,6 @@ def test_two_ends_divide_the_miscoverage_and_groups_add_up():
     assert found.sentence.count("records calibrated in one group.") == 1
 
 
-def test_losses_are_compared_in_the_other_direction():
-    rng = np.random.default_rng(0)
-    p = rng.random((2000, 3))
-    released = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0)
-    assert count_shortfall(released, 810, 1000) is None
-    sentence = count_shortfall(released, 500, 1000).sentence
-    assert sentence.startswith("Loss 'false_negative_rate' surely larger than promised: 0.5 on 1,000 records where at ")
-
-
 def test_luck_for_a_shifted_population_is_unknown():
     released = made(class_weights={"a": 1, "b": 2}, labels=["a", "b"] * 1000)
     assert not has_law(released)
@@ -142,14 +130,6 @@ def test_luck_for_a_shifted_population_is_unknown():
     assert (found.luck, found.is_broken) == ("unknown", False)
     assert "It is unknown how far an unlucky calibration may fall short of this promise." in found.sentence
     assert count_shortfall(released, 8850, 10_000) is None, "within the luck of any calibration"
-
-
-@pytest.mark.parametrize("method", ["private-qq", "fedcp2-qq"])
-def test_federated_releases_have_a_separate_law(method):
-    released = load_release(FEDERATED / method / "released.json")
-    assert has_law(released)
-    assert count_shortfall(released, 300, 3000).is_broken
-    assert count_shortfall(released, 3000, 3000) is None
 
 
 def test_nothing_is_broken_without_a_guarantee():
@@ -181,32 +161,9 @@ def test_coverage_of_sets_warns_of_a_broken_guarantee():
         assert (again.promised, again.calibration) == (sets.promised, None)
 
 
-@pytest.mark.slow
-def test_coverage_of_intervals_warns_of_a_broken_guarantee():
-    rng = np.random.default_rng(0)
-    released = confide.calibrate(np.abs(rng.normal(size=3000)), 0.1, 1.0, score="absolute_residual")
-    intervals, y = confide.predict_interval(np.zeros(1000), released), rng.normal(size=1000)
-    assert confide.coverage(intervals, y).value > 0.8
-    with pytest.warns(CoverageWarning):
-        confide.coverage(intervals, y + 3)
-    with pytest.warns(CoverageWarning):
-        confide.coverage(intervals[:500], y[:500] + 3)
-    assert intervals[np.arange(5)].calibration is None
-
-
 def test_the_limit_of_a_mean_is_hoeffdings():
     """For zeros and ones, where the probability of so small a mean is exact: less than CHANCE / 2."""
     for n, hits in ((20, 3), (200, 150), (5000, 4400)):
         limit = mean_limit(hits / n, n)
         assert stats.binom.cdf(hits, n, limit) <= CHANCE / 2
         assert limit < count_limit(hits, n) + 1.5 / np.sqrt(n)
-
-
-def test_masks_that_miss_more_than_guaranteed_report_it_first():
-    rng = np.random.default_rng(0)
-    images = [(p, rng.random(p.shape) < p) for p in rng.random((1500, 1, 3, 3))]
-    released = confide.calibrate_masks(images[:1000], 0.1, 1.0)
-    assert confide.evaluate_masks(images[1000:], released).shortfall is None
-    found = confide.evaluate_masks([(p / 50, truth) for p, truth in images[1000:]], released)
-    assert str(found).startswith("Loss 'missed_area' surely larger than promised: ")
-    assert found.shortfall.is_broken

@@ -44,24 +44,6 @@ def test_records_are_selected_by_position_only(which):
     assert len(SETS[[]]) == len(PredictionIntervals(np.zeros(4), np.ones(4))[[]].lower) == 0
 
 
-def test_sets_that_exclude_nothing_are_described_so():
-    """As with a threshold of +inf, for which the guarantee holds and sets contain no information."""
-    p = [[0.75, 0.25], [0.5, 0.5]]
-    with pytest.warns(confide.CoverageWarning):
-        everything = confide.predict_set(p, calibration_at(np.inf))
-    assert repr(everything).endswith("empty 0, every class in every set)")
-    for sets in (confide.predict_set(p, calibration_at(0.5)), PredictionSets(np.ones((0, 2), bool))):
-        assert "every class" not in repr(sets)
-
-
-def test_sets_carry_their_guarantee():
-    assert confide.predict_set([[0.7, 0.3]], calibration_at(0.5)).promised == 0.9
-    by_class = confide.calibrate_groups(
-        np.linspace(0, 1, 4000), np.arange(4000) % 2, [0, 1], 0.2, 1.0, by="class", score="lac"
-    )
-    assert confide.predict_set([[0.7, 0.3]], by_class).promised == pytest.approx(0.8)
-
-
 def test_intervals_carry_their_guarantee():
     residuals = calibration_at(2.0, "absolute_residual")
     found = confide.predict_interval([1.0, 5.0], residuals)
@@ -78,58 +60,6 @@ def test_intervals_carry_their_guarantee():
     own = PredictionIntervals(lower, upper)
     assert (own.promised, own[:1].promised) == (None, None)
     assert "promised" not in own._repr_html_()
-
-
-def test_intervals_of_several_thresholds_carry_the_least_guarantee():
-    low, high = (calibration_at(0.5, f"cqr_{side}") for side in ("low", "high"))
-    sides = confide.SidesCalibration(low, high)
-    assert confide.predict_interval([[1.0, 2.0]], sides).promised == pytest.approx(0.8)
-    residuals = calibration_at(2.0, "absolute_residual")
-    weaker = replace(residuals, guarantee=replace(residuals.guarantee, coverage=0.85))
-    wards = confide.GroupCalibration("group", "add_remove", {"a": residuals, "b": weaker})
-    assert confide.predict_interval([1.0], wards, groups=["a"]).promised == 0.85
-
-
-LABELS = ["cat", "cat", "dog", "cat"]
-
-
-def test_coverage_of_sets_is_that_of_what_they_contain():
-    found = confide.coverage(SETS, LABELS)
-    assert found == SETS.coverage(LABELS) == confide.coverage(SETS.contains(LABELS))
-    assert found.value == 0.5
-    assert confide.coverage(SETS, LABELS, 0.8) == confide.coverage(SETS.contains(LABELS), confidence="0.8")
-    with refused(InputError, "covered"):
-        confide.coverage(SETS[:0], [])
-
-
-def test_intervals_are_chosen_compared_and_framed():
-    found = PredictionIntervals(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0]))
-    for chosen in (slice(1, 3), [1, 2], np.array([False, True, True])):
-        part = found[chosen]
-        assert isinstance(part, PredictionIntervals)
-        np.testing.assert_array_equal(part.widths, [2.0, 0.0])
-    assert found[-1] is found.upper
-    assert found[np.int64(0)] is found.lower
-    assert confide.coverage(found, [0.5, 4.0, 2.0]) == found.coverage([0.5, 4.0, 2.0])
-    assert found.coverage([0.5, 4.0, 2.0]).value == pytest.approx(2 / 3)
-    with refused(InputTypeError, "labels"):
-        confide.coverage(found)
-    with refused(InputError, "intervals"):
-        found[[[0, 1]]]
-    with pytest.raises(IndexError):
-        found[2]
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_frames_have_the_requested_type(kind):
-    frame = SETS.to_frame(kind)
-    assert type(frame).__module__.partition(".")[0] == kind
-    again = SETS[:2].to_frame(frame[:2])
-    assert type(again) is type(frame)
-    assert np.asarray(again).tolist() == MASK[:2].tolist()
-    assert [str(name) for name in getattr(frame, "column_names", frame.columns)] == ["cat", "dog", "emu"]
-    ends = PredictionIntervals(np.array([0.0]), np.array([1.0])).to_frame(kind)
-    assert np.asarray(ends).tolist() == [[0.0, 1.0]]
 
 
 def test_frames_keep_the_index_and_names_of_any_kind():
@@ -189,27 +119,6 @@ def test_no_records_have_no_intervals():
     assert len(confide.predict_interval(np.zeros((0, 2)), calibration_at(2.0, "cqr")).upper) == 0
     wards = confide.calibrate_groups(np.linspace(0, 1, 4000), np.arange(4000) % 2, [0, 1], 0.2, 1.0, score="lac")
     assert len(confide.predict_set(np.zeros((0, 3)), wards, groups=[])) == 0
-
-
-HOSTILE = "<script>alert(1)</script>"
-
-
-def test_notebooks_show_tables():
-    shown = PredictionSets(np.ones((20, 2), bool), (HOSTILE, "b"))._repr_html_()
-    assert shown.count("<tr>") == 12
-    assert "and 10 more" in shown
-    assert HOSTILE not in shown
-    assert "20" in shown
-    intervals = confide.predict_interval(np.arange(20.0), calibration_at(2.0, "absolute_residual"))
-    assert intervals._repr_html_().count("<tr>") == 13  # a head, ten records, how many more, the guarantee
-    cal = calibration_at(0.5)
-    assert "coverage at least 0.9" in cal._repr_html_()
-    assert "<script>" not in calibration_at(0.5, HOSTILE)._repr_html_()
-    plan = confide.plan(0.1, 1.0)
-    assert "expected coverage" in plan._repr_html_()
-    assert "records needed" in str(plan)
-    table = confide.class_coverage(SETS, ["cat", "cat", "dog", "dog"])
-    assert table._repr_html_().count("<tr>") == 3
 
 
 EMPTY = {

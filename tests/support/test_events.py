@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide import federated
 from confide.cli import main
 from confide.support import log_event
-from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table_privately
 from tests.builders import slow
 from tests.planted_values import PLANTED, assert_no_private_value
 
@@ -76,43 +74,6 @@ def test_arrays_with_a_ledger(heard, records, tmp_path):
     charged = [record.facts for record in heard.records if getattr(record, "event", "") == "charged"]
     assert [(one["dataset"], one["epsilon"], one["left"]) for one in charged[:1]] == [("ward 7", 1.0, 7.0)]
     assert 'charged dataset="ward 7" epsilon=1 left=7 neighbors=add_remove mechanism=slopes' in lines(heard)
-
-
-@pytest.mark.slow
-def test_tables_evaluations_and_looks(heard, records, tmp_path):
-    path, _ = records
-    what = ClassColumns("p_*", "y")
-    released = calibrate_table(path, what, **ONE)
-    evaluate_table_privately(path, what, released, confide.evaluation.PrivateRequest(1.0))
-    confide.watch(path, what, released, epsilon=1.0, batch=4000, state=tmp_path / "watch.json", look="may")
-    events = assert_private(heard, released.threshold)
-    assert {"counted", "released", "evaluating privately", "looked"} <= set(events)
-    counted = next(record for record in heard.records if getattr(record, "event", "") == "counted")
-    assert counted.facts["rows"] == "secret"
-    assert counted.facts["table"] == f"file {str(path)!r}"
-
-
-def test_a_public_number_of_rows_is_logged(heard, records):
-    released = calibrate_table({"s": records[1][:500]}, ScoreColumn("s", "lac"), **ONE, neighbors="replace_one")
-    assert "counted" in assert_private(heard, released.threshold)
-    assert "rows=500" in lines(heard)
-
-
-@pytest.mark.slow
-def test_silos(heard, records, tmp_path):
-    keys = [federated.SiloKeys.generate(name) for name in ("north", "south")]
-    boss = federated.SiloKeys.generate("boss")
-    plan = federated.plan([one.public() for one in keys], alpha=0.1, epsilon=2.0, score="lac", method="private-qq")
-    policy = federated.Policy(boss.public().signing, budget=4.0, per_plan=2.0)
-    text = plan.sign(boss)
-    answers = [
-        federated.answer(text, records[1], one, policy, federated.SiloLedger(tmp_path / f"{one.name}.db"))
-        for one in keys
-    ]
-    released = federated.aggregate(text, answers)
-    assert "answered" in assert_private(heard, released.threshold)
-    for one in (*keys, boss):
-        assert one.signing.hex() not in str(texts(heard))
 
 
 def test_without_listeners_nothing_is_imported(monkeypatch):

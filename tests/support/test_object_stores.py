@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +14,14 @@ from confide import FormatError, InputError
 from confide.ledger import Ledger
 from confide.support import (
     Address,
-    ObjectPath,
     OutputExistsError,
     as_place,
     object_stores,
-    same_place,
     write_text,
 )
 from confide.support.object_stores import filesystem_of, parse_address, store_words
-from confide.tables import ScoreColumn, calibrate_table, open_table, predict_table, score_histogram
-from confide.tables.files import _as_regex, _SharedFile
+from confide.tables import open_table, predict_table
+from confide.tables.files import _as_regex
 from tests.calibrations import calibration_at
 from tests.refused import refused
 from tests.tables.class_records import P
@@ -92,45 +89,6 @@ def test_one_object_has_several_addresses():
         with refused(InputError, "address"):
             as_place(name)
     assert as_place("s3://b/.x/y..z").address.key == ".x/y..z"
-
-
-def test_other_addresses_are_the_same_place(monkeypatch):
-    long, short = as_place("abfss://c@lab.dfs.core.windows.net/x"), as_place("az://c/x")
-    assert not same_place(long, short)
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "lab")
-    assert same_place(long, short)
-    assert same_place(as_place("gs://b/x/"), as_place("gcs://b/x"))
-    assert not same_place(as_place("gs://b/x"), as_place("s3://b/x"))
-
-
-def test_a_file_that_has_such_a_name_is_that_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("s3:/b").mkdir(parents=True)
-    Path("s3:/b/x.json").touch()
-    assert as_place("s3://b/x.json") == Path("s3:/b/x.json")
-    assert isinstance(as_place("s3://b/y.json"), ObjectPath)
-
-
-def test_amazon_uses_the_region_of_the_bucket(asked, monkeypatch):
-    monkeypatch.setattr(pyarrow.fs, "resolve_s3_region", lambda bucket: "eu-south-1")
-    filesystem_of(Address("s3", "b", ""))
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
-    filesystem_of(Address("s3", "b", ""))
-
-    def no_region(bucket):
-        raise OSError("AWS Error NETWORK_CONNECTION")
-
-    monkeypatch.delenv("AWS_ENDPOINT_URL")
-    monkeypatch.setattr(pyarrow.fs, "resolve_s3_region", no_region)
-    with refused(InputError, "address"):
-        filesystem_of(Address("s3", "b", ""))
-    monkeypatch.setenv("AWS_REGION", "us-west-2")
-    filesystem_of(Address("s3", "b", ""))
-    assert asked == [
-        ("S3FileSystem", (), {"region": "eu-south-1"}),
-        ("S3FileSystem", (), {"endpoint_override": "http://127.0.0.1:9000", "region": "us-east-1"}),
-        ("S3FileSystem", (), {"region": "us-west-2"}),
-    ]
 
 
 def test_google_and_azure_use_the_environment(asked, monkeypatch):
@@ -265,29 +223,6 @@ def test_sets_and_folders(bucket):
     assert (bucket / "sets.parquet").read_bytes() == before
 
 
-def test_empty_lines_of_one_column_are_missing_values(bucket):
-    (bucket / "s.csv").write_text("s\n0.5\n\n0.25\n")
-    with refused(InputError, "table"):
-        score_histogram("s3://b/s.csv", ScoreColumn("s"))
-
-
-@pytest.mark.slow
-def test_at_most_one_row_group_is_in_memory(bucket):
-    """Columns of 32 MB in 16 row groups: memory is released after each."""
-    values = np.random.default_rng(0).random(2**18 * 16)
-    pq.write_table(pa.table({"s": values}), bucket / "s.parquet", row_group_size=2**18, use_dictionary=False)
-    held = pa.total_allocated_bytes()
-    most = 0
-
-    def watching(rows):
-        nonlocal most
-        most = max(most, pa.total_allocated_bytes() - held)
-
-    with open_table("s3://b/s.parquet") as table:
-        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, n=None, progress=watching)
-    assert most < 12 * 2**20
-
-
 def test_a_ledger_cannot_be_stored_there():
     with refused(InputError, "ledger"):
         Ledger("s3://b/budget.db")
@@ -301,15 +236,3 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     with refused(confide.errors.MissingExtraError, "s3://"):
         as_place("s3://b/x").exists()
     assert object_stores
-
-
-def test_threads_that_share_a_file_read_at_separate_positions():
-    """DuckDB seeks and reads in two calls, and another thread may seek in between."""
-    shared, found = _SharedFile(pa.BufferReader(b"0123456789")), []
-    shared.seek(2)
-    other = Thread(target=lambda: (shared.seek(7), found.append(shared.read(2)), found.append(shared.tell())))
-    other.start()
-    other.join()
-    assert (shared.read(3), found) == (b"234", [b"78", 9])
-    with pytest.raises(OSError):
-        shared.read(10)

@@ -59,17 +59,6 @@ class PandasFrame(Engine):
         return data.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-class PolarsFrame(Engine):
-    """A frame with Arrow's stream protocol."""
-
-    needs = ("polars",)
-
-    def table(self, data: pa.Table) -> Any:
-        import polars as pl
-
-        return pl.from_arrow(data)
-
-
 class Batches(Engine):
     """An iterable of batches of few rows."""
 
@@ -99,17 +88,6 @@ class Folder(Engine):
         return folder
 
 
-class HiveFolder(Engine):
-    """A folder of folders, named by the values of a column."""
-
-    def table(self, data: pa.Table) -> Any:
-        folder = self.next()
-        for i, part in enumerate(halves(data)):
-            (folder / f"half={i}").mkdir(parents=True)
-            pq.write_table(part, folder / f"half={i}" / "0.parquet")
-        return str(folder)
-
-
 class PackedCsv(Engine):
     """CSV compressed by gzip."""
 
@@ -120,14 +98,6 @@ class PackedCsv(Engine):
         columns = [widened(column) for column in data.columns]
         with gzip.open(path, "wb") as stream:
             pa.csv.write_csv(pa.table(columns, names=data.column_names), stream)
-        return path
-
-
-class ArrowFile(Engine):
-    def table(self, data: pa.Table) -> Any:
-        path = self.next(".arrow")
-        with pa.ipc.new_file(str(path), data.schema) as writer:
-            writer.write_table(data, max_chunksize=700)
         return path
 
 
@@ -276,13 +246,10 @@ class Spark(Engine):
 EMBEDDED: dict[str, type[Engine]] = {
     "memory": InMemory,
     "pandas": PandasFrame,
-    "polars": PolarsFrame,
     "batches": Batches,
     "dataset": Dataset,
     "folder": Folder,
-    "hive": HiveFolder,
     "csv.gz": PackedCsv,
-    "arrow": ArrowFile,
     "duckdb": DuckDB,
     "duckdb_sql": DuckDBInSQL,
     "sqlite": SQLite,
@@ -291,13 +258,13 @@ EMBEDDED: dict[str, type[Engine]] = {
 }
 
 
-SIMILAR = ("polars", "arrow", "hive")
-"""Read as pandas frames, batches and folders are once they are open; each is opened by other tests, too."""
+EVERYDAY = ("memory", "batches", "csv.gz", "duckdb_sql", "sqlite", "postgres")
+"""Where a test does not name its own: an engine of each way of reading, which together reach all of its lines."""
 
 
 def engines(*everyday: str) -> list[Any]:
-    """All engines, as cases; those that are not named are slow. Without names, Spark and similar sources are slow."""
-    named = everyday or tuple(name for name in (*EMBEDDED, "postgres") if name not in SIMILAR)
+    """All engines, as cases; those that are not named are slow."""
+    named = everyday or EVERYDAY
     cases = [name if name in named else pytest.param(name, marks=pytest.mark.slow) for name in (*EMBEDDED, "postgres")]
     return [*cases, pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
 

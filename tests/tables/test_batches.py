@@ -1,8 +1,5 @@
 """Counts made batch by batch equal those of the whole array; unusable records are counted in errors."""
 
-import pickle
-import tracemalloc
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,11 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import confide
 from confide import Candidates, InputError, InputTypeError, ScoreHistogram
-from confide.scores import score_kind
-from confide.tables import ClassColumns, LossColumns, TargetColumns, count_batches, merge_counts, score_batches
-from tests.planted_values import planted_scores
+from confide.tables import ClassColumns, TargetColumns, count_batches, merge_counts, score_batches
 from tests.refused import bad_rows, refused
 
 CANDIDATES = Candidates.of([-1.5, -5e-324, 0.0, 5e-324, 0.1, 0.5, 1.0, 1e300])
@@ -79,82 +73,6 @@ def test_edges_are_exact_for_every_kind_of_batch(dtype):
         np.testing.assert_array_equal(score_batches(found, column, candidates=edges).counts, expected, err_msg=kind)
 
 
-def test_tensors_of_every_float_type_as_batches():
-    torch = pytest.importorskip("torch", reason="needs PyTorch: install the extra torch")
-    scores = torch.linspace(-1, 1, 501, requires_grad=True)
-    for kind in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
-        held = scores.to(kind)
-        expected = ScoreHistogram.from_scores(held.detach().to(torch.float64).numpy(), CANDIDATES)
-        np.testing.assert_array_equal(score_batches([held], candidates=CANDIDATES).counts, expected.counts)
-        np.testing.assert_array_equal(score_batches([{"s": held}], "s", candidates=CANDIDATES).counts, expected.counts)
-
-
-@pytest.mark.parametrize(
-    "score",
-    [
-        "lac",
-        "aps_deterministic",
-        "raps_deterministic(penalty=0.01,k_reg=2)",
-        "saps_deterministic(penalty=0.1)",
-        "top_k",
-        "lac(temperature=2)",
-    ],
-)
-def test_classification_scores_of_columns(records, score):
-    expected = ScoreHistogram.from_scores(
-        confide.class_score(records["p"], records["y"], score), score_kind(score).candidates()
-    )
-    whole, names = arrow(records), tuple("abcdefg")
-    named = whole.set_column(whole.column_names.index("y"), "y", pa.array([names[i] for i in records["y"]]))
-    coded = named.set_column(named.column_names.index("y"), "y", named["y"].dictionary_encode())
-    apart = pa.table({f"p_{k}": records["p"][:, k] for k in range(K)} | {"y": records["y"]})
-    cases = [
-        (whole.to_batches(max_chunksize=300), ClassColumns("p", "y", tuple(range(K)), score=score)),
-        (named.to_batches(max_chunksize=300), ClassColumns("p", "y", names, score=score)),
-        (coded.to_batches(max_chunksize=300), ClassColumns("p", "y", names, score=score)),
-        ([whole, whole.slice(0, 0)], ClassColumns("p", "y", tuple(range(K)), score=score)),
-        ([apart], ClassColumns(tuple(f"p_{k}" for k in range(K)), "y", score=score)),
-        ([records], ClassColumns("p", "y", tuple(range(K)), score=score)),
-    ]
-    for batches, scores in cases:
-        found = score_batches(batches, pickle.loads(pickle.dumps(scores)))  # noqa: S301
-        assert found.candidates == expected.candidates
-        np.testing.assert_array_equal(found.counts, expected.counts)
-
-
-def test_randomised_scores_lie_between_their_bounds(records):
-    highest = confide.class_score(records["p"], records["y"], "aps_deterministic")
-    for i in range(0, N, 100):  # one record at a time, between 0 and its highest score
-        one = {"p": records["p"][i : i + 1], "y": records["y"][i : i + 1]}
-        edges = Candidates.of([-5e-324, highest[i]])
-        drawn = score_batches([one], ClassColumns("p", "y", tuple(range(K)), score="aps"), candidates=edges)
-        assert drawn.counts.tolist() == [0, 1, 0]
-    fine = Candidates.unit(1000)
-    drawn, whole = (
-        score_batches([records], ClassColumns("p", "y", tuple(range(K)), score=score), candidates=fine)
-        for score in ("aps", "aps_deterministic")
-    )
-    assert (drawn.counts @ np.arange(fine.size)) < 0.95 * (whole.counts @ np.arange(fine.size))
-
-
-@pytest.mark.parametrize(
-    ("scores", "columns"),
-    [
-        (TargetColumns("f", "t"), ["f"]),
-        (TargetColumns(("low", "high"), "t", "cqr"), ["low", "high"]),
-        (TargetColumns(("low", "high"), "t", "cqr_low"), ["low", "high"]),
-    ],
-)
-def test_regression_scores_of_columns(records, scores, columns):
-    predictions = records[columns[0]] if len(columns) == 1 else np.stack([records[c] for c in columns], axis=1)
-    own = confide.interval_score(predictions, records["t"], scores.kind.name)
-    fine = Candidates.of(np.unique(own)[::5])  # every fifth score is an edge, so that one wrong bit changes a count
-    found = score_batches([arrow(records)], scores, candidates=fine)
-    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
-    found = score_batches(arrow(records).to_batches(max_chunksize=300), scores)
-    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, found.candidates).counts)
-
-
 def broken(records, name, values) -> pa.Table:
     table = arrow(records)
     return table.set_column(table.column_names.index(name), name, values)
@@ -202,42 +120,6 @@ def test_records_without_a_usable_score_are_counted_for_every_input(records, mak
     assert bad_rows(caught)[0][0] == unusable
 
 
-def test_lac_reads_every_probability_of_a_batch(records):
-    """A record whose probabilities do not sum to one raises an error for every label."""
-    p, y = records["p"].copy(), records["y"]
-    p[5, (y[5] + 1) % K] = np.nan
-    with refused(InputError, "table") as caught:
-        score_batches([{"p": p, "y": y}], ClassColumns("p", "y", tuple(range(K))))
-    assert bad_rows(caught) == [(1, 5)]
-
-
-def test_losses_of_columns(records):
-    """With one true label, or losses of 0 and 1, the result is not random."""
-    p, y = records["p"], records["y"]
-    one_hot = np.eye(K)[y]
-    own, fine = 1.0 - p[np.arange(N), y].astype(np.float64), Candidates.unit(200)
-    batches = [{"p": p[:900], "y": one_hot[:900]}, {"p": p[900:], "y": one_hot[900:]}]
-    found = score_batches(batches, LossColumns(probabilities="p", truth="y"), candidates=fine)
-    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
-    losses = 3.0 * (fine.edges < own[:, None])
-    found = score_batches([{"l": losses}], LossColumns("l", "cost", 3.0, candidates=fine), candidates=fine)
-    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
-
-
-def test_errors_contain_nothing_private():
-    scores = planted_scores(100)
-    scores[scores > 1] = scores[0]
-    scores[[40, 60]] = [np.nan, -scores[60]]
-    with refused(InputError, "table") as caught:
-        score_batches([scores[:50], scores[50:]], score="lac")
-    assert bad_rows(caught) == [(2, 40)]
-    tables = [count_batches([part], score="lac") for part in (scores[:50], scores[50:])]
-    assert pa.Table.from_batches(tables).to_pydict() == {"bin": [-1, -1], "count": [1, 1]}
-    with refused(InputError, "tables") as caught:
-        merge_counts(tables, score="lac")
-    assert bad_rows(caught)[0][0] == 2
-
-
 def classes(**columns):
     return score_batches([columns], CLASSES)
 
@@ -270,33 +152,3 @@ def classes(**columns):
 def test_uncountable_input_raises_an_error(call, error, argument):
     with refused(error, argument):
         call()
-
-
-def test_no_batches_are_an_empty_histogram():
-    assert score_batches([], score="lac").total == 0
-    assert merge_counts([], score="lac").total == 0
-    assert count_batches([], score="lac").num_rows == 0
-
-
-@pytest.mark.slow
-def test_memory_of_one_batch():
-    """A hundred batches of 1 MB need a tenth of that: one batch, the counts, and the counter."""
-    rng = np.random.default_rng(0)
-
-    def peak(batches: int) -> int:
-        tracemalloc.start()
-        assert score_batches((rng.random(2**17) for _ in range(batches)), score="lac").total == batches * 2**17
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return most
-
-    assert peak(100) < 10 * 2**20
-
-
-def test_a_release_from_batches_is_a_release_from_scores(records):
-    histogram = score_batches(
-        arrow(records).to_batches(max_chunksize=300), ClassColumns("p", "y", tuple(range(K)), score="aps_deterministic")
-    )
-    released = confide.calibrate_histogram(histogram, 0.1, 1000.0, score="aps_deterministic")
-    exact = np.quantile(confide.aps_score(records["p"], records["y"], randomised=False), 0.9, method="higher")
-    assert released.threshold == pytest.approx(exact, rel=0.02)

@@ -66,6 +66,7 @@ def test_integers_with_a_value_for_missing_ones(values, begin):
     assert integers_of(column, -7).tolist() == [-7 if one is None else one for one in values[begin:]]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text()))
 def test_texts(texts):
     texts = [text.encode("utf-8", "replace").decode() for text in texts]  # no lone surrogates, which Arrow lacks

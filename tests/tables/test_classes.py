@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import confide
@@ -64,14 +63,6 @@ def test_label_positions(engine):
         score_histogram(source, ClassColumns("p_*", "name", label_positions=True))
 
 
-def test_integer_column_names_are_matched_by_name():
-    data = table({f"p_{k + 1}": P[:, k] for k in range(3)})
-    expected = score_histogram(table(), ClassColumns("p_*", "name")).counts
-    np.testing.assert_array_equal(score_histogram(data, ClassColumns("p_*", "one")).counts, expected)
-    codes = score_histogram(data, ClassColumns("p_*", "code")).counts  # 0 is the name of no column
-    assert codes[-1] == np.count_nonzero(Y == 0)
-
-
 @pytest.mark.slow
 def test_a_release_contains_the_classes_of_the_table(tmp_path):
     assert release(table()).classes == NAMES
@@ -85,6 +76,7 @@ def test_a_release_contains_the_classes_of_the_table(tmp_path):
     assert calibrate_table(table(**labels), what, 0.2, 1.0).calibration.classes == NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [{"p_cat": 0.5, "p_dog": 0.5}, {"p_x": 0.5, "p_y": 0.25, "p_z": 0.25}])
 @pytest.mark.parametrize("by_class", [False, True])
 def test_columns_of_other_classes_raise_an_error(tmp_path, columns, by_class):
@@ -99,22 +91,7 @@ def test_columns_of_other_classes_raise_an_error(tmp_path, columns, by_class):
     assert not list(tmp_path.iterdir())
 
 
-def test_another_order_of_columns_gives_the_same_sets(tmp_path):
-    released, sets = release(table()), []
-    for order in (NAMES, NAMES[::-1]):
-        out = tmp_path / f"{order[0]}.parquet"
-        predict_table(table({f"p_{name}": ROWS[f"p_{name}"] for name in order}), ClassColumns("p_*"), released, out)
-        sets.append([set(one) for one in pq.read_table(out)["prediction_set"].to_pylist()])
-    assert sets[0] == sets[1]
-
-
-def test_a_list_gets_the_class_names_of_the_release(tmp_path):
-    data = pa.table({"p": P.tolist()})
-    predict_table(data, ClassColumns("p"), release(table()), tmp_path / "a.parquet")
-    sets = pq.read_table(tmp_path / "a.parquet")["prediction_set"].to_pylist()
-    assert {name for one in sets for name in one} == set(NAMES)
-
-
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
@@ -131,30 +108,6 @@ def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
         with refused(InputError, "table"):
             act()
     assert not list(tmp_path.glob("a.*"))
-
-
-def test_row_sums_of_lists_with_one_entry_read():
-    data = pa.table({"p": [[0.9, 0.9, 0.9]] * 20, "y": [0] * 20})
-    what = ClassColumns("p", "y", classes=NAMES, label_positions=True)
-    for source in (data, iter(data.to_batches()), pa.RecordBatchReader.from_batches(data.schema, data.to_batches())):
-        with refused(InputError, "table"):
-            score_histogram(source, what)
-    fine = pa.table({"p": [[0.5, 0.25, 0.25]] * 20, "y": [0] * 20})
-    for source in (fine, iter(fine.to_batches())):
-        assert score_histogram(source, what).total == 20
-
-
-def test_several_true_labels_need_not_sum_to_one(tmp_path):
-    data = pa.table({"p_a": [0.9] * 500, "p_b": [0.8] * 500, "t_a": [1] * 500, "t_b": [1] * 500})
-    released = calibrate_table(data, LossColumns(probabilities="p_*", truth="t_*"), 0.2, 1.0)
-    assert predict_table(data, LossColumns(probabilities="p_*"), released, tmp_path / "a.parquet")["rows"] == 500
-    with refused(InputError, "classes"):
-        predict_table(
-            data.rename_columns(["p_x", "p_y", "t_a", "t_b"]),
-            LossColumns(probabilities="p_*"),
-            released,
-            tmp_path / "b.parquet",
-        )
 
 
 def test_releases_without_a_name_predict_nothing(tmp_path):

@@ -139,68 +139,12 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
     assert calibration[7].threshold > calibration[-1].threshold + 0.1
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # of random labels
-@everyday_from("csv")
-def test_a_threshold_per_class(source, tmp_path):
-    """For every score; APS is computed in Python if SQL cannot."""
-    for score in ("lac", "aps_deterministic"):
-        released, out = tmp_path / f"{score}.json", tmp_path / f"{score}.parquet"
-        choices = [*SURE[:-2], "--score", score, "--by-class"]
-        assert main(["calibrate", *source, *choices, "--out", str(released)]) == 0
-        calibration = confide.GroupCalibration.load(released)
-        assert (calibration.by, calibration.score, tuple(calibration.parts)) == ("class", score, (0, 1, 2))
-        own = confide.class_score(P, Y, score)
-        for k in range(3):
-            quantile = np.quantile(own[k == Y], 0.9, method="higher")
-            assert calibration[k].threshold == pytest.approx(quantile, abs=0.02)
-        sets = predicted(source, released, out)
-        expected = confide.predict_set(P, calibration).mask
-        assert sets["set_size"].to_pylist() == expected.sum(axis=1).tolist()
-        assert sets["prediction_set"].to_pylist() == [[str(k) for k in np.flatnonzero(row)] for row in expected]
-
-
-def test_rows_of_another_group_raise_an_error(source, tmp_path, capsys):
-    choices = [*SURE, "--by", "ward", "--groups", "north,east", "--out", str(tmp_path / "cal.json")]
-    assert main(["calibrate", *source, *choices]) == 3
-    said = capsys.readouterr().err
-    assert "column 'ward' must hold one of the 2 groups (north, east) in every row; " in said
-    assert f"; {np.count_nonzero(WARD == 'south')} do not" in said
-    assert not (tmp_path / "cal.json").exists()
-    choices = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
-    assert main(["calibrate", *source, *choices]) == 3
-    said = capsys.readouterr().err
-    texts = "column 'site' must hold one of the 2 groups (north, south) in every row; "  # as every cell of CSV
-    integers = "groups: must be integers, because column 'site' holds integers; got 2 that are not"
-    assert (texts if source[0].endswith(".csv") else integers) in said
-
-
-@everyday_from("glob", "sqlite")
-def test_groups_are_charged_before_the_engine_is_queried(source, tmp_path, capsys):
-    budget, released = tmp_path / "budget.db", tmp_path / "cal.json"
-    paying = ["--ledger", str(budget), "--dataset", "patients", "--partition", "ward"]
-    choices = [*COUNTED, "--by", "ward", "--groups", "north,south", *paying, "--out", str(released)]
-    assert main(["calibrate", *source, *choices]) == 0
-    first = released.read_text()
-    assert spent(budget) == 1
-    assert main(["calibrate", *source, *choices, "--force"]) == 0
-    assert released.read_text() == first
-    assert spent(budget) == 1
-    wrong = [*COUNTED, "--by", "ward", "--groups", "north,east", *paying, "--out", str(tmp_path / "none.json")]
-    # Errors in rows that this process reads cost nothing. Requests that look identical are compared first everywhere.
-    paid = ["east", "north"] if is_queried(source) else []
-    for more, added in (((), []), (("--n-min", "2"), paid)):
-        assert main(["calibrate", *source, *wrong, *more]) == 3
-        assert "one of the 2 groups (north, east) in every row" in capsys.readouterr().err
-        cells = [entry.cost.group.cell for entry in confide.Ledger(budget).account("patients").entries]
-        assert sorted(cells) == sorted(["north", "south", *added])
-
-
 def is_queried(source) -> bool:
     """Whether an engine is queried, so that this process does not read the rows."""
     return source[0].startswith(("postgresql", "sqlite", "spark"))
 
 
+@pytest.mark.slow
 @everyday_from("csv", "duckdb", "postgres")
 def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_path, capsys):
     budget = tmp_path / "budget.db"
@@ -230,39 +174,6 @@ def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_pat
     assert not (tmp_path / "none.json").exists()
 
 
-@pytest.mark.slow
-@everyday_from("glob", "sqlite")
-def test_regression(source, tmp_path):
-    released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
-    columns = ["--prediction", "f", "--target", "t"]
-    assert main(["calibrate", *source, *columns, "--alpha", "0.1", "--epsilon", "1", "--out", str(released)]) == 0
-    options = ["--prediction", "f", "--calibration", str(released), "--out", str(out)]
-    assert main(["predict", *source, *options]) == 0
-    with pa.memory_map(str(out)) as mapped:
-        intervals = in_order_of(pa.ipc.open_file(mapped).read_all(), "id")
-        lower, upper = confide.predict_interval(P[:, 0], confide.Calibration.load(released))
-        assert intervals.column("lower").to_pylist() == lower.tolist()
-        assert intervals.column("upper").to_pylist() == upper.tolist()
-
-
-@pytest.mark.slow
-def test_quantile_regression(source, tmp_path):
-    released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
-    columns = ["--prediction", "p_0,p_1", "--target", "t"]
-    assert main(["calibrate", *source, *columns, "--alpha", "0.1", "--epsilon", "1", "--out", str(released)]) == 0
-    calibration = confide.Calibration.load(released)
-    assert calibration.score == "cqr"
-    covered = np.mean(confide.cqr_score(P[:, :2], P[:, 1]) <= calibration.threshold)
-    assert 0.88 < covered <= 1
-    options = ["--prediction", "p_0,p_1", "--calibration", str(released), "--out", str(out)]
-    assert main(["predict", *source, *options]) == 0
-    with pa.memory_map(str(out)) as mapped:
-        intervals = in_order_of(pa.ipc.open_file(mapped).read_all(), "id")
-        lower, upper = confide.predict_interval(P[:, :2], calibration)
-        assert intervals.column("lower").to_pylist() == lower.tolist()
-        assert intervals.column("upper").to_pylist() == upper.tolist()
-
-
 def test_a_reader_needs_no_right_to_write(postgres, reader):
     """The role can neither create tables nor temporary ones; the session is read-only as well."""
     import psycopg
@@ -277,18 +188,6 @@ def test_a_reader_needs_no_right_to_write(postgres, reader):
         pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
     ):
         table.backend.raw_sql("CREATE TABLE t (a int)")
-
-
-def test_records_per_person_are_bounded(tmp_path):
-    person = RNG.integers(0, 1000, 3000)
-    pq.write_table(DATA.append_column("person", pa.array(person)), tmp_path / "a.parquet")
-    released = tmp_path / "cal.json"
-    options = ["--person", "person", "--max-records-per-person", "2", "--order", "id", "--out", str(released)]
-    assert main(["calibrate", str(tmp_path / "a.parquet"), *COUNTED, *options]) == 0
-    privacy = confide.Calibration.load(released).privacy
-    assert privacy.records_per_person == 2
-    assert privacy.epsilon <= 1
-    assert privacy.loss() == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -323,20 +222,3 @@ def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
     with refused(EngineError, "engine") as caught:
         score_histogram(table, TargetColumns("f", "y"))
     assert "e308" not in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("spark")
-def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys):
-    """The executors write the sets; the second time the folder exists."""
-    pq.write_table(DATA, tmp_path / "records.parquet")
-    source = [spark.sparkContext.master, "--table", str(tmp_path / "records.parquet")]
-    released, out = tmp_path / "cal.json", tmp_path / "sets"
-    assert main(["calibrate", *source, *COUNTED, "--out", str(released)]) == 0
-    written = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), "--out", str(out)]
-    assert main([*written, "--keep", "id"]) == 0
-    expected = confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"])
-    assert in_order_of(pq.read_table(out), "id")["prediction_set"].to_pylist() == expected.labels()
-    capsys.readouterr()
-    assert main([*written, "--keep", "id"]) != 0
-    assert f"--out: {str(out)!r} exists already" in capsys.readouterr().err

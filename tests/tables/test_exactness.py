@@ -180,6 +180,7 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
     assert bad_rows(caught) == [(500, None if start is None else 2500 + start)]
 
 
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_an_empty_table_gives_a_release(engine):

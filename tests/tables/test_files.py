@@ -21,8 +21,6 @@ from confide.tables import (
     ClassColumns,
     ScoreColumn,
     calibrate_table,
-    evaluate_table,
-    group_histograms,
     is_folder,
     open_table,
     predict_table,
@@ -89,16 +87,6 @@ def test_file_names_in_a_folder_are_taken_literally(tmp_path, suffix, stem):
     assert counts(folder) == expected([*SCORES, 0.25])
 
 
-def test_a_pattern_that_is_not_a_file_name(tmp_path):
-    for name in ("rec1", "rec2", "record"):
-        put(tmp_path / f"{name}.parquet", SCORES)
-    assert counts(tmp_path / "rec[12].parquet") == expected(np.tile(SCORES, 2))
-    assert counts(str(tmp_path / "*.parquet")) == expected(np.tile(SCORES, 3))
-    (tmp_path / "below").mkdir()
-    put(tmp_path / "below" / "rec3.parquet", SCORES)
-    assert counts(tmp_path / "**" / "*.parquet") == expected(np.tile(SCORES, 4))
-
-
 def test_files_of_several_formats_raise_an_error(tmp_path):
     put(tmp_path / "a.parquet", SCORES)
     put(tmp_path / "b.csv", SCORES)
@@ -114,16 +102,6 @@ def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
         write(folder / f"b.{suffix}", {"t": SCORES})
         with refused(InputError, argument):
             counts(folder)
-
-
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_a_partitioned_folder_has_the_columns_of_its_names(tmp_path, suffix):
-    for ward, part in (("north", SCORES[:60]), ("o'hara", SCORES[60:])):
-        (tmp_path / "t" / f"ward={ward}").mkdir(parents=True)
-        put(tmp_path / "t" / f"ward={ward}" / f"0.{suffix}", part)
-    found = group_histograms(tmp_path / "t", ScoreColumn("s"), "ward", ["north", "o'hara"], UNIT)
-    assert found["north"].counts.tolist() == expected(SCORES[:60])
-    assert found["o'hara"].counts.tolist() == expected(SCORES[60:])
 
 
 def put(path, scores):
@@ -173,13 +151,6 @@ def test_csv_contains_no_formulas_and_parquet_is_unchanged(tmp_path, calibration
         assert [row["'=note"] for row in rows] == [*(f"'{text}" for text in runs), *rests]
 
 
-def test_compressed_csv_is_written_and_read_back(tmp_path, calibration):
-    predict_table(class_table(50), ClassColumns("p_*"), calibration, tmp_path / "a.csv.gz", keep=("id", "text"))
-    predict_table(class_table(50), ClassColumns("p_*"), calibration, tmp_path / "a.csv", keep=("id", "text"))
-    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
-    assert score_histogram(tmp_path / "a.csv.gz", ScoreColumn("set_size"), UNIT).total == 50
-
-
 def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
     monkeypatch.setattr("confide.tables.predict._ROWS_PER_FILE", 2000)
     monkeypatch.setattr("confide.tables.records.rows_per_batch", lambda width: 2048)
@@ -197,14 +168,6 @@ def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
     with open_table(tmp_path / "sets") as table:
         assert table.row_count() == 5000
         assert table.columns == ["id", "prediction_set", "set_size"]
-
-
-def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
-    bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "p_c": [0.0, 0.0]})
-    with refused(InputError, "table") as caught:
-        predict_table(bad, ClassColumns("p_*"), calibration, tmp_path / "sets")
-    assert bad_rows(caught) == [(1, 1)]
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("out", "argument"), [("hdfs://host/sets", "output"), ("sets.xlsx", "path")])
@@ -233,11 +196,6 @@ def test_a_stream_is_read_once(tmp_path):
             calibrate_table(source, ScoreColumn("s"), 0.1, 1.0, neighbors="replace_one")
 
 
-def test_standard_input_without_rows_is_an_empty_table(monkeypatch):
-    standard_input(monkeypatch, b"s,t\n")
-    assert not score_histogram("-", ScoreColumn("s"), UNIT).counts.any()
-
-
 def test_a_list_column_of_a_stream_is_checked_and_read_in_one_pass():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 500)
     y = np.random.default_rng(1).integers(0, 3, 500)
@@ -246,33 +204,10 @@ def test_a_list_column_of_a_stream_is_checked_and_read_in_one_pass():
     assert found.counts.tolist() == expected(confide.lac_score(p, y))
 
 
-def test_batches_of_every_kind_are_one_stream():
-    batch = pa.record_batch({"s": SCORES[50:]})
-    for first in (pa.table({"s": SCORES[:50]}), {"s": SCORES[:50]}, {"s": SCORES[:50].tolist()}, batch.slice(0, 0)):
-        own = SCORES if first is not None and not isinstance(first, pa.RecordBatch) else SCORES[50:]
-        assert counts(iter([first, batch])) == expected(own)
-
-
 @pytest.mark.parametrize("source", [3, None, object(), [3], [[0.5]], iter([SCORES])])
 def test_values_that_are_not_tables_raise_an_error(source):
     with refused(InputTypeError, "batches" if isinstance(source, list) or hasattr(source, "__next__") else "source"):
         counts(source)
-
-
-@pytest.mark.parametrize("source", [[], iter([])])
-def test_an_empty_stream_raises_an_error(source):
-    with refused(InputError, "source"):
-        counts(source)
-
-
-def test_batches_that_change_raise_an_error():
-    """A column that is missing later, or has another type; in another order it is matched by its name."""
-    first = pa.record_batch({"s": [0.5], "t": [0.9]})
-    for later in ({"t": [0.5], "u": [0.5]}, {"s": ["planted-4711"], "t": [0.5]}, {"s": [0.5]}):
-        with pytest.raises(confide.ConfideError) as caught:
-            counts(iter([first, pa.record_batch(later)]))
-        assert "planted-4711" not in str(caught.value)
-    assert counts(iter([first, pa.record_batch({"t": [0.9], "s": [0.5]})])) == expected([0.5, 0.5])
 
 
 # --- standard input
@@ -336,16 +271,6 @@ def test_standard_input_that_cannot_be_read(monkeypatch, content):
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_dialects_of_standard_input(monkeypatch, delimiter):
-    lines = [["s", 'a "note"'], *([f"{value!r}", 'x, "y"\nz;\t'] for value in SCORES.tolist())]
-    cells = [delimiter.join('"' + cell.replace('"', '""') + '"' for cell in line) for line in lines]
-    for ending in ("\n", "\r\n"):
-        for mark in ("", "\ufeff"):
-            standard_input(monkeypatch, (mark + ending.join(cells)).encode())
-            assert counts("-") == expected(SCORES)
-
-
 def test_bad_cells_of_standard_input_are_counted(monkeypatch):
     rows = ["0.5"] * 3000
     rows[1000], rows[2000] = "planted-4711", ""
@@ -380,30 +305,3 @@ def test_a_pipe_into_the_command_line(tmp_path, written):
 
 
 # --- people
-
-
-@pytest.mark.slow
-def test_people_of_every_file_are_the_same(tmp_path):
-    from confide.tables import ContributionBound
-
-    rng = np.random.default_rng(0)
-    data = pa.table({"who": rng.integers(0, 300, 2000), "visit": rng.permutation(2000), "s": rng.random(2000)})
-    sources = [data, *(write(tmp_path / f"a.{suffix}", data) for suffix in ("parquet", "csv", "tsv", "arrow"))]
-    (tmp_path / "folder").mkdir()
-    for i in range(4):
-        write(tmp_path / "folder" / f"{i}.csv", data.slice(500 * i, 500))
-    for sample in (None, "2024"):
-        people = ContributionBound("who", 2, ("visit",), sample)
-        found = [
-            score_histogram(source, ScoreColumn("s"), UNIT, people=people) for source in (*sources, tmp_path / "folder")
-        ]
-        assert len({tuple(one.counts.tolist()) for one in found}) == 1
-        released = calibrate_table(tmp_path / "a.csv", ScoreColumn("s", "lac"), 0.1, 1.0, people=people)
-        assert released.privacy.records_per_person == 2
-
-
-def test_an_evaluation_of_a_stream(calibration):
-    data = class_table(3000)
-    p = np.column_stack([data[f"p_{name}"].to_numpy() for name in ("cat", "dog", "emu")])
-    found = evaluate_table(iter(data.to_batches(max_chunksize=500)), ClassColumns("p_*", "name"), calibration)
-    assert found == confide.evaluation.evaluate_sets(calibration, p, data["name"].to_pylist(), ("cat", "dog", "emu"))

@@ -1,8 +1,6 @@
 """Records with missing values: errors report all missing values, or records are left out one by one."""
 
-import io
 import itertools
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -15,19 +13,16 @@ from confide.mechanisms.slopes import slopes_for
 from confide.tables import (
     ClassColumns,
     ContributionBound,
-    LossColumns,
     ScoreColumn,
     TargetColumns,
     calibrate_table,
-    evaluate_table,
     group_histograms,
     open_table,
-    predict_table,
     score_histogram,
 )
 from confide.tables.open_table import as_open_table
 from tests.exact import mechanism_law
-from tests.files import classified, in_order_of, write
+from tests.files import classified, write
 from tests.refused import bad_rows, refused
 from tests.tables.engines import DataFusion, Polars, everyday_on
 
@@ -109,46 +104,6 @@ def test_unusable_values_are_not_missing_values(tmp_path):
         with open_table(path) as table:
             assert score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True).total == 30
             assert table.left_out() == 3
-
-
-@pytest.mark.parametrize("form", ["csv", "arrow"])
-def test_standard_input(tmp_path, monkeypatch, form):
-    if form == "csv":
-        sent = write(tmp_path / "a.csv", TABLE).read_bytes()
-    else:
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, TABLE.schema) as writer:
-            writer.write_table(TABLE)
-        sent = sink.getvalue()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(sent))))
-    with open_table("-") as table:
-        assert score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True).counts.tolist() == counts_of(HAVING)
-        assert table.left_out() == N - HAVING.sum()
-        with refused(confide.InputError, "source"):
-            score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True)
-        assert table.left_out() == N - HAVING.sum()
-
-
-def test_evaluation_and_sets(engine, tmp_path, calibration):
-    with as_open_table(engine.table(TABLE)) as table:
-        found = evaluate_table(table, CLASSES, calibration, skip_incomplete=True)
-        assert found.coverage.n == HAVING.sum()
-        assert table.left_out() == N - HAVING.sum()
-    done = predict_table(
-        engine.table(TABLE), ClassColumns("p_*"), calibration, tmp_path / "s.parquet", keep=["id"], skip_incomplete=True
-    )
-    assert done["rows"] == without("p_ant", "p_bee").sum()
-    written = pa.parquet.read_table(tmp_path / "s.parquet")
-    assert in_order_of(written, "id")["id"].to_pylist() == np.flatnonzero(without("p_ant", "p_bee")).tolist()
-
-
-def test_losses_and_true_labels():
-    table = pa.table({"l_0": [0.5, None, 0.5], "l_1": [0.25, 0.25, float("nan")], "t_0": [True, None, False],
-                      "t_1": [True, True, True], "p_0": [0.5, 0.5, 0.5], "p_1": [0.5, 0.5, 0.5]})  # fmt: skip
-    losses = LossColumns("l_*", candidates=Candidates.unit(3))
-    assert score_histogram(table, losses, Candidates.unit(3), skip_incomplete=True).total == 1
-    labels = LossColumns(probabilities="p_*", truth="t_*")
-    assert score_histogram(table, labels, CANDIDATES, skip_incomplete=True).total == 2
 
 
 @pytest.mark.slow

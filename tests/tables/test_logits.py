@@ -9,9 +9,7 @@ from confide import InputError
 from confide.tables import (
     ClassColumns,
     calibrate_table,
-    evaluate_table,
     predict_table,
-    read_pilot,
     score_histogram,
 )
 from tests.files import in_order_of
@@ -65,27 +63,6 @@ def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
 
     sets = in_order_of(pq.read_table(tmp_path / "sets.parquet"), "i").column("prediction_set").to_pylist()
     assert sets == ours.labels()
-
-
-def test_one_logit_of_two_classes():
-    z = np.concatenate([[0.0, 800.0, -800.0, 1e-300], 4 * RNG.standard_normal(300)])
-    positive = RNG.random(len(z)) < 0.5
-    held = pa.table({"z": z, "label": np.array(["no", "yes"])[positive.astype(int)]})
-    what = ClassColumns("z", "label", ("no", "yes"), logits=True)
-    scores = confide.lac_score(softmax(np.column_stack([np.zeros(len(z)), z])), positive.astype(int))
-    expected = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
-    assert (score_histogram(held, what, CANDIDATES).counts == expected).all()
-
-
-def test_evaluations_and_pilots_take_logits():
-    what = ClassColumns("z_*", "label", logits=True)
-    released = confide.calibrate(
-        confide.lac_score(softmax(Z), np.array(NAMES)[LABELS], NAMES), 0.2, mechanism="none", neighbors="replace_one"
-    )
-    assert evaluate_table(table(), what, released) == confide.evaluate_sets(
-        released, softmax(Z), np.array(NAMES)[LABELS], NAMES
-    )
-    assert (read_pilot(table(), what).scores == confide.lac_score(softmax(Z), LABELS)).all()
 
 
 @pytest.mark.parametrize(("broken", "value"), [([7], np.nan), ([3, 9], np.inf)])

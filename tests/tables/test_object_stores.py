@@ -35,7 +35,7 @@ from tests.tables.test_exactness import (  # noqa: F401
 )
 from tests.tables.test_people import test_nameless_and_tied_records_raise_an_error  # noqa: F401
 from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
-from tests.tables.test_weights import test_sums_are_those_of_arrays, test_unusable_weights_raise_an_error  # noqa: F401
+from tests.tables.test_weights import test_sums_are_those_of_arrays  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
 CLEARED = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3")
@@ -276,71 +276,8 @@ def test_errors_of_stores_have_a_remedy(store, servers, monkeypatch, records):
     assert "it cannot be reached; check the network, and AWS_ENDPOINT_URL" in message()
 
 
-def test_errors_of_azure_have_a_remedy(store, monkeypatch):
-    source = put(packed(DATA, "parquet"), f"{fresh('az')}/x.parquet")
-    with pytest.raises(InputError), open_table("az://missing-bucket/x.parquet"):
-        pass
-    with refused(InputError, "path"), open_table(f"az://{BUCKET}/none.parquet"):
-        pass
-    monkeypatch.setenv("AZURE_STORAGE_KEY", "AAAA")
-    with (
-        pytest.raises(InputError) as caught,
-        open_table(source),
-    ):
-        pass
-    assert "AAAA" not in str(caught.value)
-
-
-def test_large_objects_are_sent_in_parts(store, tmp_path):
-    """Parts of S3 have at least 5 MB."""
-    (tmp_path / "x").write_bytes(np.random.default_rng(0).bytes(13 * 2**20))
-    for scheme in ("s3", "gs"):
-        place = as_place(f"{fresh(scheme)}/x.bin")
-        place.write(tmp_path / "x")
-        with place.open() as stream:
-            assert stream.read() == (tmp_path / "x").read_bytes()
-
-
-def test_a_profile_in_amazons_credentials_file(store, servers, tmp_path, monkeypatch, records):
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    key, secret = servers["owner"]
-    (tmp_path / "credentials").write_text(f"[ward]\naws_access_key_id={key}\naws_secret_access_key={secret}\n")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("AWS_PROFILE", "ward")
-    with open_table(records) as opened:
-        assert opened.row_count() == N
-
-
 @pytest.mark.parametrize("content", [b"", b"PAR1 987654.321" * 30, b"PAR1"], ids=["empty", "garbage", "truncated"])
 def test_errors_of_damaged_objects_contain_no_content(store, content):
     with refused(FormatError, "path") as caught:
         calibrate_table(put(content, f"{fresh()}/x.parquet"), ScoreColumn("s"), 0.1, 1.0)
     assert "987654" not in str(caught.value)
-
-
-def test_objects_with_other_columns_raise_an_error(store):
-    folder = fresh()
-    put(packed(DATA, "parquet"), f"{folder}/0.parquet")
-    put(packed(DATA.drop_columns(["p_1"]), "parquet"), f"{folder}/1.parquet")
-    with refused(InputError, "source"):
-        calibrate_table(folder, WHAT, 0.1, 1.0)
-
-
-def test_ledgers_and_monitors_in_a_store_raise_an_error(store, records, capsys):
-    job = ["calibrate", records, *COLUMNS, "--label", "label", "--alpha", "0.2", "--epsilon", "2", "--out", "a.json"]
-    assert main([*job, "--ledger", f"s3://{BUCKET}/budget.db", "--dataset", "d"]) == 3
-    assert "postgresql://ROLE@HOST/DB" in capsys.readouterr().err
-    released = f"{fresh()}/a.json"
-    calibrated("lac").save(released)
-    state = ["--state", f"s3://{BUCKET}/watch.json", "--look", "a", "--epsilon", "1", "--batch", "9"]
-    assert main(["watch", released, records, *COLUMNS, "--label", "label", *state]) == 3
-    assert "--state: must be a local file" in capsys.readouterr().err
-
-
-def test_nulls_are_left_out_on_request(store):
-    holes = DATA.set_column(3, "p_0", pa.array([None, *P[1:, 0].tolist()], pa.float32()))
-    source = put(packed(holes, "parquet"), f"{fresh()}/x.parquet")
-    with refused(InputError, "table"):
-        evaluate_table(source, WHAT, calibrated("lac"))
-    assert evaluate_table(source, WHAT, calibrated("lac"), skip_incomplete=True).coverage.n == N - 1

@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide import InputError
-from confide.tables import ClassColumns, LossColumns, calibrate_table, evaluate_table, predict_table, score_histogram
+from confide.tables import ClassColumns, calibrate_table, evaluate_table, predict_table, score_histogram
 from tests.files import write
 from tests.refused import bad_rows, refused
 
@@ -67,24 +67,3 @@ def test_invalid_probabilities_raise_an_error(tmp_path, suffix):
     with refused(InputError, "table") as caught:
         score_histogram(path, ClassColumns("p", "label", PAIR), confide.Candidates.unit())
     assert bad_rows(caught) == [(3, 3 if suffix == "csv" else 1)]
-
-
-def test_unsupported_uses_of_one_column(tmp_path):
-    unit = confide.Candidates.unit()
-    for names in (None, ("no",), ("no", "yes", "perhaps")):
-        with refused(InputError, "column"):
-            score_histogram(table(), ClassColumns("p", "label", names), unit)
-    with refused(InputError, "probabilities"):
-        score_histogram(table(), LossColumns(probabilities="p", truth="i", classes=PAIR), unit)
-    with refused(InputError, "column"):
-        score_histogram(table(), ClassColumns("label", "p", PAIR), unit)
-
-
-def test_a_decimal_comma_in_the_one_column(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("p;label\n" + '"0,25";yes\n' * 30, encoding="utf-8")
-    with refused(InputError, "column"):
-        score_histogram(path, ClassColumns("p", "label", PAIR), confide.Candidates.unit())
-    with confide.tables.open_table(path, decimal=",") as opened:
-        counts = score_histogram(opened, ClassColumns("p", "label", PAIR), confide.Candidates.of([0.75, 0.8])).counts
-    assert counts.tolist() == [30, 0, 0]

@@ -1,7 +1,5 @@
 """Groups that overlap, in tables of any kind and on the command line: as in arrays, with the same counts."""
 
-import copy
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -9,19 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import InputError, InputTypeError
-from confide.arrays import GroupColumns
-from confide.evaluation import PrivateRequest
+from confide import InputError
 from confide.tables import (
-    ClassColumns,
-    ScoreColumn,
     TargetColumns,
     calibrate_table,
     evaluate_table,
-    evaluate_table_privately,
     open_table,
     predict_table,
-    recalibrate_table,
 )
 from confide.tables.calibrate import TableRequest
 from tests.files import in_order_of
@@ -109,35 +101,6 @@ def _saved(found, folder):
 
 
 @pytest.mark.slow
-def test_sets_of_classes(tmp_path):
-    labels = np.where(P[:, 1] > rng.random(N), "yes", "no")
-    groups = {name: GROUPS[name] for name in ("sex", "site")}
-    names = {name: NAMES[name] for name in groups}
-    scores = confide.lac_score(P, labels, classes=["no", "yes"])
-    released = confide.calibrate_groups(scores, groups, names, 0.1, 6.0)
-    predict_table(TABLE, ClassColumns("p_*"), released, tmp_path / "sets.parquet", by=("sex", "site"))
-    sets = confide.predict_set(P, released, ["no", "yes"], groups=groups)
-    assert pq.read_table(tmp_path / "sets.parquet")["prediction_set"].to_pylist() == sets.labels()
-    found = confide.evaluate_sets(released, P, labels, groups=groups, examples=2)
-    assert found.examples[0].group == f"sex={groups['sex'][0]}, site={groups['site'][0]}"
-    assert confide.evaluation.load_evaluation(_saved(found, tmp_path)) == found
-
-
-@pytest.mark.slow
-def test_private_evaluation_reports_every_group(released, tmp_path):
-    """The groups of each column are a table of counts; noise aside the counts are exact."""
-    for found in (
-        evaluate_table_privately(TABLE, WHAT, released, PrivateRequest(epsilon=500.0), by=list(NAMES)),
-        confide.evaluate(released, predictions=F, targets=Y, groups=GROUPS, epsilon=500.0),
-    ):
-        exact = confide.evaluate_intervals(released, F, Y, groups=GROUPS).groups
-        assert [part.name for part in found.groups] == [part.name for part in exact]
-        assert all(abs(a.covered - b.covered) <= 3 for a, b in zip(found.groups, exact, strict=True))
-        assert found.query.privacy.epsilon <= 500
-        assert confide.load(_saved(found, tmp_path)) == found
-
-
-@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
     """Engines count column by column; the largest threshold is taken in Python, also on Spark's executors."""
@@ -156,29 +119,6 @@ def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
     assert [(one.name, one.covered, one.missed) for one in found] == [
         (one.name, one.covered, one.missed) for one in exact
     ]
-
-
-def test_columns_can_be_sent_to_another_process():
-    columns = GroupColumns(NAMES)
-    assert copy.deepcopy(columns) == columns
-
-
-@pytest.mark.slow
-def test_where_a_record_must_have_one_group_it_is_refused(released):
-    onnx = pytest.importorskip("confide.onnx.answers", exc_type=ImportError)
-    with refused(InputError, "release"):
-        onnx.Limits.of(released)
-
-
-@pytest.mark.slow
-def test_renewal(released):
-    renewed = recalibrate_table(released, TABLE, WHAT, by=list(NAMES))
-    assert renewed.overlap == released.overlap
-    assert all(part.recipe["around"] == released[name].threshold for name, part in renewed.parts.items())
-    with refused(InputError, "by"):
-        recalibrate_table(released, TABLE, WHAT, by="sex")
-    with refused(InputError, "by"):
-        recalibrate_table(released, TABLE, WHAT)
 
 
 def test_a_record_without_a_group_is_refused(released, tmp_path):
@@ -221,32 +161,3 @@ def test_bad_columns_are_refused(argument, change, kind):
     arguments = {"alpha": 0.1, "by": list(NAMES), "groups": NAMES, "unit": 1.0, **change}
     with refused(kind or InputError, "by" if argument == "alpha" else argument):
         calibrate_table(TABLE, WHAT, epsilon=1.0, **arguments)
-
-
-@pytest.mark.slow
-def test_several_columns_need_groups_that_overlap(tmp_path):
-    single = confide.calibrate(np.abs(Y - F), 0.1, 1.0, score="absolute_residual", unit=1.0)
-    with refused(InputError, "by"):
-        evaluate_table(TABLE, WHAT, single, by=["sex", "age"])
-    by_sex = calibrate_table(TABLE, WHAT, 0.1, 1.0, by="sex", groups=["f", "m"], unit=1.0)
-    with refused(InputError, "by"):
-        predict_table(TABLE, TargetColumns("f"), by_sex, tmp_path / "out.csv", by=["sex"])
-    from confide.warehouse import CountingPlan
-
-    with refused(InputError, "by"):
-        CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, by=["sex", "age"], groups={"sex": ["f"], "age": [1]})
-
-
-@pytest.mark.slow
-def test_estimators():
-    from sklearn.linear_model import LinearRegression
-
-    frame = TABLE.select(list(NAMES)).to_pandas()
-    model = confide.PrivateConformalRegressor(LinearRegression(), alpha=0.1, epsilon=6.0, group_names=NAMES, unit=1.0)
-    model.fit(F[:, None], Y, groups=frame)
-    assert model.calibration_.names[:2] == ("sex=f", "sex=m")
-    lower, upper = model.predict_interval(F[:, None], groups=frame)
-    limits = model.calibration_.limits(N, groups=frame)
-    assert (upper - lower) / 2 == pytest.approx(limits)
-    with refused(InputTypeError, "groups"):
-        model.fit(F[:, None], Y, groups=GROUPS)

@@ -56,20 +56,6 @@ def test_the_first_or_the_sampled_records_count(ranking, most, sample):
 
 
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_another_text_gives_another_sample(ranking):
-    person, visit, scores, _ = people_table()
-    table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores}))
-    found = [
-        score_histogram(
-            table, ScoreColumn("s"), CANDIDATES, people=ContributionBound("person", 1, ("visit",), text)
-        ).counts
-        for text in ("a", "b")
-    ]
-    assert (found[0] != found[1]).any()
-    assert found[0].sum() == found[1].sum() == len(set(person))
-
-
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 @pytest.mark.parametrize("sample", [None, *slow(["2024"])])
 def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
     """Texts, and two columns that distinguish a person's records only together."""
@@ -93,13 +79,6 @@ def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
             table, ScoreColumn("s"), CANDIDATES, people=ContributionBound("person", 2, order, sample)
         )
         assert (found.counts == ScoreHistogram.from_scores(scores[mine], CANDIDATES).counts).all()
-
-
-def test_the_columns_of_people_are_looked_up_first(engine):
-    table = engine.table(pa.table({"person": [1], "s": [0.5]}))
-    for people in (ContributionBound("who", 1, ("person",)), ContributionBound("person", 1, ("visit",))):
-        with refused(InputError, "column"):
-            score_histogram(table, ScoreColumn("s"), CANDIDATES, people=people)
 
 
 def test_nameless_and_tied_records_raise_an_error(ranking):

@@ -1,13 +1,11 @@
 """The privacy statement does not depend on the engine, and the budget is charged before the engine is queried."""
 
-import warnings
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import confide
-from confide import BudgetError, Candidates, CoverageWarning, EarlierReleaseWarning, InputError
+from confide import BudgetError, Candidates, InputError
 from confide.ledger import Ledger
 from confide.tables import ClassColumns, EngineError, ScoreColumn, calibrate_table
 from confide.tables.databases import IbisTable
@@ -20,6 +18,7 @@ SCORES = np.random.default_rng(0).random(3000)
 CANDIDATES = Candidates.unit(100)
 
 
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize(
     "options",
@@ -43,35 +42,6 @@ def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options, 
     assert ours.mechanism == same.mechanism
     assert ours.size == same.size
     assert confide.Calibration.from_json(ours.to_json()) == ours
-
-
-@everyday_on("memory", "duckdb_sql", "postgres")
-def test_groups_state_what_calibrate_groups_states(engine, monkeypatch):
-    fix_noisy_number(monkeypatch)
-    groups = np.random.default_rng(1).choice(["a", "b"], len(SCORES))
-    table = engine.table(pa.table({"s": SCORES, "g": groups}))
-    for neighbors in ("add_remove", "replace_one"):
-        options = {"candidates": CANDIDATES, "neighbors": neighbors}
-        ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"], **options)
-        same = confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.1, 1.0, score="lac", **options)
-        assert ours.privacy == same.privacy
-        assert [part.mechanism for part in ours.parts.values()] == [part.mechanism for part in same.parts.values()]
-        assert [part.size for part in ours.parts.values()] == [part.size for part in same.parts.values()]
-
-
-@pytest.mark.slow
-def test_an_empty_group_is_warned_about():
-    table = pa.table({"s": SCORES, "g": ["a"] * len(SCORES)})
-    infinite = 0
-    for _ in range(12):  # each time with probability 0.82
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            released = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"])
-        said = [str(one.message) for one in caught if one.category is CoverageWarning]
-        assert released.infinite == ("b",) * len(said)
-        assert all("inf for 1 of 2 groups: 'b'" in text for text in said)
-        infinite += len(said)
-    assert infinite
 
 
 GROUPED = {"by": "g", "groups": ["a", "b"], "partition": "ward"}
@@ -161,22 +131,6 @@ def test_a_public_number_of_rows_is_checked(engine):
     assert numbers(caught) == [3000, 2999]
     with refused(InputError, "n"):
         calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, n=3000)
-
-
-@pytest.mark.slow
-def test_a_repeated_request_is_counted_and_not_charged(tmp_path, remote):
-    ledger = Ledger(tmp_path / "ledger.db")
-    ledger.set_limit("patients", 3.0)
-    paid = {"ledger": ledger, "dataset": "patients"}
-    requests = [
-        {"what": ScoreColumn("s", "lac"), "alpha": 0.1},
-        {"what": ScoreColumn("s", "lac"), "alpha": [0.1, 0.2]},
-        {"what": ScoreColumn("s", "lac"), "alpha": 0.1} | GROUPED,
-    ]
-    first = [calibrate_table(remote, epsilon=1.0, **request, **paid) for request in requests]
-    with pytest.warns(EarlierReleaseWarning):
-        assert [calibrate_table(remote, epsilon=1.0, **request, **paid) for request in requests] == first
-    assert ledger.account("patients").spent().epsilon == 3.0
 
 
 def test_unusable_rows_of_a_local_table_are_not_charged(tmp_path):

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -56,37 +55,6 @@ def test_other_kinds_of_columns(tmp_path, suffix):
     for column in ("fixed", "lists"):
         assert counts(path, column, "small") == expected(p, y)
         assert counts(path, column, "category", list(NAMES)) == expected(p, y)
-
-
-def test_polars_files(tmp_path):
-    p, y = classified(dtype=np.float64)
-    frame = pl.DataFrame({"p": p.tolist(), "y": pl.Series(np.array(NAMES)[y], dtype=pl.Categorical)})
-    frame.write_ipc(tmp_path / "records.arrow")
-    frame.write_parquet(tmp_path / "records.parquet")
-    for name in ("records.arrow", "records.parquet"):
-        assert counts(tmp_path / name, "p", "y", list(NAMES)) == expected(p, y)
-
-
-def test_integer_labels_are_matched_by_name_if_the_classes_are_integers(tmp_path):
-    p, y = classified()
-    order = [2, 0, 1]
-    columns = {f"p_{k}": p[:, k] for k in order} | {"label": y}
-    assert counts(write(tmp_path / "a.parquet", columns), "p_*", "label") == expected(p, y)
-    assert counts(write(tmp_path / "a.csv", columns), "p_*", "label") == expected(p, y)
-    tens = {f"p_{10 * (k + 1)}": p[:, k] for k in order} | {"label": 10 * (y + 1)}
-    assert counts(write(tmp_path / "b.parquet", tens), "p_*", "label") == expected(p, y)
-
-
-def test_text_labels_that_look_like_integers(tmp_path):
-    p, y = classified()
-    path = write(tmp_path / "a.parquet", {"p": pa.array(list(p)), "label": y.astype(str)})
-    assert counts(path, "p", "label") == expected(p, y)
-
-
-def test_the_label_column_may_match_the_pattern(tmp_path):
-    p, y = classified()
-    columns = {name: p[:, k] for k, name in enumerate(NAMES)} | {"truth": y}
-    assert counts(write(tmp_path / "a.parquet", columns), "*", "truth", positions=True) == expected(p, y)
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(30, 6), pa.int64()])
@@ -144,14 +112,3 @@ def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
         found = score_histogram(table, ScoreColumn("score"), UNIT, progress=sizes.append)
     assert found.total == sum(sizes) == n
     assert max(sizes) <= 2**16
-
-
-def test_batches_shrink_with_the_number_of_columns(tmp_path):
-    n, k = 10_000, 300
-    path = write(
-        tmp_path / "a.parquet", {f"p_{i}": np.full(n, 1 / k, np.float32) for i in range(k)} | {"y": np.zeros(n, int)}
-    )
-    sizes: list[int] = []
-    score_histogram(path, ClassColumns("p_*", "y"), UNIT, progress=sizes.append)
-    assert sum(sizes) == n
-    assert max(sizes) == 2048

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from confide.tables import (
     ContributionBound,
     ScoreColumn,
     TargetColumns,
-    evaluate_table,
     open_table,
     predict_table,
     score_histogram,
@@ -152,17 +150,6 @@ def test_missing_and_unsuitable_columns(tmp_path, act, argument):
     refusal(lambda: act(path), argument)
 
 
-def test_categories_are_values_and_are_not_listed(tmp_path):
-    table = pa.table({"who": pa.array([PLANTED, "x"]).dictionary_encode()})
-    for suffix in ("parquet", "arrow"):
-        refusal(partial(count_scores, write(tmp_path / f"a.{suffix}", table)), "column")
-
-
-def test_columns_that_differ_in_case_only(tmp_path):
-    path = write(tmp_path / "a.parquet", {"p_a": [0.5], "p_A": [0.5], "s": pa.array([{"x": [1], "y": {"z": 2}}])})
-    refusal(lambda: count_scores(path), "path")
-
-
 def test_bad_probabilities(tmp_path):
     p, y = classified(40_000)
     p[30_000, 1], p[30_005, 2], p[39_999, 0] = np.nan, 1.5, -0.1
@@ -274,46 +261,6 @@ def test_column_names_that_occur_twice(tmp_path, header, monkeypatch):
     refusal(lambda: count_classes(path), "path")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(path.read_bytes()))))
     refusal(lambda: count_classes("-"), "path")
-
-
-def test_a_column_that_a_pattern_matches_by_mistake_is_named(tmp_path):
-    p, y = classified(50)
-    columns = {f"p_{k}": p[:, k] for k in range(3)} | {"p_id": np.arange(100, 150), "label": y.astype(str)}
-    for suffix in ("parquet", "csv", "arrow"):
-        caught = refusal(lambda suffix=suffix: count_classes(write(tmp_path / f"a.{suffix}", columns)))
-        assert "'p_id'" in str(caught.value)
-        assert "'p_0'" not in str(caught.value)
-    named = {f"p_{k}": p[:, k] for k in range(3)} | {"p_id": ["x"] * 50, "label": y.astype(str)}
-    assert "'p_id'" in str(refusal(lambda: count_classes(write(tmp_path / "c.parquet", named)), "column").value)
-    columns = {f"p_{k}": 100 * p[:, k % 3] for k in range(9)} | {"label": y.astype(str)}
-    message = str(refusal(lambda: count_classes(write(tmp_path / "b.parquet", columns))).value)
-    assert "'p_0'" in message
-    assert "'p_1'" not in message  # not all of so many are named
-
-
-@pytest.mark.parametrize(
-    ("names", "labels"), [("01", ["1.0", "0.0", "1"]), ("ab", [" a", "b ", "b"]), ("ab", ["A", "a", "B"])]
-)
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_labels_that_are_nearly_classes_are_other_labels(tmp_path, names, labels, suffix, calibration):
-    columns = {f"p_{name}": [0.5] * 60 for name in names} | {"label": labels * 20}
-    path = write(tmp_path / f"a.{suffix}", columns)
-    found = evaluate_table(path, ClassColumns("p_*", "label"), replace(calibration, classes=None))
-    assert (found.classes[-1].name, found.classes[-1].n, found.classes[-1].covered) == ("(other)", 40, 0)
-
-
-def test_two_classes_and_one_column(tmp_path):
-    path = write(tmp_path / "a.parquet", {"p_yes": [0.5], "label": ["yes"]})
-    for pattern, argument in (("p_*", "probabilities"), ("p_yes", "column")):
-        refusal(partial(count_classes, path, pattern), argument)
-
-
-@pytest.mark.slow
-def test_thousands_of_columns_are_not_all_listed(tmp_path):
-    path = write(tmp_path / "a.csv", {f"column_{k}": [0.5] for k in range(3000)})
-    message = str(refusal(lambda: count_classes(path, "p_*"), "column").value)
-    assert "2960" in message
-    assert len(message) < 2000
 
 
 @pytest.mark.parametrize("address", [*(f"{one}://bucket/a.parquet" for one in ("s3n", "https", "hdfs")), "no://x/y"])

@@ -1,6 +1,5 @@
 """Sets and intervals of every table equal those of `predict_set` and `predict_interval`."""
 
-from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import confide
 from confide import Candidates, InputError
 from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
-from confide.tables.open_table import as_open_table
 from tests.builders import slow
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
@@ -43,20 +41,6 @@ def rows(tmp_path):
         return [answer[name].to_pylist() for name in names]
 
     return predicted
-
-
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_one_column_of_two_classes(engine, rows, probabilities):
-    """The set equals that of both columns, also at the threshold itself."""
-    double = np.concatenate([[0.25, 0.75, 0.0, 1.0], probabilities[:, 0]])
-    single = double.astype(np.float32)
-    source = engine.table(pa.table({"i": np.arange(len(double)), "single": single, "double": double}))
-    for threshold, column, yes in ((0.25, "single", single), (0.3, "double", double)):
-        release, both = released(threshold), np.column_stack([1 - yes.astype(np.float64), yes])
-        sets, sizes = rows(source, ClassColumns(column, None, ("no", "yes")), release, "prediction_set", "set_size")
-        expected = confide.predict_set(both, release)
-        assert sizes == expected.sizes.tolist()
-        assert sets == [[name for name, held in zip(("no", "yes"), row, strict=True) if held] for row in expected.mask]
 
 
 @pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # one of the thresholds
@@ -142,35 +126,6 @@ def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabili
         assert answer.select(added).schema.types == expected.select(added).schema.types
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".arrow", ""])
-def test_outputs_of_a_table_without_rows(ending, tmp_path):
-    """Every kind of output has the columns, so that the next reader finds them."""
-    source = pa.table(
-        {"i": pa.array([], pa.int64()), "ward": pa.array([], pa.string()), "p_a": np.zeros(0), "p_b": np.zeros(0)}
-    )
-    out = tmp_path / f"sets{ending}"
-    assert predict_table(source, ClassColumns("p_*"), released(0.5), out) == {"rows": 0}
-    with as_open_table(out) as table:
-        assert list(table.columns) == ["i", "ward", "prediction_set", "set_size"]
-        assert table.counted_rows() in (0, None)
-
-
-def test_lists_of_no_rows_have_the_classes_of_the_release(tmp_path):
-    source = pa.table({"p": pa.array([], pa.list_(pa.float64()))})
-    with refused(InputError, "column"):
-        predict_table(source, ClassColumns("p"), replace(released(0.5), classes=None), tmp_path / "a.parquet")
-    whole = pa.table({"p": pa.array([[0.5, 0.5]])})
-    for k, classes in enumerate([("cat", "dog"), 2]):
-        out, other, release = (
-            tmp_path / f"{k}.parquet",
-            tmp_path / f"f{k}.parquet",
-            replace(released(0.5), classes=classes),
-        )
-        assert predict_table(source, ClassColumns("p"), release, out) == {"rows": 0}
-        predict_table(whole, ClassColumns("p"), release, other)
-        assert pq.read_schema(out) == pq.read_schema(other)
-
-
 @pytest.mark.slow
 @everyday_on("duckdb")
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # one side has small scores, the other huge ones
@@ -223,23 +178,6 @@ def test_several_levels_add_columns_for_each(engine, rows, probabilities):
         assert found[2 * place + 1] == expected.sizes.tolist()
 
 
-@pytest.mark.slow
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_intervals_of_several_levels_and_groups(engine, rows):
-    rng = np.random.default_rng(4)
-    f, r, g = rng.normal(size=300), np.abs(rng.normal(size=300)), rng.choice(["a", "b"], 300)
-    table = engine.table(pa.table({"i": pa.array(range(300), pa.int64()), "f": f, "g": g}))
-    levels = confide.calibrate_levels(r, [0.1, 0.25], 20.0, score="absolute_residual")
-    found = rows(table, TargetColumns("f"), levels, "lower_0.25", "upper_0.25", "lower_0.1", "upper_0.1")
-    for place, part in enumerate(levels.parts.values()):
-        assert (found[2 * place], found[2 * place + 1]) == tuple(
-            end.tolist() for end in confide.predict_interval(f, part)
-        )
-    each = confide.calibrate_groups(r, g, ["a", "b"], 0.2, 20.0, score="absolute_residual")
-    lower, upper = rows(table, TargetColumns("f"), each, "lower", "upper", by="g")
-    assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, each, groups=g))
-
-
 def test_sets_of_labels_that_bound_the_false_negatives(engine, rows, probabilities):
     released = confide.calibrate_false_negatives(
         probabilities, probabilities > 0.3, 0.2, 20.0, u=confide.ExperimentalUniforms(5)
@@ -248,14 +186,3 @@ def test_sets_of_labels_that_bound_the_false_negatives(engine, rows, probabiliti
     what = LossColumns(probabilities=("p0", "p1", "p2", "p3"), classes=NAMES)
     (found,) = rows(engine.table(pa.table(data)), what, released, "prediction_set")
     assert found == [[NAMES[k] for k in np.flatnonzero(1.0 - p <= released.threshold)] for p in probabilities]
-
-
-def test_columns_of_other_scores_raise_an_error(engine, tmp_path):
-    data = pa.table({"i": pa.array([0]), "p0": [0.0], "p1": [1.0], "set_size": [1]})
-    out, what = tmp_path / "out.parquet", ClassColumns(("p0", "p1"))
-    with refused(InputError, "release"):
-        predict_table(engine.table(data.drop_columns("set_size")), what, released(0.5, "absolute_residual"), out)
-    with refused(InputError, "column"):
-        predict_table(engine.table(data), what, released(0.5), out)
-    with refused(InputError, "release"):
-        predict_table(engine.table(data), TargetColumns("p0"), released(0.5), out)

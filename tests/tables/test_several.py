@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import confide
@@ -18,10 +17,8 @@ from confide.tables import (
     calibrate_table,
     evaluate_table,
     group_histograms,
-    predict_table,
     score_histogram,
 )
-from tests.files import in_order_of
 from tests.refused import Refused, bad_rows, refused
 from tests.tables.engines import everyday_on
 
@@ -99,13 +96,6 @@ def test_false_negatives_of_records_with_one_true_label(table):
     assert (ours.privacy, ours.risk) == (same.privacy, same.risk)
 
 
-def test_false_negatives_of_lists(listing):
-    lists = {"p": pa.array(P.tolist()), "t": pa.array(np.eye(K)[Y].astype(int).tolist()), "names": ["a"] * N}
-    table = listing.table(pa.table(lists))
-    found = score_histogram(table, LossColumns(probabilities="p", truth="t"), UNIT)
-    assert (found.counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
-
-
 def test_losses_of_zero_and_one(engine):
     """Losses of a record fall from the bound to 0 at its score, and so does its critical threshold."""
     steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
@@ -116,14 +106,6 @@ def test_losses_of_zero_and_one(engine):
     ours = calibrate_table(table, LossColumns(what.losses, "cost", 5.0), 2.0, 2000.0, candidates=steps)
     same = confide.calibrate_losses(losses, steps, 2.0, 2000.0, loss="cost", bound=5.0)
     assert (ours.loss, ours.bound, ours.threshold, ours.risk) == (same.loss, same.bound, same.threshold, same.risk)
-
-
-def test_losses_of_lists(listing):
-    steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
-    losses = 5.0 * (steps.edges < OWN[:, None])
-    table = listing.table(pa.table({"l": pa.array(losses.tolist()), "n": np.zeros(N)}))
-    found = score_histogram(table, LossColumns("l", "cost", 5.0, candidates=steps), steps)
-    assert (found.counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
 
 
 def test_critical_thresholds_are_drawn(engine):
@@ -155,23 +137,6 @@ def test_unusable_losses_raise_an_error(engine):
     with refused(InputError, "table") as caught:
         score_histogram(engine.table(bad), what, steps)
     assert [count for count, _ in bad_rows(caught)] == [3]
-
-
-def test_unusable_true_labels_raise_an_error(engine):
-    bad = {"p_0": [0.5] * 4, "p_1": [0.5, 1.5, 0.5, 0.5], "t_0": [1, 1, 2, None], "t_1": [0, 0, 0, 0]}
-    table = engine.table(pa.table({name: pa.array(column) for name, column in bad.items()}))
-    with refused(InputError, "table") as caught:
-        score_histogram(table, LossColumns(probabilities=("p_0", "p_1"), truth=("t_0", "t_1")), UNIT)
-    assert [count for count, _ in bad_rows(caught)] == [1, 2]
-
-
-def test_boolean_true_labels(listing):
-    labels = pa.array((np.eye(K)[Y] == 1).tolist())
-    flags = {name: pa.array(k == Y) for k, name in enumerate(TRUE)}
-    table = listing.table(pa.table({"p": pa.array(P.tolist()), "t": labels, **flags}))
-    for true in ("t", TRUE):
-        found = score_histogram(table, LossColumns(probabilities="p", truth=true), UNIT)
-        assert (found.counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
 
 
 COUNTED = {"source": DATA, "what": ScoreColumn("s"), "candidates": UNIT}
@@ -229,33 +194,6 @@ def test_evaluations(table):
     assert found == confide.evaluation.evaluate_scores(each, OWN, groups=WARD)
 
 
-@everyday_on("memory", "duckdb_sql", "postgres")
-def test_evaluations_of_intervals_and_losses(table):
-    residual = confide.calibrate(
-        np.abs(TARGET - F[:, 0]), 0.1, 2000.0, score="absolute_residual", candidates=Candidates.spread("residual", 200)
-    )
-    sides = confide.calibrate_sides(F, TARGET, 0.1, 2000.0, candidates=LINE)
-    found = evaluate_table(table, TargetColumns("lo", "target"), residual)
-    assert_same(found, confide.evaluation.evaluate_intervals(residual, F[:, 0], TARGET))
-    found = evaluate_table(table, TargetColumns(("lo", "hi"), "target", SIDES), sides)
-    assert_same(found, confide.evaluation.evaluate_intervals(sides, F, TARGET))
-    risk = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, **SURE)
-    found = evaluate_table(table, LossColumns(probabilities=COLUMNS, truth=TRUE), risk)
-    assert_same(found, confide.evaluation.evaluate_scores(risk, OWN))
-
-
-def assert_same(found, expected):
-    """Widths are sums of floats, which depend on the order of rows in the last digits."""
-    for name, value in vars(expected).items():
-        assert getattr(found, name) == (pytest.approx(value) if isinstance(value, float) else value), name
-
-
-def test_examples_are_the_first_records():
-    one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
-    found = evaluate_table(DATA, ClassColumns(COLUMNS, "y", tuple(range(K))), one, examples=3)
-    assert found.examples == confide.evaluation.evaluate_sets(one, P, Y, examples=3).examples
-
-
 def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
     bad = {"y": pa.array([0, None, -1, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
@@ -264,22 +202,3 @@ def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
         with refused(InputError, "table") as caught:
             evaluate_table(table, what, one)
         assert [count for count, _ in bad_rows(caught)] == [2]
-
-
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_residuals_relative_to_positive_predictions(engine, tmp_path):
-    f, y, edges = np.exp(F[:, 0]), np.abs(TARGET), np.linspace(0.1, 3, 30)
-    what, table = TargetColumns("f", "y", "gamma"), engine.table(pa.table({"f": f, "y": y}))
-    wanted = np.bincount(np.searchsorted(edges, confide.gamma_score(f, y)), minlength=31)
-    assert score_histogram(table, what, Candidates.of(edges)).counts.tolist() == wanted.tolist()
-    released = calibrate_table(table, what, 0.2, epsilon=2000.0, candidates=Candidates.of(edges))
-    predict_table(table, TargetColumns("f"), released, tmp_path / "ends.parquet", keep=["f"])
-    found = in_order_of(pq.read_table(tmp_path / "ends.parquet"), "f").to_pandas()
-    lower, upper = confide.scores.interval_ends(found["f"], "gamma", released.threshold)
-    assert len(found) == N
-    assert np.isfinite(released.threshold)
-    assert (found["lower"] == lower).all()
-    assert (found["upper"] == upper).all()
-    with refused(InputError, "table") as caught:
-        score_histogram(engine.table(pa.table({"f": [1.0, -1.0], "y": [1.0, 1.0]})), what, UNIT)
-    assert [count for count, _ in bad_rows(caught)] == [1]

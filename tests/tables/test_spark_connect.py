@@ -27,8 +27,8 @@ from confide.tables import (
 )
 from confide.tables.spark.session import shown_server
 from tests.planted_values import PLANTED, assert_error_is_private
-from tests.refused import bad_rows, refused
-from tests.tables.class_records import NAMES, WARD, K, N, P, Y, calibrated
+from tests.refused import refused
+from tests.tables.class_records import NAMES, WARD, N, P, Y, calibrated
 from tests.tables.connect_server import connect_server
 from tests.tables.engines import Spark
 
@@ -44,7 +44,6 @@ from tests.tables.test_people import (  # noqa: F401
     test_the_first_or_the_sampled_records_count,
 )
 from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
-from tests.tables.test_weights import test_unusable_weights_raise_an_error  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 WHAT = ClassColumns("p", "label", NAMES)
@@ -130,17 +129,6 @@ def test_sets_are_those_of_predict_set(frame, tmp_path, score):
     assert pq.read_table(tmp_path / "out").num_rows == N
 
 
-@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
-def test_rows_without_a_set_leave_no_row_behind(engine, tmp_path, score):
-    lists = P[:50].tolist()
-    lists[3], lists[5] = None, [None] * K
-    source = engine.table(pa.table({"p": pa.array(lists, pa.list_(pa.float32()))}))
-    with refused(InputError, "table") as caught:
-        predict_table(source, ClassColumns("p", classes=NAMES), calibrated(score), tmp_path / "out")
-    assert bad_rows(caught)[0][0] == 2
-    assert pq.read_table(tmp_path / "out").num_rows == 0
-
-
 def test_values_quoted_by_the_server_are_not_passed_on(engine):
     data = engine.table(pa.table({"text": [str(value) for value in PLANTED]}))
     with refused(EngineError, "source") as caught:
@@ -177,9 +165,3 @@ def test_a_server_that_does_not_answer_raises_an_error_without_its_token():
             pass
         assert "hidden" not in str(caught.value)
     assert shown_server("sc://host/;token=hidden") == "sc://host"
-
-
-def test_what_the_client_needs_is_named(monkeypatch):
-    monkeypatch.setattr("confide.tables.spark.session.find_spec", lambda name: None if name == "grpc_status" else name)
-    with pytest.raises(InputError):
-        open_table("sc://127.0.0.1:1", "t").__enter__()

@@ -6,13 +6,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import CoverageWarning, InputError
+from confide import InputError
 from confide.support import OutputExistsError
 from confide.tables import ClassColumns, TargetColumns, open_table, predict_table
 from confide.tables.arrow import ColumnRef
 from tests.files import figures_of
-from tests.refused import bad_rows, refused
-from tests.tables.class_records import NAMES, RNG, WARD, K, N, P, calibrated
+from tests.refused import refused
+from tests.tables.class_records import NAMES, WARD, N, P, calibrated
 from tests.tables.engines import Spark
 
 WHAT = ClassColumns("p", classes=NAMES)
@@ -43,15 +43,6 @@ def test_sets_are_written_by_the_executors(table, tmp_path, score, by):
     assert figures == figures_of(expected)
 
 
-def test_intervals_are_written_by_the_executors(table, tmp_path):
-    calibration = confide.calibrate(np.abs(RNG.normal(size=N)), 0.1, 10.0, score="absolute_residual")
-    predict_table(table, TargetColumns("f"), calibration, tmp_path / "out", keep=("id",))
-    found = pq.read_table(tmp_path / "out").sort_by("id")
-    lower, upper = confide.predict_interval(P[:, 0].astype(float), calibration)
-    np.testing.assert_array_equal(found["lower"].to_numpy(), lower)
-    np.testing.assert_array_equal(found["upper"].to_numpy(), upper)
-
-
 def test_intervals(table, spark, tmp_path):
     released = confide.calibrate(np.random.default_rng(0).random(4000), 0.1, 10.0, score="gamma")
     price = np.exp(np.random.default_rng(5).normal(size=500))
@@ -67,53 +58,12 @@ def test_intervals(table, spark, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
-def test_the_executors_write_tables_without_rows(spark, tmp_path, score):
-    schema = pa.schema([("id", pa.int64()), ("ward", pa.string()), ("p", pa.list_(pa.float32()))])
-    table = Spark(spark, tmp_path).table(schema.empty_table())
-    assert predict_table(table, WHAT, calibrated(score), tmp_path / "out") == {"rows": 0}
-    found = pq.read_table(tmp_path / "out")
-    assert (found.num_rows, found.column_names) == (0, ["id", "ward", "prediction_set", "set_size"])
-
-
-@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
-def test_rows_without_a_set_leave_nothing_behind(spark, tmp_path, score):
-    lists = P[:50].tolist()
-    lists[3], lists[4], lists[5], lists[6] = None, lists[4][:-1], [None] * K, [1.5] + [0.0] * (K - 1)
-    table = Spark(spark, tmp_path).table(pa.table({"p": pa.array(lists, pa.list_(pa.float32()))}))
-    with refused(InputError, "table") as caught:
-        predict_table(table, WHAT, calibrated(score), tmp_path / "out")
-    assert bad_rows(caught)[0][0] == 4
-    assert not (tmp_path / "out").exists()
-
-
 def test_an_existing_folder_is_not_changed(table, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "kept").write_text("kept")
     with refused(OutputExistsError, "output"):
         predict_table(table, WHAT, calibrated("lac"), tmp_path / "out")
     assert (tmp_path / "out" / "kept").read_text() == "kept"
-
-
-def test_an_infinite_threshold_gives_full_sets(table, tmp_path):
-    with pytest.warns(CoverageWarning):
-        # With a public n too small for the rank the answer is +inf without a draw.
-        calibration = confide.calibrate([0.5] * 3, 0.1, 0.1, score="aps_deterministic", neighbors="replace_one")
-    with pytest.warns(CoverageWarning):
-        predict_table(table, WHAT, calibration, tmp_path / "out", keep=())
-    assert set(pq.read_table(tmp_path / "out")["set_size"].to_pylist()) == {K}
-
-
-@pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")  # labels that are ranked last
-def test_several_levels_are_written_by_the_executors(table, tmp_path):
-    scores = confide.class_score(P, RNG.integers(0, K, N), "aps_deterministic")
-    levels = confide.calibrate_levels(scores, [0.1, 0.3], 20.0, score="aps_deterministic")
-    predict_table(table, WHAT, levels, tmp_path / "out", keep=("id",))
-    found = pq.read_table(tmp_path / "out").sort_by("id")
-    assert len(levels.parts) == 2
-    for alpha, part in levels.parts.items():
-        expected = confide.predict_set(P, part, NAMES)
-        assert found[f"prediction_set_{float(alpha):g}"].to_pylist() == expected.labels()
 
 
 def test_a_file_is_written_partition_by_partition(spark, tmp_path):

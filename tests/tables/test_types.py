@@ -243,35 +243,10 @@ def test_labels_are_positions_only_if_that_is_said(tmp_path, monkeypatch, place)
     assert found.counts.nonzero()[0].tolist() == UNIT.edges.searchsorted([0.3, 0.8]).tolist()
 
 
-@CSV
-def test_a_bound_of_persons_changes_no_cell(tmp_path, monkeypatch, place):
-    """Scores are 0 or 1 at first and decimals later; '7' and '07' are two persons; visits have dates."""
-    lines = [f"{k},17/{1 + k % 12:02}/2024,{k % 2}\n" for k in range(MANY)]
-    lines += [f"0{k},{1 + k:02}.03.24,0.26\n" for k in range(1, 10)]
-    source = place("person,visit,s\n" + "".join(lines), tmp_path, monkeypatch)
-    found = score_histogram(source, ScoreColumn("s"), UNIT, people=bound("person", "visit"))
-    expected = np.zeros(UNIT.size, int)
-    np.add.at(expected, UNIT.edges.searchsorted([0.0, 1.0, 0.26]), [MANY // 2, MANY // 2, 9])
-    assert found.counts.tolist() == expected.tolist()
-
-
-ORDERS = {("10", "9", "9.5"): 1, ("17/03/2024", "18/03/2023", "16/04/2025"): 2, ("2024-01-02", "2023-12-31", "x"): 1}
-
-
-@csv_with("visits", list(ORDERS))
-def test_the_order_of_texts(tmp_path, monkeypatch, place, visits):
-    """Numbers by value, other texts by their characters; the first record of the person is kept."""
-    lines = [f"a,{visit},{k / 4}\n" for k, visit in enumerate(visits)]
-    source = place("person,visit,s\n" + "".join(lines), tmp_path, monkeypatch)
-    found = score_histogram(source, ScoreColumn("s"), UNIT, people=bound("person", "visit"))
-    assert found.counts.nonzero()[0].tolist() == [UNIT.edges.searchsorted(ORDERS[visits] / 4)]
-
-
 # --- numbers in CSV
 
 THOUSANDS = ["36,618", "1'234", "1 234", "1\u00a0234", "1\u202f234", "1,234,567", "1.234.567", "1.234,5", "1,234.5",
              "12,34,567", "-36,618"]  # fmt: skip
-DECIMALS = [["0,813", "1,000"], ["36,618", "12,5"], ["1e-3", "0,25"]]
 
 
 @pytest.mark.parametrize(("place", "cell", "decimal"), grid(PLACES, THOUSANDS, [".", ","]))
@@ -287,15 +262,6 @@ def test_separators_of_thousands_are_named(tmp_path, monkeypatch, place, cell, d
             score_histogram(table, what)
     assert "thousands" in caught.value.remedy
     assert "decimal" not in str(caught.value)
-
-
-@csv_with("cells", DECIMALS)
-def test_decimal_commas_are_named(tmp_path, monkeypatch, place, cells):
-    text = "s;t\n" + "".join(f"{cell};x\n" for cell in cells * 10)
-    with refused(InputError, "column") as caught:
-        score_histogram(place(text, tmp_path, monkeypatch), ScoreColumn("s"), UNIT)
-    assert "decimal=','" in caught.value.remedy
-    assert "thousands" not in str(caught.value)
 
 
 # --- quotes on standard input

@@ -1,9 +1,6 @@
 """Prediction sets as columns and files."""
 
-import csv
 import json
-import math
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -43,20 +40,6 @@ def test_sets_in_every_format(tmp_path, calibration, source, target):
     assert target in ("csv", "tsv") or back.schema.field("set_size").type == pa.int32()
 
 
-def test_lists_give_the_same_sets_as_a_pattern(tmp_path, calibration):
-    records = write(tmp_path / "in.parquet", class_table())
-    predict(records, tmp_path / "a.parquet", calibration)
-    predict(records, tmp_path / "b.parquet", calibration, "p", list(NAMES))
-    predict(records, tmp_path / "c.parquet", calibration, "p")
-    a, b, c = (read(tmp_path / f"{name}.parquet") for name in "abc")
-    assert a["prediction_set"] == b["prediction_set"]
-    assert "p_cat" in b.column_names
-    assert "p" not in b.column_names
-    assert c["prediction_set"].to_pylist() == [
-        [str(NAMES.index(m)) for m in s] for s in a["prediction_set"].to_pylist()
-    ]
-
-
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
 def test_class_names_are_written_unchanged(tmp_path, share):
     rng = np.random.default_rng(int(10 * share))
@@ -70,15 +53,6 @@ def test_class_names_are_written_unchanged(tmp_path, share):
     texts = read(tmp_path / "a.csv")["prediction_set"].to_pylist()
     assert [json.loads(text) for text in texts] == expected
     assert read(tmp_path / "a.parquet")["set_size"].to_pylist() == list(map(len, expected))
-
-
-def test_csv_cells_are_kept_as_they_are(tmp_path, calibration):
-    records, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    records.write_text('id,note,p_a,p_b,p_c\n007,"a, ""b""\nc",0.9,0.1,0\n,1e5,0.5,0.5,0\n')
-    predict(records, out, calibration)
-    with out.open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [(row["id"], row["note"]) for row in rows] == [("007", 'a, "b"\nc'), ("", "1e5")]
 
 
 def test_kept_columns(tmp_path, calibration):
@@ -103,16 +77,6 @@ def test_name_clashes_and_cells_that_csv_cannot_hold(tmp_path, calibration):
     assert list(tmp_path.iterdir()) == [records]
 
 
-def test_dates_and_decimals_go_to_csv(tmp_path, calibration):
-    table = class_table(2, lists=False).select(["p_cat", "p_dog", "p_emu"])
-    table = table.append_column("when", pa.array([0, 86_400_000_000], pa.timestamp("us")))
-    table = table.append_column("yes", pa.array([True, None]))
-    predict(write(tmp_path / "in.parquet", table), tmp_path / "out.csv", calibration)
-    with (tmp_path / "out.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [(row["when"], row["yes"]) for row in rows] == [("1970-01-01 00:00:00", "true"), ("1970-01-02 00:00:00", "")]
-
-
 @pytest.mark.parametrize("target", ["parquet", "csv", "arrow"])
 def test_intervals(tmp_path, target):
     rng = np.random.default_rng(0)
@@ -125,17 +89,6 @@ def test_intervals(tmp_path, target):
     lower, upper = confide.predict_interval(f, calibration)
     assert back["lower"].to_pylist() == lower.tolist()
     assert back["upper"].to_pylist() == upper.tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_an_infinite_threshold_gives_every_class_and_the_whole_line(tmp_path, calibration):
-    records = write(tmp_path / "in.parquet", class_table(50))
-    predict(records, tmp_path / "out.csv", replace(calibration, threshold=math.inf), keep=())
-    assert set(read(tmp_path / "out.csv")["set_size"].to_pylist()) == {3}
-    other = replace(calibration, threshold=math.inf, score="absolute_residual", classes=None)
-    predict_table(write(tmp_path / "f.parquet", {"f": [1.0, 2.0]}), TargetColumns("f"), other, tmp_path / "i.csv")
-    assert (tmp_path / "i.csv").read_text().splitlines()[1:] == ["1,-inf,inf", "2,-inf,inf"]
 
 
 @pytest.mark.parametrize("lists", [False, True])

@@ -6,11 +6,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
-from confide.support import ObjectPath
 from confide.tables import ScoreColumn, TargetColumns
 from confide.warehouse import CountingPlan, read_counts
 from tests.refused import refused
@@ -124,21 +122,6 @@ def test_files_that_are_not_counts_raise_an_error(tmp_path, name, text):
         read_counts(tmp_path / name, PLAN)
 
 
-def test_unreadable_files_raise_an_error(tmp_path):
-    with refused(InputError, "counts"):
-        read_counts(tmp_path / "none.csv", PLAN)
-    with refused(InputError, "counts"):
-        read_counts(__file__, PLAN)
-    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
-    with refused(FormatError, "counts"):
-        read_counts(tmp_path / "bytes.csv", PLAN)
-    with refused(InputError, "files"):
-        read_counts([], PLAN)
-    (tmp_path / "many.csv").write_text(as_csv(rows(*((0, at, 2**48) for at in range(11)))))
-    with refused(InputError, "counts"):
-        read_counts(tmp_path / "many.csv", PLAN)
-
-
 def test_unusable_records_release_nothing(tmp_path):
     """A record of two sides counts once among them if either side is unusable."""
     path = tmp_path / "counts.csv"
@@ -151,18 +134,3 @@ def test_unusable_records_release_nothing(tmp_path):
     path.write_text(as_csv(rows((0, -2, 5), (1, -2, 5), (1, -1, 1), plan=sides)))
     with refused(InputError, "counts"):
         read_counts(path, sides)
-
-
-def test_counts_and_plans_may_be_objects_of_a_store(tmp_path, monkeypatch):
-    (tmp_path / "bucket").mkdir()
-    (tmp_path / "bucket" / "counts.csv").write_text(as_csv(rows((0, 3, 20))))
-    (tmp_path / "bucket" / "plan.json").write_text(PLAN.to_json())
-    monkeypatch.setattr(ObjectPath, "filesystem", SubTreeFileSystem(str(tmp_path), LocalFileSystem()))
-    assert read_counts("s3://bucket/counts.csv", PLAN)["lac"].total == 20
-    assert CountingPlan.load("s3://bucket/plan.json") == PLAN
-    with refused(InputError, "path"):
-        read_counts("s3://bucket/none.csv", PLAN)
-    with refused(InputError, "files"):
-        read_counts(["s3://bucket/counts.csv"] * 2, PLAN)
-    with refused(InputError, "files"):  # each person would count twice at the cost of once
-        read_counts(["s3://bucket/counts.csv", "s3a://bucket/counts.csv"], PLAN)

@@ -7,11 +7,10 @@ import pytest
 
 from confide.calibration.request import every_candidate
 from confide.candidates import Candidates, Spread
-from confide.cli import main
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
 from confide.planning import FEW_SIZES
-from confide.tables import ClassColumns, ContributionBound, LossColumns, ScoreColumn, TargetColumns, calibrate_table
+from confide.tables import ClassColumns, ContributionBound, LossColumns, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan
 from tests.calibrations import suited
 from tests.refused import Refused, refused
@@ -106,8 +105,7 @@ def _signed(**changed):
         ("[", "not a JSON object"),
         (plan_of("classes").to_json().replace('"1/10"', '"1/5"'), "damaged or was altered"),
         (_signed(digest="0" * 12), "digest is not that"),
-        (_signed(schema=3), "newer confide"),
-        (_signed(schema=1), "that of its fields"),
+        (_signed(schema=2), "newer confide"),
         (_signed(longest=481), "one of 480"),
         (_signed(candidates={"kind": "spread"}), "cannot be used: recipe"),
         (_signed(candidates={"kind": "spread", "of": "probability"}), "digest is not that"),
@@ -170,37 +168,3 @@ def test_another_number_of_records_releases_nothing():
         plan.calibrate({"lac": counts})
     assert "n=100 was given, and found is another" in str(error.value)
     assert "99" not in str(error.value)
-
-
-def test_a_score_without_a_name_is_counted():
-    plan = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, neighbors="replace_one", n=5000)
-    counts = ScoreHistogram.from_scores(np.linspace(-1, 1, 5000), plan.candidates)
-    assert plan.calibrate({None: counts}).score is None
-
-
-def test_a_plan_is_shown(tmp_path, capsys):
-    path = str(tmp_path / "plan.json")
-    plan = CountingPlan.of(LAC, [0.2, 0.1], 0.5)
-    plan.save(path)
-    assert main(["show", path]) == 0
-    words = capsys.readouterr().out
-    assert words == f"{plan}\n"
-    assert plan.digest in words
-    rows = dict(line.split(maxsplit=1) for line in words.splitlines()[1:])
-    assert rows["columns"] == "p_a, p_b, p_c, y"
-    assert rows["alpha"] == "0.2, 0.1"
-    assert rows["loss"] == "epsilon 0.5, add_remove"
-    assert rows["records"] == "secret; a noisy number is released first"
-    assert main(["show", path, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["counting_plan"] == json.loads(plan.to_json())
-    assert main(["show", path, "--records", "2"]) == 3
-    assert "counting plan" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_every_plan_has_a_text(case):
-    plan = plan_of(case)
-    words = str(plan)
-    assert (plan.column is None) == ("\n  by " not in words)
-    assert (plan.people is None) == ("records per person" not in words)
-    assert str(plan.bins) in words

@@ -81,6 +81,7 @@ def once_each(dialects):
     return [*once, *slow(pair for pair in product(dialects, CASES) if pair not in once)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "case"), once_each(RUN_HERE))
 def test_counts_are_those_of_this_library(database, expected, tmp_path, dialect, case):
     """Dialects that are not run here are translated by sqlglot and run by DuckDB."""

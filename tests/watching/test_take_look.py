@@ -2,16 +2,14 @@
 
 import json
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import confide
-from confide.errors import BudgetError, CoverageWarning, EarlierReleaseWarning, FormatError, InputError, OtherDataError
-from confide.ledger import Dataset, Ledger
+from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, OtherDataError
+from confide.ledger import Ledger
 from confide.tables import (
     ClassColumns,
     ScoreColumn,
@@ -120,12 +118,6 @@ def test_damaged_state_raises_and_stays_unchanged(state):
     assert state.read_text() == text
 
 
-def test_warnings_come_before_first_look_only(state):
-    with pytest.warns(CoverageWarning):
-        taken(state, epsilon=0.1, batch=100)
-    taken(state, "Tuesday")  # and not again: warnings are errors here
-
-
 def test_look_is_charged_and_answered_once(state, tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=2.5)
     paid = {"ledger": ledger, "dataset": "patients"}
@@ -159,37 +151,6 @@ def test_look_stored_in_ledger_enters_state_without_charge(state, tmp_path):
     assert ledger.account("patients").spent().epsilon == 1.0
 
 
-def test_disjoint_looks_cost_once(state, tmp_path):
-    ledger = Ledger(tmp_path / "budget.db", limit=1.0)
-    for day in ("Monday", "Tuesday", "Wednesday"):
-        taken(state, day, **START, ledger=ledger, dataset=Dataset("patients", ("look", day)))
-    assert ledger.account("patients").spent().epsilon == 1.0
-    assert len(Watch.load(state).looks) == 3
-
-
-WITHOUT_LOCKS = """
-import sys
-sys.modules["fcntl"] = None
-import confide, confide.watching
-from confide.cli import main
-columns = ["--look", "Tuesday", "--score-column", "s"]
-print(main(["show", "watch.json"]), main(["watch", "cal.json", "batch.csv", "--state", "watch.json", *columns]))
-"""
-
-
-@pytest.mark.slow
-def test_without_file_locks_looks_raise_and_states_can_be_read(state, tmp_path):
-    """Windows has no fcntl: what is imported does not need it, and a look says what to do."""
-    before = taken(state, **START)
-    RELEASE.save(tmp_path / "cal.json")
-    write(tmp_path / "batch.csv", {"s": [0.1]})
-    code = [sys.executable, "-c", WITHOUT_LOCKS]
-    ran = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ran.stdout.endswith("0 3\n")
-    assert ran.stderr.startswith("error: --state: ")
-    assert Watch.load(state) == before
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_counts_equal_those_of_evaluate(tmp_path, suffix):
     path = write(tmp_path / f"records.{suffix}", class_table(500, lists=False))
@@ -200,47 +161,6 @@ def test_counts_equal_those_of_evaluate(tmp_path, suffix):
     sizes = size_counts(path, ClassColumns("p_*"), released, [0, 1, 2, 3]).tolist()
     assert {str(size): n for size, n in enumerate(sizes) if n} == {part.name: part.n for part in found.sizes}
     assert sum(size_counts(path, ClassColumns("p_*"), released, [0, 2]).tolist()) == 500
-
-
-def test_counts_of_parts_follow_the_order_of_the_release(tmp_path):
-    rng = np.random.default_rng(1)
-    ward, s = rng.choice(["b", "a"], 400), rng.random(400)
-    parts = {"b": calibration_at(0.3, score=None), "a": calibration_at(0.6, score=None)}
-    released = confide.GroupCalibration("group", "add_remove", parts)
-    counts = monitoring_coverage_counts(pa.table({"s": s, "ward": ward}), ScoreColumn("s"), released, by="ward")
-    for row, name in zip(counts.tolist(), released.parts, strict=True):
-        covered = int((s[ward == name] <= released[name].threshold).sum())
-        assert row == [covered, int((ward == name).sum()) - covered]
-    table = class_table(400, lists=False)
-    own = {name: calibration_at(0.5 + 0.1 * place) for place, name in enumerate(NAMES[::-1])}
-    classes = confide.GroupCalibration("class", "add_remove", own)
-    counts = monitoring_coverage_counts(table, ClassColumns("p_*", "name"), classes)
-    found = {part.name: part for part in evaluate_table(table, ClassColumns("p_*", "name"), classes).classes}
-    assert counts.tolist() == [[found[n].covered, found[n].n - found[n].covered] for n in map(str, classes.parts)]
-
-
-def test_two_sided_intervals_can_be_monitored(state):
-    rng = np.random.default_rng(2)
-    y = rng.normal(size=3000)
-    released = confide.calibrate_sides(np.tile([-1.0, 1.0], (3000, 1)), y, 0.1, 1.0)
-    table = pa.table({"low": np.full(300, -1.0), "high": np.full(300, 1.0), "y": rng.normal(size=300)})
-    what = TargetColumns(("low", "high"), "y", "cqr_sides")
-    found = watch(table, what, released, state=state, look="Monday", epsilon=50.0, batch=300)
-    covered = round(evaluate_table(table, what, released).coverage.value * 300)
-    assert found.looks[0].counts == (covered, 300 - covered)
-
-
-def test_one_of_several_levels_can_be_monitored(state):
-    found = watch(batch(), WHAT, LEVELS, state=state, look="Monday", alpha=0.2, **START)
-    assert found.settings.promised == {"": pytest.approx(LEVELS[0.2].coverage)}
-
-
-def test_unlabelled_needs_sets_and_no_labels(state):
-    table = class_table(800, lists=False).select(["p_cat", "p_dog", "p_emu"])
-    what = ClassColumns("p_*", None, NAMES)
-    found = watch(table, what, calibration_at(0.7), state=state, look="Monday", unlabelled=True, **START)
-    assert found.settings.bins == (0, 1, 2, 3)
-    assert abs(sum(found.looks[0].counts) - 800) < 150
 
 
 DRIVER = """

@@ -17,7 +17,7 @@ import confide
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.evaluation import CountPrivacy
 from confide.noisy_counts import coverage_interval, draw_counts
-from confide.watching import Settings, Watch, promised_of, size_bins
+from confide.watching import Settings, Watch, promised_of
 from confide.watching.sequence import size_tests
 from confide.watching.settings import Reference, reference_of
 from tests.calibrations import calibration_at
@@ -46,16 +46,6 @@ def test_alarm_stays_raised_at_later_looks():
     assert watch.points[-1].log_evidence < math.log(20)
     assert f"ALARM since look {watch.alarm.look.name!r}" in str(watch)
     assert watched(*[GOOD] * 100).alarm is None
-
-
-def test_single_group_below_is_named():
-    released = confide.GroupCalibration("group", "add_remove", {"a": RELEASE, "b": calibration_at(0.6)})
-    watch = Watch.start(released, epsilon=1.0, batch=1000)
-    for day in range(8):
-        watch = watch.with_look(str(day), [460, 40, 400, 100])
-    assert watch.alarm is not None
-    assert watch.parts_below(watch.points[-1]) == ["b"]
-    assert watch.points[-1].parts["a"] < 0
 
 
 def test_sizes_are_compared_with_first_look():
@@ -251,31 +241,6 @@ def test_risk_control_cannot_be_monitored():
     risk = confide.calibrate_losses(np.zeros((3000, 3)), confide.Candidates.of([0, 1, 2]), 0.1, 1.0, loss="x")
     with refused(InputError, "release"):
         promised_of(risk)
-
-
-@pytest.mark.parametrize(
-    ("n", "tolerance", "delta", "strict"),
-    [(1000, 0.02, None, False), (800, 0.02, None, True), (500, 0.05, None, False), (800, 0.02, 0.05, False)],
-)
-def test_small_tolerance_gives_warning(n, tolerance, delta, strict):
-    released = confide.calibrate(np.linspace(0, 1, n), 0.1, 1.0, neighbors="replace_one", delta=delta)
-    notes = Watch.start(released, epsilon=1.0, batch=500, tolerance=tolerance).settings.remarks(released)
-    assert len(notes) == strict
-
-
-def test_small_looks_give_warning_before_charge():
-    assert len(Watch.start(RELEASE, epsilon=0.1, batch=500).settings.remarks(RELEASE)) == 1
-    assert not Watch.start(RELEASE, epsilon=0.1, batch=2500).settings.remarks(RELEASE)
-    assert Watch.start(RELEASE, epsilon=1.0, batch=500).settings.remarks(RELEASE, n_typical=200)
-
-
-def test_bins_cover_all_sizes():
-    for classes in (2, 3, 9, 10, 1000, 10**5):
-        bins = size_bins(classes)
-        assert bins[0] == 0
-        assert bins[-1] <= classes
-        assert len(bins) <= 22
-    assert Settings("0" * 64, 1.0, 10, bins=(0, 1, 5, 10)).bin_names == ["0", "1-4", "5-9", "10+"]
 
 
 @pytest.mark.slow

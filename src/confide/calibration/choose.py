@@ -20,7 +20,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
 from confide.releases import Calibration
-from confide.scores import NamedScores, name_in_files, name_of_scores, score_kind
+from confide.scores import NamedScores, name_of_scores, score_kind
 from confide.support import (
     MOST_PER_PERSON,
     Level,
@@ -211,7 +211,7 @@ def choose_score(
         asked: dict[str, Any] = {"choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
         asked |= {"largest_size": largest_size}
         asked |= {
-            "over": [[name_in_files(offer.score), grids[name].digest] for name, offer in offers.items()],
+            "over": [[offer.score, grids[name].digest] for name, offer in offers.items()],
             "records": records,
         }
         cells = _cells(options.get("dataset"), partition)

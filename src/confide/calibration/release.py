@@ -39,7 +39,6 @@ from confide.releases import (
     warn_about,
     warn_of_choices,
 )
-from confide.scores import name_in_files
 from confide.selection import check_sampler
 from confide.support import (
     MOST_CANDIDATES,
@@ -563,7 +562,7 @@ def _request_fields(terms: Terms, mechanism: Mechanism | None, score: str | None
         "request": _choices(terms),
         "mechanism": None if mechanism is None else repr(mechanism),
         "candidates": terms.candidates.digest,
-        "score": name_in_files(score),
+        "score": score,
     }
 
 
@@ -572,7 +571,7 @@ def _request_fields_before_design(part: ThresholdRequest, terms: Terms) -> dict[
     law = part.law
     over = law.digest if isinstance(law, Candidates) else repr(law)
     stated = _choices(replace(terms, longest=None)) | {"n_typical": None, "candidates": None}
-    return {"request": stated, "mechanism": None, "candidates": over, "score": name_in_files(part.score)}
+    return {"request": stated, "mechanism": None, "candidates": over, "score": part.score}
 
 
 _ROOM = 2000

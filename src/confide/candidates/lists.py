@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.candidates.spread import ENDING_AT_ONE, NINES, OLDER_NINES, Spread, SpreadKind, check_nines
+from confide.candidates.spread import Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
 
@@ -134,8 +134,6 @@ class Candidates:
         kind = options.pop("kind", None)
         if kind not in BUILDERS:
             raise InputError("recipe", f"must have one of the kinds {', '.join(BUILDERS)}", got=repr(kind))
-        if _ends_at_one(recipe):
-            options.setdefault("nines", OLDER_NINES)
         if kind == "spread":
             options["kind"] = options.pop("of", None)
         try:
@@ -181,7 +179,6 @@ class Candidates:
         unit: float | None = None,
         around: float | None = None,
         hedged: bool = False,
-        nines: int = NINES,
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
 
@@ -193,7 +190,7 @@ class Candidates:
         >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
         array([ 0.  ,  1.01, 10.  , 99.24,   inf])
         """
-        return cls.quantiles(Spread(kind, unit, around, hedged, nines), size)
+        return cls.quantiles(Spread(kind, unit, around, hedged), size)
 
     @classmethod
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
@@ -201,25 +198,23 @@ class Candidates:
         stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
         if law.hedged:
             stated["hedged"] = True
-        if law.kind in ENDING_AT_ONE:
-            stated |= _nines(law.nines)
         return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
     @classmethod
-    def unit(cls, size: int = 1000, spacing: Spacing = "uniform", nines: int = NINES) -> "Candidates":
+    def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
         """`size` candidates for scores in [0, 1]: equally spaced, or equally spaced in the logit from 1e-6 to 1-1e-6.
 
         The largest finite candidate is 1. Logit spacing resolves both ends; use it for 1 - p and for APS scores. A
-        twentieth of the candidates then lies between 1-1e-6 and 1 - 10**-`nines`, where the scores of over-confident
+        twentieth of the candidates then lies between 1-1e-6 and 1-1e-12, where the scores of over-confident
         models crowd.
         """
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         one_of("spacing", spacing, ("uniform", "logit"))
         if spacing == "uniform":
-            edges, stated = np.arange(1, size) / max(size - 1, 1), {}
+            edges = np.arange(1, size) / max(size - 1, 1)
         else:
-            edges, stated = np.append(1 / (1 + np.exp(-_logits(size - 2, nines))), 1.0)[: size - 1], _nines(nines)
-        return cls._build(edges, {"kind": "unit", "size": size, "spacing": spacing, **stated})
+            edges = np.append(1 / (1 + np.exp(-_logits(size - 2))), 1.0)[: size - 1]
+        return cls._build(edges, {"kind": "unit", "size": size, "spacing": spacing})
 
     @classmethod
     def published(cls, size: int) -> "Candidates":
@@ -274,22 +269,11 @@ class Candidates:
         return cls(np.unique(_rounded(edges)), recipe)
 
 
-def _ends_at_one(recipe: Mapping[str, Any]) -> bool:
-    """Whether `nines` concerns the recipe."""
-    of_law = recipe.get("kind") == "spread" and recipe.get("of") in ENDING_AT_ONE
-    return of_law or recipe.get("spacing") == "logit"
-
-
-def _nines(nines: int) -> dict[str, int]:
-    """Its part of a recipe; recipes of version 0.3 and older do not state it."""
-    return {} if nines == OLDER_NINES else {"nines": nines}
-
-
-def _logits(size: int, nines: int) -> NDArray[np.float64]:
+def _logits(size: int) -> NDArray[np.float64]:
     """Logits, equally spaced from 1e-6 to 1 - 1e-6; a twentieth of them lies beyond, but so few that all differ."""
     size, end = max(size, 0), np.log(1e6 - 1)
-    beyond = min(size // 20, _MOST_BEYOND) if check_nines(nines) > OLDER_NINES else 0
-    last = np.linspace(end, np.log(10.0**nines - 1), beyond + 1)[1:]
+    beyond = min(size // 20, _MOST_BEYOND)
+    last = np.linspace(end, np.log(1e12 - 1), beyond + 1)[1:]
     return np.append(np.linspace(-end, end, size - beyond), last)
 
 
@@ -299,10 +283,9 @@ def spread_of(recipe: Mapping[str, Any]) -> Spread:
     Examples
     --------
     >>> spread_of(Candidates.spread("probability", 30, around=0.9).recipe)
-    Spread(kind='probability', unit=None, around=0.9, hedged=False, nines=12)
+    Spread(kind='probability', unit=None, around=0.9, hedged=False)
     """
-    nines = recipe.get("nines", OLDER_NINES) if _ends_at_one(recipe) else NINES
-    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False), nines)
+    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False))
 
 
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -120,7 +120,7 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
     Examples
     --------
     >>> parse_candidates("unit:500:logit")
-    Candidates.unit(size=500, spacing='logit', nines=12)
+    Candidates.unit(size=500, spacing='logit')
     >>> parse_candidates("around:0.93:hedged")
     Spread(kind=None, unit=None, around=0.93, hedged=True)
     """

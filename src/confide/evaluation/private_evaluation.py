@@ -45,7 +45,7 @@ from confide.support import (
     shapes,
 )
 
-KIND = "confide.private-evaluation"
+KIND = "confide/private-evaluation"
 
 
 @dataclass(frozen=True, repr=False)
@@ -277,7 +277,7 @@ _ANSWER: shapes.Shape = {
     "confidence": shapes.number(),
     "counts": shapes.listed(shapes.listed(shapes.integer(MOST_NOISY, -MOST_NOISY))),
     "found": shapes.Field("an object", (dict,)),
-    "versions": shapes.optional(VERSIONS),
+    "versions": VERSIONS,
 }
 
 
@@ -293,7 +293,7 @@ def _fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
         "confidence": evaluation.confidence,
         "counts": [list(cells) for cells in evaluation.counts],
         "found": found_fields(evaluation),
-        **({"versions": dict(evaluation.versions)} if evaluation.versions else {}),
+        "versions": dict(evaluation.versions),
     }
 
 
@@ -318,7 +318,7 @@ def _coverage_fields(part: Part) -> dict[str, Any]:
 def _read(fields: Fields) -> PrivateEvaluation:
     values = shapes.read_shape(fields, _ANSWER)
     asked = values["privacy"] | {name: values[name] for name in QUERY if name != "privacy"}
-    made = PrivateEvaluation(CountQuery(**asked), values["confidence"], values["counts"], values["versions"] or {})
+    made = PrivateEvaluation(CountQuery(**asked), values["confidence"], values["counts"], values["versions"])
     if not _same(values["found"], found_fields(made)):
         raise FormatError("evaluation.found", "must follow from the counts", remedy="Do not use the file")
     return made
@@ -339,7 +339,7 @@ def _same(stated: Any, found: Any) -> bool:
 
 documents.register(
     PrivateEvaluation,
-    documents.Kind(documents.common_form(KIND, "evaluation", later=(frozenset({"versions"}),)), _fields, _read),
+    documents.Kind(documents.common_form(KIND, "evaluation"), _fields, _read),
 )
 
 

@@ -5,7 +5,7 @@ A file contains shares and intervals for its readers. The library recomputes the
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -28,11 +28,13 @@ from confide.guarantee import coverage_text
 from confide.releases import Release
 from confide.sets import CoverageEstimate, Shortfall, count_limit, count_shortfall, coverage_from_counts
 from confide.support import (
+    SCHEMA,
     Described,
     Facts,
     Fields,
     Level,
     Section,
+    check_schema,
     exact_level,
     foreign_file,
     parse_object,
@@ -143,9 +145,7 @@ def _own(part: Part, below: Collection[Part] = (), promised: float | None = None
     return f"{part.coverage}{size}{width}{own}{short}"
 
 
-KIND = "confide.evaluation"
-SCHEMAS = (1, 2)
-"""Schema 2 has subgroups."""
+KIND = "confide/evaluation"
 MOST_EXAMPLES = 1000
 NOT_PRIVATE = "These numbers are computed from the records without noise: they are not private."
 
@@ -234,7 +234,7 @@ class Evaluation(Described):
 
     def fields(self) -> dict[str, Any]:
         """JSON values; fields that do not apply are left out."""
-        return {**_head([self]), **self.counted_fields()}
+        return {**_HEADER, **self.counted_fields()}
 
     def counted_fields(self) -> dict[str, Any]:
         """JSON values without the header."""
@@ -310,12 +310,10 @@ class LevelEvaluation(Described):
 
     def fields(self) -> dict[str, Any]:
         """JSON values."""
-        return {**_head(self.levels.values()), **shapes.write_shape(self, _LEVELS)}
+        return {**_HEADER, **shapes.write_shape(self, _LEVELS)}
 
 
-def _head(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
-    """Header of a document; with subgroups the schema is 2."""
-    return {"kind": KIND, "schema": SCHEMAS[any(one.subgroups for one in evaluations)], "private": False}
+_HEADER = {"kind": KIND, "schema": SCHEMA, "private": False}
 
 
 class Sizes(TypedDict, total=False):
@@ -542,7 +540,7 @@ _LEVELS: shapes.Shape = {
 }
 _HEAD: shapes.Shape = {
     "kind": shapes.choice(KIND),
-    "schema": shapes.integer(SCHEMAS[-1]),
+    "schema": shapes.integer(SCHEMA),
     "private": shapes.Field("false", (bool,), shapes.reads_if(lambda private: not private)),
 }
 
@@ -559,22 +557,16 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
         content = parse_object(text)
     except (TypeError, ValueError):
         raise FormatError("file", "must be an evaluation, as one JSON object") from None
+    check_schema(content, KIND, "evaluation")
     if content.get("kind") != KIND:
         raise foreign_file(text, FileKind.EVALUATION, "Make one with `confide evaluate --out FILE`")
-    if content.get("schema") not in SCHEMAS:
-        remedy = "Use the version of confide that wrote the file"
-        raise FormatError("evaluation.schema", f"must be one of {SCHEMAS} for an evaluation", remedy=remedy)
     fields = Fields("evaluation", {name: value for name, value in content.items() if name not in _NOT_READ})
     shape: shapes.Shape = {**_HEAD, **(_LEVELS if "levels" in fields else _COUNTED)}
     values = shapes.read_shape(fields, shape)
-    _, schema, _ = (values.pop(name) for name in _HEAD)
+    values = {name: value for name, value in values.items() if name not in _HEAD}
     try:
-        found = LevelEvaluation(**values) if "levels" in values else _evaluation(values)
+        return LevelEvaluation(**values) if "levels" in values else _evaluation(values)
     except FormatError:
         raise
     except ConfideError as error:
         raise FormatError(f"evaluation.{error.argument}", error.requirement, error.got, error.remedy) from None
-    one_by_one = found.levels.values() if isinstance(found, LevelEvaluation) else [found]
-    if schema != (right := _head(one_by_one)["schema"]):
-        raise FormatError("evaluation.schema", f"must be {right} for what this evaluation contains", got=str(schema))
-    return found

@@ -14,7 +14,7 @@ from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import sign_message, write_time
-from confide.federated.keys import SiloKeys, check_sessions, update_checkpoint
+from confide.federated.keys import SiloKeys, update_checkpoint
 from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
@@ -141,7 +141,6 @@ def answer(
     drawn: list[str] = []
 
     def look() -> NDArray[np.int64]:
-        check_sessions(keys.checkpoint, read.session)
         if read.closed(time):
             raise Refusal("late", "the plan is closed; request a new one")
         if ledger.has_opened_list(read):

@@ -10,7 +10,7 @@ from confide.federated.envelope import digest, fields_of, read_time, verify_mess
 from confide.federated.plan import AnyPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import read_plan
-from confide.support import optional_versions, shapes
+from confide.support import VERSIONS, shapes
 
 
 class Answer(NamedTuple):
@@ -149,7 +149,7 @@ def read_answer(plan: AnyPlan, text: str) -> Answer:
             signed = name
             if plan.closed(read_time(fields.read("answered", shapes.TEXT))):
                 raise Refusal("late")
-            versions = optional_versions(fields)
+            versions = fields.read("versions", VERSIONS)
             reply = plan.read_message(i, fields)
     except Refusal as refusal:
         raise (_of_silo(signed, refusal.code) if signed else refusal) from None

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from confide.errors import FormatError
 from confide.ledger import Checkpoint, Ledger, check_checkpoint, is_hexadecimal
-from confide.support import Fields, FileKind, new_file, parse_document, read_as, shapes, to_disk
+from confide.support import SCHEMA, Fields, FileKind, check_schema, new_file, parse_document, read_as, shapes, to_disk
 
-KIND = "confide.federated.checkpoint"
+KIND = "confide/federated.checkpoint"
 _MOST_CHARACTERS = 10_000
 
 
@@ -42,7 +42,8 @@ def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
     check_checkpoint(ledger.path, state.hashes, known, repr(str(path)))
     now = state.head if state.hashes else Checkpoint(0, "")
     with new_file(path, overwrite=True, kind=FileKind.CHECKPOINT) as part:
-        part.write_text(json.dumps({"kind": KIND, "schema": 1, "number": now.number, "seal": now.record_hash}) + "\n")
+        content = {"kind": KIND, "schema": SCHEMA, "number": now.number, "seal": now.record_hash}
+        part.write_text(json.dumps(content) + "\n")
         to_disk(part)
     to_disk(path.parent)
     return now
@@ -50,7 +51,7 @@ def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
 
 _SHAPE: shapes.Shape = {
     "kind": shapes.choice(KIND),
-    "schema": shapes.integer(1),
+    "schema": shapes.integer(SCHEMA),
     "number": shapes.integer(2**63 - 1, 0),
     "seal": shapes.TEXT,
 }
@@ -58,6 +59,7 @@ _SHAPE: shapes.Shape = {
 
 def _read(text: str) -> Checkpoint:
     content = parse_document(text, "checkpoint", _MOST_CHARACTERS, hint="Restore the file with the keys")
+    check_schema(content, KIND, "checkpoint")
     values = shapes.read_shape(Fields("checkpoint", content), _SHAPE)
     number, seal = values["number"], values["seal"]
     if not (is_hexadecimal(seal, least=64) if number else seal == ""):

@@ -11,17 +11,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from confide.errors import ConfideError, InputTypeError, MissingExtraError
+from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
 from confide.federated.refusals import Refusal
-from confide.support import Fields, kind_named, needs_extra, parse_object
-
-SCHEMA = 1
-_SINCE_2 = frozenset({"coordinator", "ledger", "sent"})
-"""Fields of plans, of public files that name a ledger, and of signed releases. A message has schema 2 if it has one of
-them, or the versions of the libraries that drew an answer."""
+from confide.support import SCHEMA, Fields, check_schema, kind_named, needs_extra, parse_object
 
 MOST_CHARACTERS = 8_000_000
-PREFIX = "confide.federated."
+PREFIX = "confide/federated."
 
 
 class Envelope(NamedTuple):
@@ -47,7 +42,7 @@ def envelope(kind: str, content: Mapping[str, Any], signer: str, signature: str)
 
 
 def _head(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    return {"kind": PREFIX + kind, "schema": schema_of(content), "content": content}
+    return {"kind": PREFIX + kind, "schema": SCHEMA, "content": content}
 
 
 def verify_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
@@ -61,12 +56,18 @@ def verify_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelop
     message = parse(text, kind, most)
     if set(message) != {"kind", "schema", "content", "signer", "signature"} or not isinstance(message["content"], dict):
         raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
+    check_message_schema(message, kind)
     if message["kind"] != PREFIX + kind:
         raise Refusal("malformed", _other_kind(str(message["kind"]), PREFIX + kind))
-    schema = schema_of(message["content"])
-    if message["schema"] != schema or isinstance(message["schema"], bool):
-        raise Refusal("malformed", f"the {kind} must have schema {schema}; use the version of confide that wrote it")
     return Envelope(message["content"], verify(kind, message["content"], message["signer"], message["signature"]))
+
+
+def check_message_schema(message: Mapping[str, Any], kind: str) -> None:
+    """Refuse a message of this kind that has another schema, as `malformed`."""
+    try:
+        check_schema(message, PREFIX + kind, kind)
+    except FormatError as error:
+        raise Refusal("malformed", str(error)) from None
 
 
 def _other_kind(stated: str, expected: str) -> str:
@@ -96,12 +97,6 @@ def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -
     return key.hex()
 
 
-def schema_of(content: Mapping[str, Any]) -> int:
-    """The schema of a message with this content."""
-    drawn = "session" in content and "versions" in content  # releases, without a session, have always stated theirs
-    return SCHEMA if _SINCE_2.isdisjoint(content) and not drawn else 2
-
-
 def canonical(value: Any) -> bytes:
     """The bytes that are signed and hashed: JSON with sorted keys and no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
@@ -125,8 +120,10 @@ def parse(text: str, name: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
 def read_file(kind: str, text: str, name: str, hint: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
     """The fields of a file of one kind that only its owner uses: it has neither a signature nor a checksum."""
     content = parse(text, name, most)
+    check_message_schema(content, kind)
     if content.pop("kind", None) != PREFIX + kind:
         raise Refusal("malformed", hint)
+    del content["schema"]
     return content
 
 

@@ -13,8 +13,7 @@ the same keys a second answer to the same plan would cost a second loss that is 
 from keys and session, the difference of the two messages would be the difference of the data. So keys that were read
 from a file keep a checkpoint of the ledger next to it: the number of the ledger's records at their last answer and the
 hash of the last record. They sign nothing if the checkpoint cannot be written, or if the ledger lacks that record. The
-checkpoint is not secret. If it is restored together with the ledger, the loss cannot be detected. Version 0.2 kept a
-list of sessions instead, which is still checked.
+checkpoint is not secret. If it is restored together with the ledger, the loss cannot be detected.
 """
 
 import hashlib
@@ -32,6 +31,7 @@ from confide.errors import FormatError, InputError, LedgerError
 from confide.federated.checkpoint import store_checkpoint
 from confide.federated.envelope import (
     PREFIX,
+    check_message_schema,
     envelope,
     fields_of,
     parse,
@@ -46,6 +46,7 @@ from confide.federated.refusals import Refusal
 from confide.ledger import Ledger, MissingRecordsError
 from confide.support import (
     MOST_RECORDS,
+    SCHEMA,
     has_locks,
     locked,
     needs_extra,
@@ -124,43 +125,8 @@ def fingerprint(digest: str, groups: int = 8) -> str:
     return " ".join(digits[i : i + 5] for i in range(0, size, 5))
 
 
-CHECKPOINT, SESSIONS = ".checkpoint", ".sessions"
-"""Suffixes of the files next to a key file: the checkpoint of its ledger, and the list that version 0.2 kept."""
-
-_SESSION = re.compile(r"([0-9a-f]{32}) ([0-9a-f]{64})")
-"""A line. After a line torn by a crash, version 0.2 wrote the next one without a break: it is matched there, too."""
-
-
-def served_sessions(sessions: Path) -> dict[str, str]:
-    """The requests that keys answered with version 0.2, by token.
-
-    Raises
-    ------
-    Refusal
-        `internal` if the list cannot be read.
-    """
-    try:
-        return dict(_SESSION.findall(sessions.read_text(encoding="ascii")))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError):
-        raise Refusal("internal", "the list of sessions next to the keys cannot be read; restore it") from None
-
-
-def check_sessions(memory: Path | None, token: str, request: str | None = None) -> None:
-    """Reject a session that version 0.2 served and that the ledger lacks, unless it was for this request.
-
-    Raises
-    ------
-    Refusal
-        `session-used`.
-    """
-    if memory is not None and served_sessions(memory.with_suffix(SESSIONS)).get(token, request) != request:
-        raise Refusal(
-            "session-used",
-            "these keys have served this session, and the ledger does not contain it: it is another ledger or an older "
-            "copy; restore the newest ledger, or request a new plan",
-        )
+CHECKPOINT = ".checkpoint"
+"""Suffix of the file next to a key file with the checkpoint of its ledger."""
 
 
 def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
@@ -219,8 +185,8 @@ class Silo:
     size
         The public number of calibration records, or None if it is secret.
     ledger
-        `SiloLedger.identity` of the one ledger that these keys answer with, 64 hexadecimal digits. None, as in version
-        0.2, allows any ledger: then a copy of the keys with another ledger would answer the same plans once more.
+        `SiloLedger.identity` of the one ledger that these keys answer with, 64 hexadecimal digits. None
+        allows any ledger: then a copy of the keys with another ledger would answer the same plans once more.
     issued
         When the public file was issued, UTC, ISO format.
     signature
@@ -309,6 +275,7 @@ class Silo:
             `malformed`, or `altered` if it is not signed by the key that it contains.
         """
         message = parse(text, "silo file", _MOST)
+        check_message_schema(message, "silo")
         if message.get("kind") != PREFIX + "silo":
             raise Refusal("malformed", "the file is not a public silo file; keygen writes one")
         content, signer = verify_message("silo", text)
@@ -427,7 +394,7 @@ class SiloKeys:
         self._write(path)
 
     def _write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        content = {"kind": f"{PREFIX}private-keys", **shapes.write_shape(self, _PRIVATE)}
+        content = {"kind": f"{PREFIX}private-keys", "schema": SCHEMA, **shapes.write_shape(self, _PRIVATE)}
         text = json.dumps(content, indent=1) + "\n"
         try:
             write_text(path, text, overwrite=overwrite, durable=True, private=True)

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from confide.errors import InputError
 from confide.federated.envelope import fields_of, read_time, verify_message, write_time
 from confide.federated.keys import check_name
-from confide.support import optional_versions, shapes
+from confide.support import VERSIONS, shapes
 
 _DIGEST, _SESSION = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
 
@@ -27,7 +26,7 @@ class MessageHead(NamedTuple):
     signer
         The Ed25519 key that signed it, hexadecimal. Only the plan shows whether it is that silo's key (`read_answer`).
     versions
-        The silo's library versions; empty if the message does not state them.
+        The silo's library versions.
     """
 
     silo: str
@@ -35,7 +34,7 @@ class MessageHead(NamedTuple):
     session: str
     answered: str
     signer: str
-    versions: Mapping[str, str] = MappingProxyType({})
+    versions: Mapping[str, str]
 
 
 def message_head(text: str) -> MessageHead:
@@ -53,7 +52,7 @@ def message_head(text: str) -> MessageHead:
         if not _DIGEST.fullmatch(plan) or not _SESSION.fullmatch(session):
             raise InputError("plan", "plan and session must be hexadecimal")
         when = write_time(read_time(answered))
-        return MessageHead(check_name(silo), plan, session, when, signer, optional_versions(fields))
+        return MessageHead(check_name(silo), plan, session, when, signer, fields.read("versions", VERSIONS))
 
 
 class RoundHead(NamedTuple):

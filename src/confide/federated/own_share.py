@@ -38,7 +38,7 @@ from confide.support import (
     shapes,
 )
 
-SHARE_KIND = "confide.federated.own-share"
+SHARE_KIND = "confide/federated.own-share"
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,7 +13,7 @@ from confide.federated.plan import AnyPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.ledger import Cost
-from confide.support import positive_integer, privacy_loss, read_text, shapes, write_text
+from confide.support import SCHEMA, positive_integer, privacy_loss, read_text, shapes, write_text
 
 DEFAULT_METHODS = ("private-qq", "secure-sum")
 """The methods that a policy allows by default; both are private."""
@@ -146,7 +146,8 @@ class Policy:
 
     def to_json(self) -> str:
         """The policy as JSON text."""
-        return json.dumps({"kind": PREFIX + "policy", **shapes.write_shape(self, _SHAPE)}, indent=1) + "\n"
+        content = {"kind": PREFIX + "policy", "schema": SCHEMA, **shapes.write_shape(self, _SHAPE)}
+        return json.dumps(content, indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""

@@ -20,14 +20,13 @@ from confide.guarantee.competitors import competitor_ratio, competitor_ratio_rig
 from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
 from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
 from confide.guarantee.noise_walk import (
-    chosen_by_rule,
+    chosen_by_last_rule,
     last_rule,
     maximum,
     missed_by_last_rule,
     missed_of_total,
     total_above,
     walk_end,
-    walk_maximum,
     walk_reach,
 )
 from confide.guarantee.random_rank import (

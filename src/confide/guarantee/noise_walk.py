@@ -99,31 +99,6 @@ def maximum(scale: float, steps: int) -> Maximum:
     return Maximum(law, leaked, _tail_mean(a, scale, steps, float(top)))
 
 
-def walk_maximum(noise: Law, steps: int) -> Law:
-    """The law of the maximum for any symmetric law of the steps, by one convolution each.
-
-    `noise` is P(X = -half), ..., P(X = half), float64 of odd length; missing mass counts as X = +inf. The function
-    returns P(M = 0), P(M = 1), ...; the mass missing to 1, about 1e-15 or less, counts as M = +inf.
-
-    Examples
-    --------
-    >>> walk_maximum(np.array([0.25, 0.5, 0.25]), 2)
-    array([0.625 , 0.3125, 0.0625])
-    """
-    from scipy.signal import fftconvolve
-
-    half = len(noise) // 2
-
-    def step(law: Law) -> tuple[Law, float, float]:
-        joint = np.maximum(fftconvolve(law, noise) if len(law) > _DIRECT else np.convolve(law, noise), 0.0)
-        inside = joint[half:].copy()
-        beyond = np.cumsum(inside[::-1])[::-1]
-        kept = max(1, int(np.searchsorted(-beyond, -_NEGLIGIBLE / steps)))
-        return inside[:kept], float(joint[:half].sum()), float(inside[kept:].sum())
-
-    return lindley(step, steps, np.ones(1))[0]
-
-
 def walk_end(noise: Law, steps: int, reach: int | None = None) -> Law:
     """The law of max(0, S), S the end of the walk: the rank deficit of the last rule (Theorem W1).
 
@@ -188,21 +163,20 @@ def last_rule(reached: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.asarray(reached.shape[-1] - 1 - kept, dtype=np.int64)
 
 
-def chosen_by_rule(noisy: NDArray[np.int64], n: int, target: int, *, last: bool) -> NDArray[np.int64]:
-    """The candidates that noisy counts of shape (..., m) choose, by the last rule or by the first one.
+def chosen_by_last_rule(noisy: NDArray[np.int64], n: int, target: int) -> NDArray[np.int64]:
+    """The candidates that noisy counts of shape (..., m) choose by the last rule.
 
     Candidate k reaches the target if n - (noisy counts beyond k) >= target, and the last candidate always does.
 
     Examples
     --------
-    >>> noisy = np.array([5, 4, -3, 3, 2])
-    >>> int(chosen_by_rule(noisy, 11, 7, last=False)), int(chosen_by_rule(noisy, 11, 7, last=True))
-    (1, 3)
+    >>> int(chosen_by_last_rule(np.array([5, 4, -3, 3, 2]), 11, 7))
+    3
     """
     beyond = noisy.sum(axis=-1, keepdims=True) - np.cumsum(noisy, axis=-1)
     reached = n - beyond >= target
     reached[..., -1] = True
-    return last_rule(reached) if last else np.asarray(np.argmax(reached, axis=-1), dtype=np.int64)
+    return last_rule(reached)
 
 
 def walk_reach(noise: Law, steps: int) -> int:

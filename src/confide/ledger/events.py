@@ -22,9 +22,6 @@ MOST_RELEASE = 1_000_000
 
 FIRST_HASH = "0" * 64
 
-SCHEMA = 3
-"""The newest schema. The oldest is 2, without `by`: see `schema_of`."""
-
 
 @dataclass(frozen=True)
 class OpenedEvent:
@@ -37,7 +34,7 @@ class OpenedEvent:
 
 @dataclass(frozen=True)
 class LimitedEvent:
-    """The limit of a data set was set (epsilon at dp_delta) or removed (None); `by` set it, if that is stored."""
+    """The limit of a data set was set (epsilon at dp_delta) or removed (None); `by` set it, if a server knows."""
 
     dataset: str
     epsilon: float | None
@@ -47,7 +44,7 @@ class LimitedEvent:
 
 @dataclass(frozen=True)
 class ChargedEvent:
-    """A charge. The token identifies it; `by` is the account that charged, if that is stored."""
+    """A charge. The token identifies it; `by` is the account that charged, if a server knows."""
 
     dataset: str
     token: str
@@ -73,11 +70,6 @@ class KeyedEvent:
 
 
 Event: TypeAlias = OpenedEvent | LimitedEvent | ChargedEvent | ReleasedEvent | KeyedEvent
-
-
-def schema_of(event: Event) -> int:
-    """The least schema of a ledger with this record: 3 with a `by`, else 2."""
-    return SCHEMA if getattr(event, "by", None) is not None else 2
 
 
 def entry_hash(previous: str, made: str, body: str) -> str:
@@ -151,7 +143,7 @@ def _digits(least: int = 32) -> shapes.Field:
 
 _NAME = shapes.Field("a name", (str,), lambda text: check_name("name", text))
 _LOSS = shapes.number(0, 1e12)
-_BY = shapes.nullable(shapes.optional(_NAME))
+_BY = shapes.nullable(_NAME)
 _COST: shapes.Shape = {
     "epsilon": shapes.or_infinite(_LOSS),
     "neighbors": shapes.choice(*NEIGHBORS),
@@ -188,7 +180,7 @@ _EVENTS: shapes.Shape = {
         {
             "token": _digits(),
             "text": shapes.Field("a release", (str,), check_release),
-            "fingerprint": shapes.nullable(shapes.optional(_digits(64))),
+            "fingerprint": shapes.nullable(_digits(64)),
         },
     ),
     "keyed": shapes.record(KeyedEvent, {"key": _digits(64)}),

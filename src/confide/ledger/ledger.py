@@ -30,7 +30,7 @@ from confide.ledger.log import Log, Server, parse_location
 from confide.ledger.state import State
 from confide.ledger.stores import open_log, retried
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import Described, Section, describe, listening, log_event, one_of, positive_number
+from confide.support import SCHEMA, Described, Section, describe, listening, log_event, one_of, positive_number
 
 _IDENTITY = b"confide/ledger/identity/1"
 
@@ -321,22 +321,17 @@ class Ledger(Described):
     def export(self) -> dict[str, Any]:
         """The contents of the ledger as plain data for JSON, without key and fingerprints.
 
-        Infinite losses are the text `"+inf"`. The schema is 2 with an infinite loss, else 1.
+        Infinite losses are the text `"+inf"`.
 
         Examples
         --------
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Ledger(Path(folder) / "budget.db").export()
-        {'kind': 'confide.ledger', 'schema': 1, 'datasets': []}
+        {'kind': 'confide/ledger', 'schema': 1, 'datasets': []}
         """
         accounts = self.accounts().values()
-        finite = all(cost.private for account in accounts for cost in account.costs)
-        return {
-            "kind": "confide.ledger",
-            "schema": 1 if finite else 2,
-            "datasets": list(map(account_as_json, accounts)),
-        }
+        return {"kind": "confide/ledger", "schema": SCHEMA, "datasets": list(map(account_as_json, accounts))}
 
     def records(self) -> list[tuple[str, Event]]:
         """All records with their times. They contain the ledger's key: not for publication."""

@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from confide.errors import InputError
+from confide.support import SCHEMA
 
-SCHEMA = 1
-"""Schema number of the objects on the server, which their comment contains."""
+MARK = f"confide/ledger {SCHEMA}"
+"""The comment of the table: kind and schema."""
 
 _APPEND = """
 DECLARE
@@ -135,7 +136,7 @@ def create(connection: Any) -> None:
             f"CREATE TRIGGER {name} {when} ON confide.record FOR EACH {each} EXECUTE FUNCTION confide.{function}()"
         )
         connection.execute(f"ALTER TABLE confide.record ENABLE ALWAYS TRIGGER {name}")
-    connection.execute(f"COMMENT ON TABLE confide.record IS 'confide.ledger {SCHEMA}'")
+    connection.execute(f"COMMENT ON TABLE confide.record IS '{MARK}'")
 
 
 def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> None:

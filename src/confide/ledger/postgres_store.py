@@ -20,6 +20,7 @@ from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import postgres_schema
 from confide.ledger.events import Event, write_event
 from confide.ledger.log import NotWrittenError, Row, Server, StandbyError, failure, ledger_error
+from confide.ledger.store import OTHER_LEDGER
 from confide.support import log_event, needs_extra
 
 LEAST_VERSION = 120000
@@ -148,15 +149,14 @@ class PostgresStore:
     def _state(self, connection: Any) -> "_State":
         """The rights of the role, after checking that the ledger's triggers are unchanged."""
         found = connection.execute(postgres_schema.STATE).fetchone()
-        if found is None or found[1] is None or not found[1].startswith("confide.ledger "):
+        if found is None or found[1] is None or not found[1].startswith("confide"):
             raise ledger_error(
                 LedgerError, self.place, "there is none; the owner creates one with `confide ledger init`"
             )
         role, comment, version, fsync, whole_pages, sees_all, owns, ruled, triggers, functions = found
-        if comment != f"confide.ledger {postgres_schema.SCHEMA}":
-            raise ledger_error(
-                FormatError, self.place, "it has a newer schema than this version reads; upgrade confide"
-            )
+        if comment != postgres_schema.MARK:
+            has = f"it has the schema {comment[:40]!r}, not {postgres_schema.MARK!r}. {OTHER_LEDGER}"
+            raise ledger_error(FormatError, self.place, has)
         if version < LEAST_VERSION:
             raise ledger_error(LedgerError, self.place, "the server is older than PostgreSQL 12; upgrade it")
         if ruled or not postgres_schema.guards_unchanged(triggers or {}, functions or {}):

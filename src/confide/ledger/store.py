@@ -14,16 +14,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from confide.errors import FormatError, InputError, LedgerError
-from confide.ledger.events import SCHEMA, Event, entry_hash, schema_of, write_event
+from confide.ledger.events import Event, entry_hash, write_event
 from confide.ledger.log import Row, failure
 from confide.ledger.state import EMPTY_CHECKPOINT, Checkpoint
-from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
+from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, locked, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
-_FIRST_SCHEMA = 2
-"""Schema of a new ledger, and the oldest one. It becomes 3 with the first record that needs it (`schema_of`)."""
 MOST_BYTES = 2**30
 _RESTORE = "Restore the ledger from a backup"
+OTHER_LEDGER = (
+    "Its charges still count: keep it for the version that made it, and begin a new ledger and calibrate again with "
+    "records that it has not charged"
+)
+"""The remedy for a ledger of another schema, which never counts as empty."""
 MOST_TEXT = 16_000_000
 
 _TABLE = """CREATE TABLE record (
@@ -35,7 +38,7 @@ _TABLE = """CREATE TABLE record (
 _NO_UPDATE = "CREATE TRIGGER no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
 _NO_DELETE = "CREATE TRIGGER no_delete BEFORE DELETE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
 _INSERT = "INSERT INTO record (made, body, seal) VALUES (?, ?, ?)"
-_SCHEMA = {"record": _TABLE, "no_update": _NO_UPDATE, "no_delete": _NO_DELETE}
+_TABLES = {"record": _TABLE, "no_update": _NO_UPDATE, "no_delete": _NO_DELETE}
 
 
 class Store:
@@ -112,8 +115,6 @@ class Writer:
         """Append one record, with its hash."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
         self._head = Checkpoint(self._head.number + 1, entry_hash(self._head.record_hash, made, body))
-        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
         self._connection.execute(_INSERT, (made, body, self._head.record_hash))
         return self._head.number, made, body, self._head.record_hash
 
@@ -137,10 +138,10 @@ def _create(path: Path) -> None:
         with new_file(path, overwrite=False) as part:
             with closing(sqlite3.connect(part, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
-                for statement in _SCHEMA.values():
+                for statement in _TABLES.values():
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version={_FIRST_SCHEMA}")
+                connection.execute(f"PRAGMA user_version={SCHEMA}")
             to_disk(part)
     except OutputExistsError:
         return
@@ -190,14 +191,13 @@ def _check_header(path: Path) -> None:
 
 def _check_database(connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA:
-        raise FormatError("ledger.schema", f"must be at most {SCHEMA}", got=str(version), remedy="Upgrade confide")
-    if version < _FIRST_SCHEMA:
-        raise FormatError("ledger.schema", f"must be at least {_FIRST_SCHEMA}", got=str(version), remedy=_RESTORE)
+    if version != SCHEMA:
+        stated = f"a ledger of schema {version}"
+        raise FormatError("ledger.schema", f"must be {SCHEMA}", got=stated, remedy=OTHER_LEDGER)
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise FormatError("ledger", "must be a ledger, not a database of another program", remedy=_RESTORE)
     found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
-    if dict(found.fetchall()) != _SCHEMA:
+    if dict(found.fetchall()) != _TABLES:
         raise FormatError("ledger", "must have the tables of a ledger", remedy=_RESTORE)
 
 

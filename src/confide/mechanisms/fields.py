@@ -13,12 +13,6 @@ from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, shapes
 
-_RISING = frozenset({"fade", "flat", "rise"})
-"""Fields of which all are written, or none if all are 0."""
-
-_WHERE_THERE = frozenset({"weight", "rule"})
-"""Fields that are written only if they are not None."""
-
 _STATEMENTS: dict[MechanismName, type[Any]] = {
     made.name: made
     for made in (
@@ -37,14 +31,11 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 
     Examples
     --------
-    >>> mechanism_fields(NoisyHistogram(Fraction(9, 10), Fraction(14), 1.0, "last"))
-    {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0, 'rule': 'last'}
+    >>> mechanism_fields(NoisyHistogram(Fraction(9, 10), Fraction(14), 1.0))
+    {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0}
     """
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
-    rises = any(values.get(name) for name in _RISING)
-    stated = {name: value for name, value in values.items() if rises or name not in _RISING}
-    stated = {name: value for name, value in stated.items() if value is not None or name not in _WHERE_THERE}
-    return {"name": mechanism.name, **{k: str(v) if isinstance(v, Fraction) else v for k, v in stated.items()}}
+    return {"name": mechanism.name, **{k: str(v) if isinstance(v, Fraction) else v for k, v in values.items()}}
 
 
 def _shape(content: Mapping[str, Any]) -> shapes.Shape:
@@ -56,10 +47,7 @@ def _shape(content: Mapping[str, Any]) -> shapes.Shape:
     made = _STATEMENTS[name]
     if made is PrivatePredictionSets and "rate" in content:
         made = PpsOfSecretSize
-    rises = any(name in content for name in _RISING)
-    known = [field.name for field in fields(made) if rises or field.name not in _RISING]
-    stated = [name for name in known if name in content or name not in _WHERE_THERE]
-    return {**named, **{name: _FIELDS[name] for name in stated}}
+    return {**named, **{field.name: _FIELDS[field.name] for field in fields(made)}}
 
 
 def _read(values: dict[str, Any]) -> Mechanism:
@@ -83,8 +71,7 @@ _FIELDS: shapes.Shape = {
         f"in thousandths, up to {MOST_CANDIDATES}", lambda flat: flat <= MOST_CANDIDATES and flat.denominator <= 1000
     ),
     "rise": _STEPS,
-    "weight": shapes.integer(MOST_WEIGHT),
-    "rule": shapes.choice("last"),
+    "weight": shapes.nullable(shapes.integer(MOST_WEIGHT)),
     "level": shapes.fraction("in (0, 1]", lambda level: 0 < level <= 1),
     "gamma": shapes.Field("a number above 0 and below 1", (float,), shapes.reads_if(lambda gamma: 0 < gamma < 1)),
     "size": shapes.nullable(shapes.integer()),

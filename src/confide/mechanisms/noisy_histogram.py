@@ -6,10 +6,9 @@ no union bound. With noisy counts c_j + Z_j, candidate k reaches the target if
     n - sum_(j>k) (c_j + Z_j) >= T        n public, T a number;
     the same with n replaced by the noisy total, in T(n) = rate (n+1) + offset too        n secret.
 
-The last rule selects the first candidate at which, and beyond which everywhere, the target is reached. The first rule,
-that of version 0.2, selects the first candidate that reaches it. In both cases B_J >= T - N for a random N
-that is independent of the data: for a public n the end of the noise walk by the last rule and its maximum by the first
-one (docs/theory-last-rule.md, Theorems W1 and W2; docs/methods.md). Everything released is a function of the noisy
+The last rule selects the first candidate at which, and beyond which everywhere, the target is reached. Then
+B_J >= T - N for a random N that is independent of the data: for a public n the end of the noise walk
+(docs/theory-last-rule.md, Theorems W1 and W2; docs/methods.md). Everything released is a function of the noisy
 counts, whose loss is 2/scale (replace-one) and 1/scale (add/remove).
 """
 
@@ -17,18 +16,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import (
     RankLaw,
-    chosen_by_rule,
+    chosen_by_last_rule,
     maximum,
     missed_by_last_rule,
     rank_law_of,
-    total_above,
     walk_end,
 )
 from confide.mechanisms.interface import Mechanism
@@ -37,9 +35,6 @@ from confide.support import bisect, float_above, scale_for
 
 _ROUNDING = 1e-7
 """Ranks reserved for the rounding of the convolutions."""
-
-Rule: TypeAlias = Literal["last"] | None
-"""How the index follows from the noisy counts: by the last rule, or (None, as in version 0.2) by the first one."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +49,10 @@ class NoisyHistogram(Mechanism):
         Constant part of the target rank T(n) = rate (n+1) + offset.
     scale
         Scale of the noise in each bin, in records.
-    rule
-        `"last"`: the target is reached at the selected candidate and at all beyond it. None in releases of version
-        0.2: the selected candidate is the first one that reaches the target.
 
     Examples
     --------
-    >>> mechanism = NoisyHistogram(Fraction(0), Fraction(930), scale=2.0, rule="last")
+    >>> mechanism = NoisyHistogram(Fraction(0), Fraction(930), scale=2.0)
     >>> mechanism.replace_one, float(mechanism.certified(Fraction(9, 10), 100, 1000, None)) > 0.9
     (1.0, True)
     """
@@ -70,7 +62,6 @@ class NoisyHistogram(Mechanism):
     rate: Fraction
     offset: Fraction
     scale: float
-    rule: Rule = None
 
     @property
     def replace_one(self) -> float:
@@ -87,13 +78,13 @@ class NoisyHistogram(Mechanism):
         return self.rate * (n + 1) + self.offset
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Add noise to all counts, and return the index that the rule selects."""
+        """Add noise to all counts, and return the index that the last rule selects."""
         noisy = noisy_counts(counts, self.scale)
         return self.selected(noisy, int(noisy.sum()) if self.rate else int(counts.sum()))
 
     def selected(self, noisy: NDArray[np.int64], n: int) -> int:
         """The index from noisy counts; a candidate k with n - (noisy counts beyond k) >= T(n) reaches the target."""
-        return int(chosen_by_rule(noisy, n, math.ceil(self.target(n)), last=self.rule == "last"))
+        return int(chosen_by_last_rule(noisy, n, math.ceil(self.target(n))))
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """Guaranteed marginal coverage: E[min(R, n+1)]/(n+1) for a public n, else the smallest for n >= n_min."""
@@ -111,12 +102,12 @@ class NoisyHistogram(Mechanism):
 
     def deficit(self, m: int) -> NDArray[np.float64]:
         """P(N = 0), P(N = 1), ... of the rank deficit for a public n; missing mass counts as N = +inf."""
-        return _end(self.scale, m - 1) if self.rule == "last" else maximum(self.scale, m - 1).law
+        return _end(self.scale, m - 1)
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin.
 
-        By either rule candidate J - 1, or one beyond it, misses T. So A_J exceeds T by the walk's maximum at most.
+        Candidate J - 1, or one beyond it, misses T. So A_J exceeds T by the walk's maximum at most.
         """
         return min(1.0, (float(self.target(n)) + maximum(self.scale, m - 1).mean + 1) / (n + 1))
 
@@ -138,12 +129,12 @@ def noisy_histogram_for(level: Fraction, epsilon: float, m: int, n: int | None, 
     scale = scale_for(2, epsilon)
 
     def serves(target: int) -> bool:
-        made = NoisyHistogram(Fraction(0), Fraction(target), scale, "last")
+        made = NoisyHistogram(Fraction(0), Fraction(target), scale)
         return _public_coverage(made, n, m) - _ROUNDING >= level
 
     if not serves(n):
         return None
-    return NoisyHistogram(Fraction(0), Fraction(bisect(serves, math.floor(level * n), n)), scale, "last")
+    return NoisyHistogram(Fraction(0), Fraction(bisect(serves, math.floor(level * n), n)), scale)
 
 
 def optimal_bins(n: int, epsilon: float) -> int:
@@ -183,24 +174,14 @@ def _shortfall(mechanism: NoisyHistogram, m: int, n_min: int) -> float:
     """
     rate, offset, scale = mechanism.rate, mechanism.offset, mechanism.scale
     x = float(offset - (1 - rate) * (n_min + 1))
-    last = mechanism.rule == "last"
-    missed = missed_by_last_rule(x, scale, m, float(rate)) if last else _missed(x, 1 - rate, scale, m)
-    return missed + x + _ROUNDING - float(offset)
-
-
-def _missed(x: float, weight: Fraction, scale: float, m: int) -> float:
-    """An upper bound on E[(N - x)_+] for N = weight * (sum of all noise) + M: (a+b)_+ <= a_+ + b_+, best split of x."""
-    walk, total = maximum(scale, m - 1), total_above(scale, m, float(weight))
-    spread = float(weight) * scale * math.sqrt(2 * m)
-    shares = spread * np.concatenate([-np.geomspace(64, 0.25, 9), np.linspace(0, 6, 25)])
-    return min(walk.above(x - share) + total(share) for share in shares.tolist())
+    return missed_by_last_rule(x, scale, m, float(rate)) + x + _ROUNDING - float(offset)
 
 
 def _of_secret_size(level: Fraction, scale: float, m: int, n_min: int) -> NoisyHistogram:
     unit = level.denominator * -(-16 // level.denominator)
 
     def made(offset: int) -> NoisyHistogram:
-        return NoisyHistogram(level, Fraction(offset, unit), scale, "last")
+        return NoisyHistogram(level, Fraction(offset, unit), scale)
 
     def serves(offset: int) -> bool:
         return _shortfall(made(offset), m, n_min) <= 0

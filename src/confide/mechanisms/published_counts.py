@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import Guarantee, RankLaw, chosen_by_rule, law_failure, missed_of_total, rank_law_of
+from confide.guarantee import Guarantee, RankLaw, chosen_by_last_rule, law_failure, missed_of_total, rank_law_of
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.mechanisms.stated_noise import NOISE, Noise
@@ -61,7 +61,7 @@ class PublishedHistogram(Mechanism):
     def choose(self, counts: NDArray[np.int64], n: int | None = None) -> int:
         """The index of the threshold, from noisy counts, int64 of shape (m,), and the number of records if public."""
         size = int(counts.sum()) if n is None else n
-        return int(chosen_by_rule(counts, size, math.ceil(self.rate * (size + 1) + self.offset), last=True))
+        return int(chosen_by_last_rule(counts, size, math.ceil(self.rate * (size + 1) + self.offset)))
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of R = T - N for a public n; for a secret n it is not tabulated."""

@@ -24,7 +24,7 @@ class Form(NamedTuple):
 
 def _form_of_groups(by: str) -> Form:
     return Form(
-        "confide.groups",
+        "confide/groups",
         to_text=lambda name: f"{by} {name}",
         written=lambda name: name,
         outer=("by", "neighbors"),
@@ -33,20 +33,20 @@ def _form_of_groups(by: str) -> Form:
 
 
 FORMS: Mapping[Division | None, Form] = {
-    None: Form("confide.calibration", to_text=lambda _: ""),
+    None: Form("confide/calibration", to_text=lambda _: ""),
     "loss": Form(
-        "confide.risk",
+        "confide/risk",
         to_text=str,
         written=lambda _: "critical",
         outer=("loss", "bound"),
     ),
-    "level": Form("confide.levels", to_text=lambda alpha: f"alpha {float(alpha):g}", each=" for all of them"),
+    "level": Form("confide/levels", to_text=lambda alpha: f"alpha {float(alpha):g}", each=" for all of them"),
     "side": Form(
-        "confide.sides", to_text={"low": "lower side", "high": "upper side"}.__getitem__, each=" for both of them"
+        "confide/sides", to_text={"low": "lower side", "high": "upper side"}.__getitem__, each=" for both of them"
     ),
     "group": _form_of_groups("group"),
     "class": _form_of_groups("class"),
 }
 
-OVERLAPPING = FORMS["group"]._replace(kind="confide.overlapping-groups", outer=("by", "neighbors", "columns"))
+OVERLAPPING = FORMS["group"]._replace(kind="confide/overlapping-groups", outer=("by", "neighbors", "columns"))
 """The form of releases with groups of several columns."""

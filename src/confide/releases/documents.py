@@ -29,16 +29,16 @@ _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
 _ABOVE = dict.fromkeys(
     (
-        "confide.federated.calibration",
-        "confide.federated.several",
-        "confide.federated.own-share",
-        "confide.federated.signed-release",
+        "confide/federated.calibration",
+        "confide/federated.several",
+        "confide/federated.own-share",
+        "confide/federated.signed-release",
     ),
     "confide.federated",
 ) | {
-    "confide.watch": "confide.watching",
-    "confide.corrected": "confide.watching",
-    "confide.private-evaluation": "confide.evaluation",
+    "confide/watch": "confide.watching",
+    "confide/corrected": "confide.watching",
+    "confide/private-evaluation": "confide.evaluation",
 }
 """Kinds that another subpackage registers when it is imported."""
 
@@ -46,15 +46,9 @@ _WRITERS: dict[type, "Kind"] = {}
 _READERS: dict[str, Callable[[str], Any]] = {}
 
 
-def common_form(
-    kind: str,
-    name: str,
-    *,
-    integer_bits: int = _NAME_BITS,
-    later: tuple[frozenset[str], ...] = (),
-) -> Form:
+def common_form(kind: str, name: str, *, integer_bits: int = _NAME_BITS) -> Form:
     """The form of a kind of release: strings as long as releases may be, and integers of any size as names."""
-    return Form(kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, later=later)
+    return Form(kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits)
 
 
 @dataclass(frozen=True)
@@ -106,7 +100,7 @@ def read(text: str) -> Any:
     if isinstance(kind, str) and kind in _ABOVE:
         import_module(_ABOVE[kind])
     if not isinstance(kind, str) or kind not in _READERS:
-        raise foreign_file(text, FileKind.RELEASE, "Upgrade confide to read newer kinds")
+        raise foreign_file(text, FileKind.RELEASE)
     with needs_extra("computing again what this release claims", None):
         return _READERS[kind](text)
 
@@ -136,7 +130,7 @@ class Document(Described):
         Raises
         ------
         FormatError
-            If the text is not such a release, is damaged, altered or of a newer schema, or if a claim does not follow.
+            If the text is not such a release, is damaged, altered or of another schema, or if a claim does not follow.
 
         Examples
         --------
@@ -175,7 +169,7 @@ def load(path: str | Path) -> Document:
     Raises
     ------
     FormatError
-        If it is not a release, is damaged, altered or of a newer schema, or if a claim does not follow.
+        If it is not a release, is damaged, altered or of another schema, or if a claim does not follow.
     InputError
         If it cannot be read.
 

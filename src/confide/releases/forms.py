@@ -61,25 +61,15 @@ _LEAST_SPENT = 0.49
 """A mechanism's proven privacy loss is at least this share of the requested epsilon: one half, of `pps`."""
 
 
-def _privacy_shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """The fields of a privacy statement: the zCDP loss is `rho` if it is null or 0, and else `zcdp`."""
-    return {
-        "neighbors": shapes.choice(*NEIGHBORS),
-        "epsilon": shapes.LOSS,
-        "records_per_person": shapes.integer(MOST_PER_PERSON),
-        "add_remove": shapes.nullable(shapes.LOSS),
-        "replace_one": shapes.LOSS,
-        "zcdp" if "zcdp" in content else "rho": shapes.nullable(shapes.number(0)),
-        "claimed": shapes.optional(shapes.number(0)),
-    }
-
-
-def _read_privacy(values: dict[str, Any]) -> PrivacyStatement:
-    stated = "zcdp" if "zcdp" in values else "rho"
-    statement = PrivacyStatement(rho=values.pop(stated), **values)
-    if (stated == "zcdp") != bool(statement.rho):
-        raise _other_loss()
-    return statement
+_PRIVACY: shapes.Shape = {
+    "neighbors": shapes.choice(*NEIGHBORS),
+    "epsilon": shapes.LOSS,
+    "records_per_person": shapes.integer(MOST_PER_PERSON),
+    "add_remove": shapes.nullable(shapes.LOSS),
+    "replace_one": shapes.LOSS,
+    "rho": shapes.nullable(shapes.number(0)),
+    "claimed": shapes.optional(shapes.number(0)),
+}
 
 
 def _other_loss() -> FormatError:
@@ -96,13 +86,6 @@ def _other_coverage() -> FormatError:
 
 def _other_recipe() -> FormatError:
     return FormatError("calibration.candidates.recipe", "must be that of its candidates", remedy=_UNUSABLE)
-
-
-def _write_privacy(privacy: PrivacyStatement) -> dict[str, Any]:
-    stated = "zcdp" if privacy.rho else "rho"
-    shape = dict(_privacy_shape({stated: None}))
-    shape[stated] = replace(shape[stated], attribute="rho")
-    return shapes.write_shape(privacy, shape)
 
 
 _DELTA = shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
@@ -136,7 +119,7 @@ CALIBRATION: shapes.Shape = {
     "score": shapes.nullable(SCORE),
     "alpha": shapes.LEVEL,
     "guarantee": GUARANTEE,
-    "privacy": shapes.Field("a privacy statement", (dict,), _read_privacy, _write_privacy, shape=_privacy_shape),
+    "privacy": shapes.record(PrivacyStatement, _PRIVACY),
     "mechanism": shapes.nullable(MECHANISM),
     "candidates": _CANDIDATES,
     "versions": VERSIONS,
@@ -404,28 +387,10 @@ for _class, _form, _make, _names in _KINDS:
     _read_kind = partial(read_several, form=_form, made=_make, names=_names)
     register(_class, Kind(common_form(_form.kind, "release"), partial(several_fields, form=_form), _read_kind))
 
-_SINCE_2 = frozenset(
-    {
-        "classes",
-        "about",
-        "population",
-        "predecessors",
-        "mechanism.rise",
-        "candidates.recipe.of",
-        "privacy.zcdp",
-        "guarantee.certificate",
-    }
-)
-"""Fields that are missing in calibrations of schema 1."""
-_SINCE_3 = frozenset({"size", "chosen", "fingerprint", "mechanism.rule"})
-"""Fields that are missing in calibrations of schema 2."""
-_SINCE_4 = frozenset({"candidates.recipe.nines", "chosen.largest_size"})
-"""Fields that are missing in calibrations of schema 3."""
-
 register(
     Calibration,
     Kind(
-        common_form("confide.calibration", "calibration", integer_bits=63, later=(_SINCE_2, _SINCE_3, _SINCE_4)),
+        common_form("confide/calibration", "calibration", integer_bits=63),
         calibration_fields,
         read_calibration,
     ),
@@ -433,7 +398,7 @@ register(
 register(
     CountsCalibration,
     Kind(
-        common_form("confide.counts-calibration", "calibration", integer_bits=63),
+        common_form("confide/counts-calibration", "calibration", integer_bits=63),
         counts_fields,
         read_counts_calibration,
     ),

@@ -264,5 +264,5 @@ def _read(fields: Fields) -> PublishedCounts:
 
 register(
     PublishedCounts,
-    Kind(common_form("confide.published-counts", "counts"), partial(shapes.write_shape, shape=_SHAPE), _read),
+    Kind(common_form("confide/published-counts", "counts"), partial(shapes.write_shape, shape=_SHAPE), _read),
 )

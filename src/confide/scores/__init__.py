@@ -19,7 +19,6 @@ from confide.scores.kinds import (
     SCORE,
     NamedScores,
     ScoreKind,
-    name_in_files,
     name_of_scores,
     score_kind,
     score_name,

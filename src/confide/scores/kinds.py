@@ -118,7 +118,7 @@ class ScoreKind:
         >>> score_kind("lac").choose_candidates(100)
         Candidates.unit(size=100, spacing='uniform')
         >>> score_kind("lac").choose_candidates(None)
-        Spread(kind='probability', unit=None, around=None, hedged=False, nines=12)
+        Spread(kind='probability', unit=None, around=None, hedged=False)
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """
@@ -199,7 +199,6 @@ FAMILIES: Mapping[str, _Family] = MappingProxyType(
 """The scores of this library. `aps`, `raps`, `saps` are randomised; each has a variant `aps_deterministic` etc."""
 
 _NAME = re.compile(r"([a-z_]+?)(_deterministic)?(?:\((.*)\))?")
-_NAME_IN_FILES = re.compile(r"(aps|raps|saps)(_randomised)?(\(.*\))?")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
 
 
@@ -252,8 +251,7 @@ def score_kind(name: str | None) -> ScoreKind:
     Raises
     ------
     InputError
-        If a known score lacks a parameter, has an unknown one, is written in capitals, or with the suffix
-        `_randomised` of versions before 0.4.
+        If a known score lacks a parameter, has an unknown one, or is written in capitals.
 
     Examples
     --------
@@ -267,7 +265,7 @@ def score_kind(name: str | None) -> ScoreKind:
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
         raise InputError("score", "must be a name of 1 to 200 printable characters")
     kind = None if name is None else _known_kind(name)
-    meant = (name or "").lower().replace("_randomised", "", 1)
+    meant = (name or "").lower()
     if kind is None and name is not None and meant != name and _known_kind(meant):
         raise InputError(
             "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
@@ -304,34 +302,12 @@ def _shortest(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-# Files, and requests in ledgers, have the names of 0.2 and 0.3, so that the meaning of a field does not change: there
-# `aps` is the deterministic score, and `aps_randomised` the randomised one. `SCORE` converts at this border.
-
-
-def name_in_files(name: str | None) -> str | None:
-    """The name of a score in files and requests.
-
-    Examples
-    --------
-    >>> name_in_files("aps"), name_in_files("saps_deterministic(penalty=0.1)"), name_in_files("lac")
-    ('aps_randomised', 'saps(penalty=0.1)', 'lac')
-    """
-    kind = score_kind(name)
-    if name is None or kind.family is None or not FAMILIES[kind.family].randomised:
-        return name
-    stem = f"{kind.family}_randomised" if kind.randomised else kind.family
-    return name.replace("_deterministic", "", 1).replace(kind.family, stem, 1)
-
-
-def _name_of_file(text: str) -> str | None:
-    match = _NAME_IN_FILES.fullmatch(text)
-    name = text if match is None else match[1] + ("" if match[2] else "_deterministic") + (match[3] or "")
-    if name_in_files(name) != text:
-        raise ValueError
+def _checked_name(name: str) -> str:
+    score_kind(name)
     return name
 
 
-SCORE = shapes.Field("the name of a score", (str,), _name_of_file, name_in_files)
+SCORE = shapes.Field("the name of a score", (str,), _checked_name)
 """A score's name in files."""
 
 

@@ -37,6 +37,8 @@ from confide.support.checks import (
     MOST_PER_PERSON,
     MOST_RECORDS,
     MOST_WEIGHT,
+    OTHER_SCHEMA,
+    SCHEMA,
     Level,
     as_number,
     ceil_to,
@@ -82,7 +84,6 @@ from confide.support.installed import (
     check_versions,
     library_versions,
     needs_extra,
-    optional_versions,
     versions_text,
 )
 from confide.support.names import (
@@ -126,5 +127,5 @@ from confide.support.section import (
     to_markdown,
     to_text,
 )
-from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
+from confide.support.shapes import Fields, Form, check_checksum, check_schema, parse_document, parse_object
 from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number

@@ -17,6 +17,10 @@ from numpy.typing import ArrayLike
 
 from confide.errors import InputError, InputTypeError
 
+SCHEMA = 1
+"""The schema of every document. Kinds of version 0.3 and older begin with `confide.` and are never read in part."""
+OTHER_SCHEMA = "Calibrate again with this version, or use the version that made it"
+
 MOST_RECORDS = 2**48
 """Largest number of calibration records."""
 

@@ -11,13 +11,14 @@ from pathlib import Path, PurePath
 from typing import TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError
+from confide.support.checks import OTHER_SCHEMA, SCHEMA
 from confide.support.object_stores import FileLocation, ObjectPath, as_place
 
 # The kind of a file follows from its first bytes. An output may overwrite only an earlier output of the same kind.
 
 
 HEAD = 2**16
-_DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide\.[a-z.-]{1,60})"')
+_DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s*"schema":\s*(\d{1,3})\b)?')
 _TITLE = " · confide</title>".encode()
 WRITTEN_BY = "Written by confide"
 """The first line of documents in Markdown, in a comment of YAML or of HTML."""
@@ -102,10 +103,15 @@ def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
 
     Examples
     --------
-    >>> print(foreign_file('{"kind": "confide.federated.plan", "schema": 1}', FileKind.RELEASE))
+    >>> print(foreign_file('{"kind": "confide/federated.plan", "schema": 1}', FileKind.RELEASE))
     file: must be a release; got a federated plan. `confide show` shows it
     """
-    kind = kind_of_content(text[:HEAD].encode())
+    head = text[:HEAD].encode()
+    kind, document = kind_of_content(head), _DOCUMENT.match(head)
+    if kind is FileKind.OTHER and document is not None:  # a document of another version
+        stated, schema = (part.decode() for part in document.groups(b"none"))
+        got = f"kind {stated!r} of schema {schema}"
+        return FormatError("file", f"must be {wanted} of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
     if kind in (wanted, FileKind.EMPTY, FileKind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
     elsewhere = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
@@ -131,7 +137,7 @@ def kind_of_content(head: bytes) -> FileKind:
 
     Examples
     --------
-    >>> print(kind_of_content(b'{"kind": "confide.levels", "schema": 1'), kind_of_content(b"p_a,p_b"), sep=", ")
+    >>> print(kind_of_content(b'{"kind": "confide/levels", "schema": 1'), kind_of_content(b"p_a,p_b"), sep=", ")
     a release, another kind of file
     """
     if not head:
@@ -153,10 +159,10 @@ def kind_named(name: str) -> FileKind:
 
     Examples
     --------
-    >>> print(kind_named("confide.levels"), kind_named("confide.federated.silo"), sep=", ")
+    >>> print(kind_named("confide/levels"), kind_named("confide/federated.silo"), sep=", ")
     a release, a silo's public file
     """
-    return _DOCUMENTS.get(name.removeprefix("confide."), FileKind.OTHER)
+    return _DOCUMENTS.get(name.removeprefix("confide/"), FileKind.OTHER)
 
 
 def refuse_other_than_html(path: str | FileLocation) -> None:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from confide.errors import MissingExtraError
-from confide.support.shapes import Field, Fields
+from confide.support.shapes import Field
 
 
 @contextmanager
@@ -96,13 +96,8 @@ def check_versions(document: str, versions: Any) -> dict[str, str]:
     return valid
 
 
-def optional_versions(fields: Fields) -> dict[str, str]:
-    """Read the versions of a document; empty for schema 1, which had no such field."""
-    return check_versions(fields.path, fields.pop("versions")) if "versions" in fields else {}
-
-
 def versions_text(versions: Mapping[str, str]) -> str:
-    """Versions in one line, or a statement that there are none, for older files.
+    """Versions in one line, or a statement that there are none.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError
-from confide.support.checks import MAX_DENOMINATOR, MOST_RECORDS, exact_level
+from confide.support.checks import MAX_DENOMINATOR, MOST_RECORDS, OTHER_SCHEMA, SCHEMA, exact_level
 
 Value = TypeVar("Value")
 
@@ -139,22 +139,19 @@ class Form:
     Parameters
     ----------
     kind
-        The name of the kind in the document, such as `confide.watch`.
+        The name of the kind in the document, such as `confide/watch`.
     name
         The first part of the paths of its fields.
     hint
         The remedy if a text is not such a document.
     most_characters, integer_bits
         Longer texts, and integers of more bits, raise an error.
-    later
-        Fields that were added in schema 2, in schema 3, and so on (`a.b` is field b of field a, or of an item of it). A
-        document has the newest schema of which it has a field, and schema 1 without any.
     indent
         Spaces of indentation.
 
     Examples
     --------
-    >>> form = Form("confide.example", "example")
+    >>> form = Form("confide/example", "example")
     >>> form.read(form.write({"n": 3}), lambda fields: fields.read("n", INTEGER))
     3
     >>> form.read(form.write({"n": 3}).replace("3", "4", 1), lambda fields: fields.read("n", INTEGER))
@@ -168,12 +165,11 @@ class Form:
     hint: str = ""
     most_characters: int = 8_000_000
     integer_bits: int = 63
-    later: tuple[frozenset[str], ...] = ()
     indent: int = 2
 
     def write(self, fields: Mapping[str, Any]) -> str:
         """The text of a document with these fields, which are JSON values."""
-        content = {"kind": self.kind, "schema": self._schema(fields), **fields}
+        content = {"kind": self.kind, "schema": SCHEMA, **fields}
         return json.dumps({**content, "sha256": checksum(content)}, indent=self.indent, allow_nan=False) + "\n"
 
     def read(self, text: Any, made: Callable[[Fields], Value]) -> Value:
@@ -182,7 +178,7 @@ class Form:
         Raises
         ------
         FormatError
-            If the text is not such a document, is damaged, altered or of a newer schema, or has an invalid field.
+            If the text is not such a document, is damaged, altered or of another schema, or has an invalid field.
         """
         fields = self.open(text)
         names = set(fields.content)
@@ -201,38 +197,36 @@ class Form:
         Raises
         ------
         FormatError
-            If the text is not such a document, is damaged, altered or of a newer schema.
+            If the text is not such a document, is damaged, altered or of another schema.
         """
         content = parse_document(text, self.name, self.most_characters, self.integer_bits, self.hint)
+        check_schema(content, self.kind, self.name)
         if content.get("kind") != self.kind:
             raise FormatError(f"{self.name}.kind", f"must be {self.kind!r}", remedy=self.hint)
-        newest = 1 + len(self.later)
-        schema = content.get("schema")
-        if type(schema) is not int or not 1 <= schema <= newest:
-            newer = isinstance(schema, int) and schema > newest
-            raise FormatError(
-                f"{self.name}.schema",
-                f"must be an integer from 1 to {newest}",
-                got=str(schema) if newer else "",
-                remedy="Upgrade confide to read newer files" if newer else "Get the original",
-            )
         check_checksum(content, self.name)
-        if schema != self._schema(content):
-            raise FormatError(f"{self.name}.schema", "must be that of its fields", got=str(schema))
         return Fields(self.name, {key: content[key] for key in content if key not in ("kind", "schema")})
 
-    def _schema(self, fields: Mapping[str, Any]) -> int:
-        found = [any(_has(fields, path.split(".")) for path in paths) for paths in self.later]
-        return max((2 + place for place, stated in enumerate(found) if stated), default=1)
 
+def check_schema(content: Mapping[str, Any], kind: str, name: str) -> None:
+    """Reject a document of this kind that has another schema; its reader checks the kind itself.
 
-def _has(fields: Any, path: list[str]) -> bool:
-    """Whether an object has a field, or a field of a field; for a list, whether one of its items has it."""
-    if isinstance(fields, list):
-        return any(_has(item, path) for item in fields)
-    if not isinstance(fields, Mapping) or path[0] not in fields:
-        return False
-    return len(path) == 1 or _has(fields[path[0]], path[1:])
+    Raises
+    ------
+    FormatError
+        The error states the kind and the schema.
+
+    Examples
+    --------
+    >>> check_schema({"kind": "confide.levels", "schema": 2}, "confide/levels", "release")
+    Traceback (most recent call last):
+        ...
+    confide.errors.FormatError: release.schema: must be 1, of kind 'confide/levels'; got 2, of kind ...
+    """
+    stated, schema = content.get("kind"), content.get("schema")
+    if stated in (kind, kind.replace("/", ".")) and (stated != kind or schema != SCHEMA or type(schema) is not int):
+        written = str(schema) if type(schema) is int and abs(schema) < 1000 else "none"
+        must, got = f"must be {SCHEMA}, of kind {kind!r}", f"{written}, of kind {stated!r}"
+        raise FormatError(f"{name}.schema", must, got=got, remedy=OTHER_SCHEMA)
 
 
 def parse_document(text: Any, name: str, most: int, integer_bits: int = 63, hint: str = "") -> dict[str, Any]:

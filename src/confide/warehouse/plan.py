@@ -277,17 +277,11 @@ class CountingPlan(Described):
         return self.request.alpha if self.request.by == "level" else (self.request.alpha,)
 
     def to_json(self) -> str:
-        """The plan as a JSON document with a schema version and a checksum; it contains nothing private.
-
-        With a noisy number of records the schema is 2, and 1 otherwise, where `n_typical` of null stands for the guess.
-        """
+        """The plan as a JSON document with a schema version and a checksum; it contains nothing private."""
         options = {name: getattr(self.request, name) for name in OPTIONS}
         options["delta"] = None if self.request.delta is None else str(self.request.delta)
-        if options["n_typical"] == _guess(self.request.names, self.request.n_min):
-            options["n_typical"] = None
         levels = list(map(str, self._levels))
-        if self.request.longest is not None:
-            options["longest"] = self.request.longest
+        options["longest"] = self.request.longest
         return _FORM.write({"digest": self.digest, **self._counted, "alpha": levels, "n": self.n, **options})
 
     @classmethod
@@ -297,7 +291,7 @@ class CountingPlan(Described):
         Raises
         ------
         FormatError
-            If the text is not such a plan, is damaged or of a newer schema, or contains an invalid request.
+            If the text is not such a plan, is damaged or of another schema, or contains an invalid request.
 
         Examples
         --------
@@ -485,14 +479,13 @@ _SHAPE: shapes.Shape = {
     "alpha": shapes.listed(shapes.TEXT),
     "n": shapes.nullable(shapes.INTEGER),
     **dict.fromkeys(OPTIONS, shapes.nullable(shapes.Field("a text or a number", (str, int, float)))),
-    "longest": shapes.optional(shapes.INTEGER),
+    "longest": shapes.nullable(shapes.INTEGER),
 }
 _FORM = Form(
-    "confide.counting-plan",
+    "confide/counting-plan",
     "counting_plan",
     hint="`confide sql --plan` writes one",
     most_characters=10_000_000,
-    later=(frozenset({"longest"}),),
 )
 
 
@@ -502,10 +495,7 @@ def _read(fields: Fields) -> CountingPlan:
     digest, what, division, levels, longest = (values.pop(name) for name in names)
     alpha = levels[0] if len(levels) == 1 else levels
     made = CountingPlan.of(what, alpha, **(division or {}), **values)
-    if longest is None and made.request.sized:  # a plan for the guess
-        values["n_typical"] = _guess(made.request.names, made.request.n_min)
-        made = CountingPlan.of(what, alpha, **(division or {}), **values)
-    elif longest != made.request.longest:
+    if longest != made.request.longest:
         made = replace(made, request=replace(made.request, longest=longest))
     if made.digest != digest:
         raise FormatError("counting_plan.digest", "must be that of the stated counts", remedy="Get the original")

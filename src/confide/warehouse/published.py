@@ -58,7 +58,7 @@ def read_published_counts(
             content = json.loads(text_of(bytes_of(place)))
         except (ValueError, RecursionError):
             raise FormatError("counts", f"{str(place)!r} must be one valid JSON document") from None
-    if isinstance(content, dict) and content.get("kind") == "confide.published-counts":
+    if isinstance(content, dict) and content.get("kind") == "confide/published-counts":
         given = {"candidates": candidates, "noise": noise, "n": n, "score": score, "classes": classes}
         if stated := [name for name, value in given.items() if value is not None]:
             raise InputError(stated[0], f"must be left out: {str(place)!r} states it")

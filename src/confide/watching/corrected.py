@@ -154,7 +154,7 @@ def in_force(release: Release, watch: Watch, place: int) -> CorrectedRelease:
 
 # As JSON
 
-KIND = "confide.corrected"
+KIND = "confide/corrected"
 _STATEMENT = "a long-run statement about looks, and no coverage guarantee for one record"
 
 

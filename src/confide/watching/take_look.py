@@ -22,6 +22,7 @@ from confide.mechanisms import Neighbors
 from confide.releases import Release, as_release, classes_of
 from confide.scores import score_kind
 from confide.support import (
+    SCHEMA,
     VERSIONS,
     Fields,
     FileLocation,
@@ -31,6 +32,7 @@ from confide.support import (
     as_place,
     caller_stacklevel,
     canonical_name,
+    check_schema,
     check_unknown_arguments,
     class_count,
     exact_level,
@@ -69,7 +71,7 @@ class FirstLook(TypedDict, total=False):
 
 
 MECHANISM = "look by discrete-laplace"
-LOOK_KIND = "confide.look"
+LOOK_KIND = "confide/look"
 
 
 def watch(
@@ -319,7 +321,7 @@ def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> 
 
     def text(counts: Sequence[int]) -> str:
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        document = {"kind": LOOK_KIND, "schema": 1, "look": look, "release": before.settings.release, "made": made}
+        document = {"kind": LOOK_KIND, "schema": SCHEMA, "look": look, "release": before.settings.release, "made": made}
         return json.dumps({**document, "counts": list(counts), "versions": dict(library_versions())})
 
     longest = text([-(2**63)] * before.settings.cells)
@@ -355,16 +357,17 @@ def _kept(text: str, look: str) -> tuple[tuple[int, ...], str, dict[str, str]]:
     """Noisy counts, time of the draw and versions, from the stored text of a look."""
     shape: shapes.Shape = {
         "kind": shapes.choice(LOOK_KIND),
-        "schema": shapes.integer(1),
+        "schema": shapes.integer(SCHEMA),
         "look": shapes.choice(look),
         "release": shapes.TEXT,
         "made": shapes.TEXT,
         "counts": shapes.listed(shapes.INTEGER),
-        "versions": shapes.optional(VERSIONS),
+        "versions": VERSIONS,
     }
     try:
-        fields = Fields("look", parse_object(text))
+        content = parse_object(text)
     except ValueError:
         raise FormatError("ledger", "must contain a look as JSON") from None
-    values = shapes.read_shape(fields, shape)
-    return values["counts"], values["made"], values["versions"] or {}
+    check_schema(content, LOOK_KIND, "look")
+    values = shapes.read_shape(Fields("look", content), shape)
+    return values["counts"], values["made"], values["versions"]

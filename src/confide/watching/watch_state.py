@@ -54,7 +54,7 @@ class Look:
         For coverage: covered and missed records of each part in turn. For set sizes: records in each size bin. The
         noise can make them negative.
     versions
-        Versions of the libraries that drew the counts; empty if the file does not state them.
+        Versions of the libraries that drew the counts.
     """
 
     name: str
@@ -436,7 +436,7 @@ def _mean(logs: NDArray[np.float64]) -> float:
 
 # As JSON
 
-KIND = "confide.watch"
+KIND = "confide/watch"
 _MOST_TIME = 40
 
 
@@ -489,12 +489,12 @@ _SETTINGS: shapes.Shape = {
 }
 _LOOKS = shapes.listed(
     shapes.record(
-        lambda versions, **drawn: Look(**drawn, versions=versions or {}),
+        Look,
         {
             "name": shapes.TEXT,
             "made": shapes.Field("an ISO 8601 time with a time zone", (str,), _time),
             "counts": shapes.listed(shapes.INTEGER),
-            "versions": shapes.optional(VERSIONS),
+            "versions": VERSIONS,
         },
     )
 )
@@ -510,7 +510,4 @@ def _read(fields: Fields) -> Watch:
     return Watch(Settings(looks=values.pop("planned_looks"), **values), looks)
 
 
-_FORM = documents.common_form(
-    KIND, "watch", integer_bits=63, later=(frozenset({"looks.versions"}), frozenset({"correction"}))
-)
-documents.register(Watch, documents.Kind(_FORM, _fields, _read))
+documents.register(Watch, documents.Kind(documents.common_form(KIND, "watch", integer_bits=63), _fields, _read))

@@ -2,7 +2,7 @@
 
 Every plan states all fields of `UNUSED_DEFAULTS`, with the value there if neither method nor channel has the field. The
 others occur only where they have an effect: `flat` and `rise` in plans with a rise, `weights` in plans for non-IID
-silos, `rule` in sums of counts since version 0.3, and `openers` and `needed` in sums with dropouts.
+silos, and `openers` and `needed` in sums with dropouts.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,6 @@ def table(silos: int) -> shapes.Shape:
         "openers": shapes.listed(shapes.integer(silos - 1, 0)),
         "needed": shapes.integer(silos),
         "weights": shapes.choice("sizes"),
-        "rule": shapes.choice("last"),
     }
 
 

@@ -24,8 +24,7 @@ from confide.federated.protocols.plan_fields import Counts, Options, read_field,
 from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Terms
-from confide.guarantee import Guarantee, chosen_by_rule, walk_end, walk_maximum
-from confide.mechanisms import Rule
+from confide.guarantee import Guarantee, chosen_by_last_rule, walk_end
 from confide.support import Fields, float_above, scale_for
 
 MOST_DEFICIT = 2**30
@@ -47,9 +46,6 @@ class NoisyCounts(Method):
         silos.
     honest
         Number of silos that are certainly in the sum and do not collude, from the channel.
-    rule
-        `"last"`: the target is reached at the threshold and at all candidates beyond it. None in plans of version 0.2
-        and before: the threshold is the first candidate that reaches the target.
 
     Examples
     --------
@@ -74,7 +70,6 @@ class NoisyCounts(Method):
     target: int | None
     weights: Literal["sizes"] | None
     honest: int
-    rule: Rule = None
 
     @classmethod
     def check(cls, terms: Terms, *, opened: bool) -> None:
@@ -94,7 +89,7 @@ class NoisyCounts(Method):
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The least noise for the loss, and the smallest certified target; the shortest list must have one, too."""
         scale, all_silos = check_scale(scale_for(2, terms.epsilon), terms.size or 0), range(len(terms.silos))
-        made = cls(scale, None, _weights(terms), channel.honest(terms), "last")
+        made = cls(scale, None, _weights(terms), channel.honest(terms))
         target = made.target_of(terms, all_silos)
         if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
             raise too_few_records()
@@ -102,7 +97,7 @@ class NoisyCounts(Method):
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the fields `scale`, `rule` and, if all silos must answer, `targets` (only one) and `weights`."""
+        """Read the fields `scale` and, if all silos must answer, `targets` (only one) and `weights`."""
         n, target, weights = terms.size or 0, None, _weights(terms)
         if not channel.second_message:
             targets = read_field(fields, "targets", terms)
@@ -110,14 +105,13 @@ class NoisyCounts(Method):
             target = int(targets[0])
             if weights is not None:
                 read_field(fields, "weights", terms)
-        rule = read_field(fields, "rule", terms) if "rule" in fields else None
-        made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms), rule)
+        made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms))
         check_scale(made.scale, n)
         return made
 
     def fields(self) -> dict[str, Any]:
         """The fields: the target as the only one of `targets`, the others by their own names."""
-        stated: dict[str, Any] = {"scale": self.scale} | ({} if self.rule is None else {"rule": self.rule})
+        stated: dict[str, Any] = {"scale": self.scale}
         if self.target is None:
             return stated
         stated["targets"] = (self.target,)
@@ -147,7 +141,7 @@ class NoisyCounts(Method):
         target = self.target_of(terms, who)
         if target is None:
             return math.inf
-        return float(terms.candidates.values[choose_summed(total, _records(terms, who), target, self.rule)])
+        return float(terms.candidates.values[int(chosen_by_last_rule(total, _records(terms, who), target))])
 
     def target_of(self, terms: Terms, who: Sequence[int]) -> int | None:
         """The target rank among the records of these silos; None for +inf."""
@@ -202,7 +196,7 @@ class NoisyCounts(Method):
         shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
         noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
-        chosen = chosen_by_rule(counts, n, target, last=self.rule == "last")
+        chosen = chosen_by_last_rule(counts, n, target)
         law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
         return law
 
@@ -212,7 +206,7 @@ class NoisyCounts(Method):
 
     def _iid_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
         """The law of the sum for IID records."""
-        return SummedReply(n, target, total_deficit(self.scale, shares, self.honest, terms.candidates.size, self.rule))
+        return SummedReply(n, target, total_deficit(self.scale, shares, self.honest, terms.candidates.size))
 
     def _new_record_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
         """The certified law for the population of the terms.
@@ -234,25 +228,12 @@ def _records(terms: Terms, who: Sequence[int]) -> int:
 
 
 @lru_cache(maxsize=64)
-def total_deficit(scale: float, silos: int, honest: int, candidates: int, rule: Rule = None) -> NDArray[np.float64]:
+def total_deficit(scale: float, silos: int, honest: int, candidates: int) -> NDArray[np.float64]:
     """The law of the rank deficit when `silos` shares are added, `honest` of which make discrete Laplace noise.
 
     The shares of all silos add up to more than discrete Laplace noise. The array must not be changed.
     """
-    noise = noise_law(scale, silos / honest)
-    return walk_end(noise, candidates - 1) if rule == "last" else walk_maximum(noise, candidates - 1)
-
-
-def choose_summed(counts: NDArray[np.int64], n: int, target: int, rule: Rule = None) -> int:
-    """The index by a rule from noisy counts of shape (m,): k is reached if n - sum_(j>k) counts_j >= target.
-
-    Examples
-    --------
-    >>> counts = np.array([5, 4, -3, 3, 2])
-    >>> choose_summed(counts, n=11, target=7), choose_summed(counts, n=11, target=7, rule="last")
-    (1, 3)
-    """
-    return int(chosen_by_rule(counts, n, target, last=rule == "last"))
+    return walk_end(noise_law(scale, silos / honest), candidates - 1)
 
 
 def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:

@@ -1,0 +1,70 @@
+"""One kept file of every kind and form that 0.4 writes, in schema 1.
+
+`python -m tests.kept` writes those that are missing. Noise cannot be drawn again, so files that exist are left as they
+are.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from confide import federated
+from confide.evaluation import read_evaluation
+from confide.releases import Document
+from confide.warehouse import CountingPlan
+
+FOLDER = Path(__file__).parent / "files"
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "confide/evaluation": read_evaluation,
+    "confide/counting-plan": CountingPlan.from_json,
+    "confide/federated.plan": lambda text: federated.read_plan(text)[0],
+    "confide/federated.plans": lambda text: federated.read_plan(text)[0],
+    "confide/federated.silo": federated.Silo.from_json,
+    "confide/federated.policy": federated.Policy.from_json,
+}
+"""Readers of kinds that are no releases."""
+
+
+def path_of(name: str) -> Path:
+    """The path of a kept file."""
+    return FOLDER / f"{name}.json"
+
+
+def text_of(name: str) -> str:
+    """The text of a kept file."""
+    return path_of(name).read_text(encoding="utf-8")
+
+
+def content_of(name: str) -> dict[str, Any]:
+    """The fields of a kept file."""
+    content: dict[str, Any] = json.loads(text_of(name))
+    return content
+
+
+def keys_of(name: str) -> federated.SiloKeys:
+    """The keys of the coordinator or of a silo: they follow from the name, and protect nothing."""
+    signing, agreement = (hashlib.sha256(f"{use} {name}".encode()).digest() for use in ("signing", "agreement"))
+    return federated.SiloKeys(name, signing, agreement)
+
+
+def read(text: str) -> Any:
+    """The value in a text of any kind that has a reader of its own."""
+    return READERS.get(json.loads(text)["kind"], Document.from_json)(text)
+
+
+def names(*kinds: str) -> list[str]:
+    """The kept files of these kinds; of all that `read` reads without kinds."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    other = ("answer", "opening", "part", "checkpoint", "private-keys", "look")
+    return [
+        name
+        for name, content in found.items()
+        if (content["kind"] in kinds if kinds else content["kind"].rpartition("/")[2].rpartition(".")[2] not in other)
+    ]
+
+
+RELEASES = ("confide/calibration", "confide/levels", "confide/groups", "confide/sides", "confide/risk")
+"""Kinds of releases with a statement of this library's own mechanisms."""
