@@ -14,7 +14,6 @@ from tests.federated.exact_coverage import choice_laws
 
 MECHANISMS = [
     slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0),
-    slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0),
     published_quantile(9, 6, 1.5),
 ]
 

@@ -70,7 +70,7 @@ def own_loss(calibration: Stated) -> float:
 
 
 def request_of(calibration: Stated) -> Terms:
-    """The request as far as a release states it: without overridden slopes, and with the privacy loss that was spent.
+    """The request as far as a release states it, with the privacy loss that was spent.
 
     Examples
     --------
