@@ -1,7 +1,6 @@
 """Valid combinations of parameters, as data, for all entry points.
 
-Function arguments, options of the command line and plans are checked against these tables. The documentation prints
-them (docs/inside.md).
+Function arguments, options of the command line and plans are checked against these tables.
 """
 
 from collections.abc import Mapping
@@ -54,13 +53,6 @@ class Combination:
     def must(self) -> str:
         """The requirement on the others, in words."""
         return self.requirement or " or ".join(map(repr, self.allowed)) or "left out"
-
-    def as_row(self) -> str:
-        """The rule as a row of the table in the documentation."""
-        with_value = f"`{self.given}`" + (f" {', '.join(map(repr, self.values))}" if self.values else "")
-        others = ", ".join(f"`{name}`" for name in self.others)
-        because = self.because.format(value="...", found="...")
-        return f"| {others} | with {with_value} | {self.must} | {because} |"
 
     def clash(self, asked: Mapping[str, Any]) -> str | None:
         """The first of the others that violates the rule."""
