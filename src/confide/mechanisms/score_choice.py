@@ -42,7 +42,7 @@ class Chosen:
         The privacy loss of one record of the share.
     largest_size
         Scores were compared by the mean size of their sets, in which a size above this one counts as this one: a number
-        of labels, or a width. None in files of version 0.3, which do not state it.
+        of labels, or a width.
 
     Raises
     ------
