@@ -202,7 +202,7 @@ def test_the_ledger_distinguishes_weights(records, tmp_path):
 @pytest.mark.parametrize(("alpha", "epsilon"), [(1e-6, 1.0), (0.001, 1e-3), ("1/3", 1e6), (0.99, 0.05)])
 @pytest.mark.parametrize("population", [SHIFT, RecordWeights.bounded(3)])
 def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
-    own = {"records_per_person": 3}
+    own = {"records_per_person": 3, "n_typical": 1000}
     request = Terms.of(alpha=alpha, epsilon=epsilon, candidates=40, population=population, **own)
     mechanism = mechanism_for(request)
     assert certify(mechanism, request.alpha, 40, None, 1, None).coverage == float(request.level)
