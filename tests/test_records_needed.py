@@ -12,7 +12,6 @@ import confide
 from confide.mechanisms.slopes import Slopes
 from confide.planning import needed_by_scores, typical_of_groups
 from confide.releases import records_needed
-from tests.builders import slow
 from tests.docs.blocks import ROOT
 
 SCORES = np.linspace(0.01, 1.0, 500)
@@ -59,7 +58,7 @@ def _numbers(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*list(CASES)[::3], *slow(name for i, name in enumerate(CASES) if i % 3)])
+@pytest.mark.parametrize("name", [*list(CASES)[::3], *(name for i, name in enumerate(CASES) if i % 3)])
 def test_python_plans_warnings_and_pages_agree(name):
     options, known = CASES[name]
     made = _made(**options)

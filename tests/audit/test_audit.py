@@ -17,7 +17,6 @@ from tests.audit.harness.run import Effort, audit, audit_library
 from tests.audit.harness.sampler import _in_cells, chi_square
 from tests.audit.harness.search import lower_bound
 from tests.audit.harness.subject import Claims, Subject, foreign_subject
-from tests.builders import slow
 from tests.exact import histograms, law, replaced, worst_log_ratio
 from tests.refused import refused
 
@@ -39,7 +38,8 @@ def failed(report):
     ("mechanism", "records", "loss"),
     [
         (others.published_code, 10, 1.5),
-        *slow([(others.published_code_extreme, 10, 9.0), (others.cut_noise_with_law, 8, 1.3)]),
+        (others.published_code_extreme, 10, 9.0),
+        (others.cut_noise_with_law, 8, 1.3),
     ],
 )
 def test_defects_with_a_known_law_are_found_by_enumeration(mechanism, records, loss):

@@ -14,7 +14,6 @@ from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import Slopes, slopes_for
-from tests.builders import slow
 from tests.exact import histograms, law, mechanism_law, replaced, stepped, worst_log_ratio
 
 LEVEL = Fraction(9, 10)
@@ -73,7 +72,8 @@ planned = lru_cache(best_private_qq)
     ("liars", "absent", "world"),
     [
         (0, 0, "ties"),
-        *slow([(0, 0, "continuous"), *((*pair, world) for pair in [(0, 2), (1, 0), (1, 1)] for world in WORLDS)]),
+        (0, 0, "continuous"),
+        *((*pair, world) for pair in [(0, 2), (1, 0), (1, 1)] for world in WORLDS),
     ],
 )
 def test_marginal_coverage_with_ties_absent_and_byzantine_silos(world, liars, absent):
@@ -133,7 +133,7 @@ def test_reply_law_bounds_every_data_set(n, ahead):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rise", [0, *slow([700])])
+@pytest.mark.parametrize("rise", [0, 700])
 def test_secret_sizes_are_bounded_at_every_size(rise):
     plain = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0)
     mechanism = Slopes(**{**vars(plain), "flat": Fraction(7), "rise": rise})

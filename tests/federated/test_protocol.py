@@ -67,7 +67,7 @@ SCORED = [pair for pair in itertools.product(SCORES, ["private-qq", "secure-sum"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("score", "method"), [*EVERYDAY, *slow(SCORED)])
+@pytest.mark.parametrize(("score", "method"), [*EVERYDAY, *SCORED])
 def test_every_score_with_its_candidates(tmp_path, score, method):
     """Sign a plan, read it, answer and aggregate: the reader supports recipes of all kinds."""
     drawn = np.random.default_rng(0).random((3, 60 if method == "private-qq" else 300))

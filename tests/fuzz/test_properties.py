@@ -14,7 +14,6 @@ from confide.cli import main
 from confide.errors import ConfideError
 from confide.ledger import Cost, Group, compose
 from fuzz.source import one_line
-from tests.builders import slow
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 2**70), st.floats(), st.text(max_size=12), st.binary(max_size=4),
@@ -65,7 +64,7 @@ def settled(call):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [50, *slow([500])])
+@pytest.mark.parametrize("examples", [50, 500])
 def test_calibrate(examples):
     """At least a quarter of the calls are accepted: a library that refuses everything would pass the rest."""
     accepted = []

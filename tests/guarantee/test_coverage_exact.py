@@ -164,7 +164,7 @@ def test_coverage_on_ties_and_atoms_by_simulation():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbors", ["add_remove", *slow(["replace_one"])])
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_training_conditional_promise_by_simulation(neighbors):
     """P(coverage given the data < 0.9) <= 0.1 for uniform scores, and the target is not much too high; level 1e-6."""
     rng = np.random.default_rng(11)

@@ -16,7 +16,6 @@ from confide.ledger import Ledger
 from confide.releases import Calibration
 from confide.tables import ScoreColumn
 from confide.watching import Watch
-from tests.builders import slow
 from tests.kept import path_of
 
 SCORES = np.random.default_rng(0).random(400)
@@ -92,7 +91,7 @@ def requests(ask, values, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", slow(PAID, everyday=["calibrate epsilon", "calibrate guess", "evaluate"]))
+@pytest.mark.parametrize("name", PAID)
 def test_numbers_of_every_type_are_one_request(name, tmp_path):
     """Parts released together are several requests, each made once."""
     first = requests(PAID[name], [2.0], tmp_path)
