@@ -50,7 +50,7 @@ def test_the_story_states_what_is_in_the_files(demo):
         for words in (f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})", f"{each.threshold:.4f}"):
             assert words in story
     assert f"Cost of privacy: {private.sets.sizes.mean() - ordinary.sets.sizes.mean():.2f} digits per set" in story
-    assert "1-differential privacy for adding or removing one record" in story
+    assert "1-differential privacy" in story
     assert "not private" in story
     assert "without privacy" in story
     found = re.findall(r"image +(\d+)   true digit (\d)   set \{([\d, ]*)\}(   missed)?", story)

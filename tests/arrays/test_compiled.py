@@ -13,7 +13,7 @@ from confide.counting.cells import Cells
 
 def test_scores_without_useful_cells():
     """Scores that differ in their last digits only, or by many orders of magnitude, get no cells."""
-    edges = Candidates.geometric().edges
+    edges = Candidates.spread("residual", 2000).edges
     for sample in (
         np.ones(2**10),
         np.full(2**10, np.inf),

@@ -86,7 +86,7 @@ def _noisy_histogram(neighbors: Neighbors) -> Subject:
     """Discrete Laplace noise on the counts."""
     public = neighbors == "replace_one"
     scale = (2 if public else 1) / EPSILON
-    small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale, "last")
+    small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale)
     large = noisy_histogram_for(Fraction(9, 10), EPSILON, 50, 2000 if public else None, 1)
     return _subject("noisy-histogram", neighbors, small, None, (2000, large, 50), noise_scale=scale)
 
