@@ -473,7 +473,7 @@ def test_any_damaged_text_is_read_or_raises(data):
         assert Calibration.from_json(changed) == released("add_remove")
 
 
-@pytest.mark.parametrize("name", ["rho", "rho, replace_one"])
+@pytest.mark.parametrize("name", ["replace_one", "rho", "rho, replace_one"])
 def test_the_exact_privacy_loss_is_stated(name):
     found = released(name)
     content = json.loads(found.to_json())
