@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.both_ways import with_numpy_alone
 from benchmarks.small import small
 
 if TYPE_CHECKING:
@@ -97,9 +96,6 @@ def scores(path: Path, rounds: int) -> None:
             "DuckDB count, sum, max": lambda: reference.execute(query).fetchall(),
             "histogram, 1000 candidates": lambda: score_histogram(table, ScoreColumn("score", "lac")),
             "histogram, 4800 candidates": lambda: score_histogram(table, ScoreColumn("score")),
-            "histogram, 1000 candidates, without Numba": with_numpy_alone(
-                lambda: score_histogram(table, ScoreColumn("score", "lac"))
-            ),
         }
         report(measured, rounds)
 

@@ -232,7 +232,7 @@ def slopes_law(ours: confide.Plan, scores: Floats) -> tuple[Floats, Floats]:
         return np.array([np.inf]), np.ones(1)
     utilities = mechanism.utilities(np.bincount(np.searchsorted(over.edges, scores), minlength=over.size))
     weights = np.exp((utilities - utilities.max()) / mechanism.scale)
-    return over.values, selection_law(weights, mechanism.selector)
+    return over.values, selection_law(weights)
 
 
 def short(value: float) -> str:

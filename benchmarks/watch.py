@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.small import small
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
-from confide.watching.power import looks_to_alarm
+from tests.watching.power import looks_to_alarm
 
 NOTHING = 1e-300
 RULES = {

@@ -17,7 +17,7 @@ from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
-from confide.selection.selector import Selector, selection_law
+from confide.selection.selector import selection_law
 
 NOISY = (NoisyHistogram, LaplaceHistogram)
 _NEGLIGIBLE = 1e-16
@@ -31,45 +31,39 @@ def law(mechanism: Any, counts: NDArray[np.int64], rng: np.random.Generator, dra
     if isinstance(mechanism, SplitConformal):
         return _certain(m, mechanism.choose(counts))
     if not isinstance(mechanism, NOISY):
-        utility, selector = _utility(mechanism, counts)
+        utility = _utility(mechanism, counts)
         weights = np.exp(utility - utility.max())
         keep = weights > _NEGLIGIBLE
         p = np.zeros(m)
-        p[keep] = selection_law(weights[keep], selector)
+        p[keep] = selection_law(weights[keep])
         return p
     chosen = _noisy_choices(mechanism, counts, rng, draws)
     return np.bincount(chosen, minlength=m) / draws
 
 
 def draw(mechanism: Any, counts: NDArray[np.int64], rng: np.random.Generator) -> int:
-    """One candidate from the mechanism's law, without computing the law.
-
-    Permute-and-flip is the largest utility plus exponential noise (Ding, Kifer, Sayed, Steinke, Wang, Xiao and Zhang,
-    "The permute-and-flip mechanism is identical to report-noisy-max with exponential noise", 2021).
-    """
+    """One candidate from the mechanism's law, without computing the law."""
     if mechanism is None:
         return len(counts) - 1
     if isinstance(mechanism, SplitConformal):
         return mechanism.choose(counts)
     if isinstance(mechanism, NOISY):
         return int(_noisy_choices(mechanism, counts, rng, 1)[0])
-    utility, selector = _utility(mechanism, counts)
-    if selector == "permute_and_flip":
-        return int(np.argmax(utility + rng.standard_exponential(len(counts))))
+    utility = _utility(mechanism, counts)
     cumulative = np.cumsum(np.exp(utility - utility.max()))
     return int(min(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"), len(counts) - 1))
 
 
-def _utility(mechanism: Any, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], Selector]:
-    """Utilities over the noise scale, and the selector."""
+def _utility(mechanism: Any, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Utilities over the noise scale."""
     if isinstance(mechanism, Slopes):
-        return mechanism.utilities(counts) / mechanism.scale, mechanism.selector
+        return mechanism.utilities(counts) / mechanism.scale
     if isinstance(mechanism, PrivatePredictionSets | PpsOfSecretSize):
-        return mechanism.utilities(counts) / mechanism.scale, "exponential"
+        return mechanism.utilities(counts) / mechanism.scale
     if isinstance(mechanism, OpenDPQuantile):
         below, level = np.cumsum(counts) - counts, float(mechanism.level)
         above = counts.sum() - np.cumsum(counts)
-        return -np.abs((1 - level) * below - level * above) / mechanism.scale, "permute_and_flip"
+        return -np.abs((1 - level) * below - level * above) / mechanism.scale
     raise TypeError(f"no law is known for {type(mechanism).__name__}")
 
 

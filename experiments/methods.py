@@ -51,9 +51,6 @@ class Method:
                 n_typical=n,
                 delta=None,
                 records_per_person=1,
-                selector=None,
-                slopes=None,
-                shift=None,
                 mechanism=self.name,
             )
         )

@@ -14,7 +14,7 @@ from confide.federated.envelope import digest
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
     "", "+inf", "nan", "1/10", "9/10", "1/3", "0/1", "1/0", "999999/1000000", "1e-6", "-1/2", "1" * 50, "a" * 300,
-    "unit", "geometric", "sinh", "anything", "of", "slopes", "pps", "none", "exponential", "permute_and_flip",
+    "unit", "spread", "of", "slopes", "pps", "none",
     "add_remove", "replace_one", "marginal", "\x00", "\ud800", [], {}, [1], {"a": 1},
 )  # fmt: skip
 """Values for fields."""

@@ -1,7 +1,7 @@
-(* Theorem P1 (privacy): from the counts of neighbours to the loss of both selectors. *)
+(* Theorem P1 (privacy): from the counts of neighbours to the loss of the exponential mechanism. *)
 
 From Coq Require Import Reals List Lra Lia Arith.
-From Confide Require Import Sums Calculus Selectors RangeDistance Mechanism.
+From Confide Require Import Sums Selectors RangeDistance Mechanism.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -168,38 +168,38 @@ Proof.
 Qed.
 
 (* The released index, and the privacy loss at every output. *)
-Definition output (s : selector) (M : mechanism) (data : list nat) (j : nat) : R :=
-  law s (S (last M)) (utility M data) j.
+Definition output (M : mechanism) (data : list nat) (j : nat) : R :=
+  exponential (S (last M)) (utility M data) j.
 
-Definition loss_at_most (s : selector) (M : mechanism) (data data' : list nat) (d : R) : Prop :=
-  forall j, (j <= last M)%nat -> output s M data j <= exp d * output s M data' j.
+Definition loss_at_most (M : mechanism) (data data' : list nat) (d : R) : Prop :=
+  forall j, (j <= last M)%nat -> output M data j <= exp d * output M data' j.
 
-Lemma loss_of_range : forall s M data data' d,
-  range_distance_at_most (S (last M)) (utility M data) (utility M data') d -> loss_at_most s M data data' d.
+Lemma loss_of_range : forall M data data' d,
+  range_distance_at_most (S (last M)) (utility M data) (utility M data') d -> loss_at_most M data data' d.
 Proof.
-  intros s M data data' d H j Hj. unfold output.
-  destruct s; [apply exponential_range|apply permute_and_flip_range]; try lia; exact H.
+  intros M data data' d H j Hj. unfold output.
+  apply exponential_range; try lia; exact H.
 Qed.
 
-Theorem theorem_1a : forall s M data data', proper M -> replaced data data' ->
-  loss_at_most s M data data' (replace_one_loss M).
+Theorem theorem_1a : forall M data data', proper M -> replaced data data' ->
+  loss_at_most M data data' (replace_one_loss M).
 Proof. intros. apply loss_of_range. now apply theorem_1a_range. Qed.
 
 (* The bins of all records are among the candidates. *)
 Definition in_bins (M : mechanism) (data : list nat) : Prop := forall x, In x data -> (x <= last M)%nat.
 
-Theorem theorem_1b : forall s M data data', proper M -> in_bins M data -> in_bins M data' ->
-  added_or_removed data data' -> loss_at_most s M data data' (add_remove_loss M).
+Theorem theorem_1b : forall M data data', proper M -> in_bins M data -> in_bins M data' ->
+  added_or_removed data data' -> loss_at_most M data data' (add_remove_loss M).
 Proof. intros. apply loss_of_range. now apply theorem_1b_range. Qed.
 
 (* Without a prior bonus, or if it does not fade, the loss is that with z_1 = 0. *)
 Definition without_fading (M : mechanism) : mechanism :=
   Build_mechanism (last M) (rate M) (offset M) (left M) (right M) (height M) (ahead M) 0.
 
-Theorem theorem_1b_without_head_start : forall s M data data', proper M -> in_bins M data -> in_bins M data' ->
-  ahead M = 0 -> added_or_removed data data' -> loss_at_most s M data data' (add_remove_loss (without_fading M)).
+Theorem theorem_1b_without_head_start : forall M data data', proper M -> in_bins M data -> in_bins M data' ->
+  ahead M = 0 -> added_or_removed data data' -> loss_at_most M data data' (add_remove_loss (without_fading M)).
 Proof.
-  intros s M data data' HM Hd Hd' H0 H. apply loss_of_range.
+  intros M data data' HM Hd Hd' H0 H. apply loss_of_range.
   assert (forall D j, utility M D j = utility (without_fading M) D j) as E.
   { intros D j. unfold utility, head_start, without_fading. cbn. destruct (j =? last M)%nat; [|reflexivity].
     rewrite H0. f_equal.
@@ -217,11 +217,11 @@ Inductive steps (neighbours : list nat -> list nat -> Prop) : nat -> list nat ->
   | more : forall k data data' data'', neighbours data data' -> steps neighbours k data' data'' ->
       steps neighbours (S k) data data''.
 
-Theorem theorem_1c : forall s M d (neighbours : list nat -> list nat -> Prop),
-  (forall data data', neighbours data data' -> loss_at_most s M data data' d) ->
-  forall k data data', steps neighbours k data data' -> loss_at_most s M data data' (INR k * d).
+Theorem theorem_1c : forall M d (neighbours : list nat -> list nat -> Prop),
+  (forall data data', neighbours data data' -> loss_at_most M data data' d) ->
+  forall k data data', steps neighbours k data data' -> loss_at_most M data data' (INR k * d).
 Proof.
-  intros s M d nb H k data data' Hs. induction Hs as [data|k data data' data'' Hn Hs IH]; intros j Hj.
+  intros M d nb H k data data' Hs. induction Hs as [data|k data data' data'' Hn Hs IH]; intros j Hj.
   - simpl INR. rewrite Rmult_0_l, exp_0. lra.
   - rewrite S_INR. replace ((INR k + 1) * d) with (d + INR k * d) by ring. rewrite exp_plus.
     eapply Rle_trans; [apply (H data data' Hn j Hj)|]. rewrite Rmult_assoc.
@@ -229,6 +229,6 @@ Proof.
 Qed.
 
 (* From single outputs to sets of outputs. *)
-Theorem loss_of_events : forall s M data data' d l, loss_at_most s M data data' d ->
-  (forall j, In j l -> (j <= last M)%nat) -> sum l (output s M data) <= exp d * sum l (output s M data').
-Proof. intros s M data data' d l H Hl. rewrite <- sum_scale. apply sum_le. intros j Hj. apply H. auto. Qed.
+Theorem loss_of_events : forall M data data' d l, loss_at_most M data data' d ->
+  (forall j, In j l -> (j <= last M)%nat) -> sum l (output M data) <= exp d * sum l (output M data').
+Proof. intros M data data' d l H Hl. rewrite <- sum_scale. apply sum_le. intros j Hj. apply H. auto. Qed.

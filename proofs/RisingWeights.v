@@ -2,7 +2,7 @@
    of all candidates left of one, relative to its weight; weights are exp(height). *)
 
 From Coq Require Import Reals List Lra Lia Arith.
-From Confide Require Import Sums Calculus Selectors Mechanism Privacy Rivals.
+From Confide Require Import Sums Selectors Mechanism Privacy Rivals.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -71,13 +71,13 @@ Proof.
 Qed.
 
 (* Theorem C1: k <= ceil(T) is k - 1 < T. *)
-Theorem theorem_2 : forall (s : selector) M data G (k : nat),
+Theorem theorem_2 : forall M data G (k : nat),
   proper M -> 0 < left M -> rising M -> rivals_at_most M G ->
   0 < target M (records data) -> INR k - 1 < target M (records data) ->
-  sum (short_of M data k) (output s M data) <=
-    tail_of s G (exp (- left M * (target M (records data) - INR k + 1))).
+  sum (short_of M data k) (output M data) <=
+    exponential_tail G (exp (- left M * (target M (records data) - INR k + 1))).
 Proof.
-  intros s M data G k HM Hleft Hrise HG HT Hk. pose proof HM as (_ & _ & Hr & _ & _).
+  intros M data G k HM Hleft Hrise HG HT Hk. pose proof HM as (_ & _ & Hr & _ & _).
   set (T := target M (records data)) in *. set (p := exp (- left M * (T - INR k + 1))).
   destruct (the_one_that_is_sure M data HM) as (g & Hg & Hu & Hfirst); [fold T; lra|]. fold T in Hfirst.
   assert (0 < p < 1) as Hp.
@@ -113,9 +113,7 @@ Proof.
     assert (left M * (T - INR k + 1) <= left M * pos (T - at_or_below data i)).
     { apply Rmult_le_compat_l; [lra|]. eapply Rle_trans; [|apply pos_at_least]. lra. }
     pose proof (Rmax_r (right M * pos (below data i - T)) (left M * pos (T - at_or_below data i))). lra. }
-  unfold output. destruct s; simpl law; simpl tail_of.
-  - apply (exponential_rivals _ _ g _ a); auto. lia.
-  - apply (permute_and_flip_rivals _ _ g _ a); auto. lia.
+  unfold output. apply (exponential_rivals _ _ g _ a); auto. lia.
 Qed.
 
 (* m - 1 is always a valid G. *)

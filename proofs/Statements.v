@@ -1,13 +1,11 @@
-(* Prints the proved theorems and their axioms: those of Coq's standard library for real numbers and integrals, and no
+(* Prints the proved theorems and their axioms: those of Coq's standard library for real numbers, and no
    others. tests/proofs/test_rocq.py reads the output of this file. *)
 
 From Coq Require Import Reals.
-From Confide Require Import Sums Calculus Selectors RangeDistance Mechanism Privacy Rivals RisingWeights.
+From Confide Require Import Sums Selectors RangeDistance Mechanism Privacy Rivals RisingWeights.
 
 Check exponential_nonneg.              Print Assumptions exponential_nonneg.
 Check exponential_sums_to_one.        Print Assumptions exponential_sums_to_one.
-Check permute_and_flip_sums_to_one.   Print Assumptions permute_and_flip_sums_to_one.
-Check permute_and_flip_nonneg.        Print Assumptions permute_and_flip_nonneg.
 Check lemma_1.                        Print Assumptions lemma_1.
 Check theorem_1a.                     Print Assumptions theorem_1a.
 Check table.                          Print Assumptions table.

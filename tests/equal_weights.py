@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-import confide
 from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, Plan, Terms
 from confide.scores import score_kind
 from confide.selection import selection_law
+from tests.overridden import overridden
 
 
 def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
@@ -24,17 +24,17 @@ def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remo
     candidates = score_kind(score).candidates()
     level = Fraction(1) - Fraction(str(alpha))
     slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
-    options = {"neighbors": neighbors, "candidates": candidates, "slopes": slopes, "rise": 0, **options}
-    made = confide.plan(alpha, epsilon, n, **options)
+    options = {"neighbors": neighbors, "candidates": candidates, **options}
+    made = overridden(alpha, epsilon, n, slopes=slopes, rise=0, **options)
     return made if made.request.delta is not None else replace(made, mechanism=first_mechanism(made.request, slopes))
 
 
 def first_mechanism(request: Terms, slopes: tuple[int, int]) -> Slopes | None:
     """The least target that the sharp certificate accepts, and a head start that is the same for every n."""
     level, n, unit = request.level, request.n, request.level.denominator * -(-UNIT // request.level.denominator)
-    terms = request.neighbors, request.epsilon, request.selector
+    terms = request.neighbors, request.epsilon
     trial = slopes_for(Fraction(0) if n is not None else level, Fraction(1), *slopes, *terms)
-    certificate = trial.slope_left, trial.slope_right, float(request.m - 1), request.selector
+    certificate = trial.slope_left, trial.slope_right, float(request.m - 1)
     if n is not None:
         target = public_shift(n, level, *certificate, UNIT)
         return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)
@@ -46,13 +46,13 @@ def first_mechanism(request: Terms, slopes: tuple[int, int]) -> Slopes | None:
 @lru_cache
 def first_slopes(level: Fraction, epsilon: float, neighbors: str, m: int) -> tuple[int, int]:
     """Left and right slope."""
-    n, selector = max(100, round(1000 / epsilon)), "permute_and_flip"
+    n = max(100, round(1000 / epsilon))
 
     @lru_cache
     def excess(left: int) -> float:
         rate = Fraction(0) if neighbors == "replace_one" else level
-        trial = slopes_for(rate, Fraction(1), left, PARTS - left, neighbors, epsilon, selector)
-        terms = level, trial.slope_left, trial.slope_right, float(m - 1), selector
+        trial = slopes_for(rate, Fraction(1), left, PARTS - left, neighbors, epsilon)
+        terms = level, trial.slope_left, trial.slope_right, float(m - 1)
         if neighbors == "replace_one":
             target = public_shift(n, *terms, UNIT)
             shift = math.inf if target is None else float(target - level * (n + 1))
@@ -73,6 +73,4 @@ def drift(slope_left: float, slope_right: float, m: int, spacing: float) -> floa
     left = np.arange(1, min(m // 2, math.ceil(40 / (slope_left * spacing))) + 1)
     right = np.arange(0, min(m - m // 2, math.ceil(40 / (slope_right * spacing)) + 1))
     ranks = np.concatenate([-left[::-1], right]) * spacing
-    return float(
-        selection_law(np.exp(np.where(ranks < 0, slope_left, -slope_right) * ranks), "permute_and_flip") @ ranks
-    )
+    return float(selection_law(np.exp(np.where(ranks < 0, slope_left, -slope_right) * ranks)) @ ranks)

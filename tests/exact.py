@@ -57,26 +57,15 @@ def stepped(mechanism: Slopes, log_odds: Iterable[float]) -> Stepped:
     return Stepped(**vars(mechanism), steps=tuple(int(ahead * mechanism.scale) for ahead in log_odds))
 
 
-_X, _W = np.polynomial.legendre.leggauss(20)  # exact for polynomials in s of degree 39
-_S, _DS = (_X + 1) / 2, _W / 2
-
-
-def law(utilities: np.ndarray, scale: float, selector: str) -> np.ndarray:
-    """The exact law of a selector for at most 40 candidates: the product in permute-and-flip is a polynomial in s."""
+def law(utilities: np.ndarray, scale: float) -> np.ndarray:
+    """The exact law of the exponential mechanism."""
     w = np.exp((utilities - utilities.max()) / scale)
-    if selector == "exponential":
-        return w / w.sum()
-    factors = 1 - _S[:, None] * w
-    ones = np.ones((len(_S), 1))
-    before = np.cumprod(np.hstack([ones, factors[:, :-1]]), axis=1)
-    after = np.cumprod(np.hstack([ones, factors[:, :0:-1]]), axis=1)[:, ::-1]
-    return w * (_DS @ (before * after))
+    return w / w.sum()
 
 
 def mechanism_law(mechanism, h: Sequence[int]) -> np.ndarray:
     """The exact output law of a mechanism that selects by utilities, from the library's own utilities."""
-    selector = getattr(mechanism, "selector", "exponential")
-    return law(mechanism.utilities(np.array(h, dtype=np.int64)), mechanism.scale, selector)
+    return law(mechanism.utilities(np.array(h, dtype=np.int64)), mechanism.scale)
 
 
 def assert_drawn_from(mechanism, counts: Sequence[int], output_law: np.ndarray, runs: int) -> None:

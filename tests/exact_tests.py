@@ -56,7 +56,7 @@ def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: 
     heights = mechanism.log_prior_weights(candidates.size) / mechanism.scale
     heights[-1] += max(0, mechanism.head_start - mechanism.fade * len(scores)) / mechanism.scale
     rivals, beyond = competitor_ratio_right(heights), 0
-    while tail(np.array(beyond), mechanism.slope_right, rivals, mechanism.selector, lighter=False) > level:
+    while tail(np.array(beyond), mechanism.slope_right, rivals, lighter=False) > level:
         beyond += 1
     rank = math.ceil(mechanism.target(len(scores)) + beyond)
     if rank > len(scores):

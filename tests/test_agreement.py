@@ -17,7 +17,6 @@ import pytest
 
 import confide
 from confide.scores.classification import set_mask
-from tests.builders import slow
 from tests.environments import python_of
 
 PENALTY, K_REG = 0.0625, 2
@@ -97,7 +96,7 @@ def test_classification(score):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # some levels need more records than there are
-@pytest.mark.parametrize("score", [*list(REGRESSION)[:1], *slow(list(REGRESSION)[1:])])
+@pytest.mark.parametrize("score", [*list(REGRESSION)[:1], *list(REGRESSION)[1:]])
 def test_regression(score):
     rng = np.random.default_rng(1)
     y = rng.integers(-80, 80, 210) / 16

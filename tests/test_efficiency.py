@@ -65,7 +65,7 @@ def test_few_records(n, coverage, infinite, neighbors):
     [
         (1000, None, 6.0, 1e-4), (1000, 1.0, 5.4, 1e-4), (343, None, 5.7, 1e-3),
         (200, None, 6.8, 0.03), (200, 10.0, 5.6, 0.02), (200, 0.1, 6.8, 0.02), (250, None, 6.6, 0.005),
-        *slow([(200, 1.0, 4.4, 0.02), (300, None, 5.8, 0.002)]),
+        (200, 1.0, 4.4, 0.02), (300, None, 5.8, 0.002),
     ],
 )  # fmt: skip
 def test_residuals(n, unit, excess, beyond):
@@ -93,7 +93,7 @@ def test_residuals_of_any_scale_need_no_unit(power):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [1000, *slow([200])])
+@pytest.mark.parametrize("n", [1000, 200])
 def test_a_warm_start_is_cheaper_and_a_wrong_one_costs_little_more(n):
     for law, score, quantile, right in (
         (residuals(), "absolute_residual", stats.halfnorm.ppf, 3.3),
@@ -152,13 +152,9 @@ def test_a_decision_does_not_touch_the_data():
     ("dtype", "score", "most"),
     [
         (np.float64, "raps_deterministic(penalty=0.01,k_reg=3)", 1.1),
-        *slow(
-            [
-                (np.float64, "aps_deterministic", 1.06),
-                (np.float32, "aps_deterministic", 1.06),
-                (np.float32, "raps_deterministic(penalty=0.01,k_reg=3)", 1.1),
-            ]
-        ),
+        (np.float64, "aps_deterministic", 1.06),
+        (np.float32, "aps_deterministic", 1.06),
+        (np.float32, "raps_deterministic(penalty=0.01,k_reg=3)", 1.1),
     ],
 )
 def test_saturated_probabilities_keep_their_sets_small(score, most, dtype):

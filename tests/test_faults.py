@@ -37,19 +37,11 @@ def one_rank_less(utilities: Any) -> Any:
     return lambda self, counts: utilities(replace(self, offset=self.offset - 1), counts)
 
 
-EXCHANGED = {"exponential": "permute_and_flip", "permute_and_flip": "exponential"}
-
 NOISE = [
     Fault(
         "every selection has half of its noise",
         "confide.selection.selector:_noisy_max",
-        arguments(lambda scale, selector: (scale / 2, selector)),
-        f"{SELECTOR}::test_installed_sampler_matches_exact_law",
-    ),
-    Fault(
-        "a selector draws as the other one",
-        "confide.selection.selector:_noisy_max",
-        arguments(lambda scale, selector: (scale, EXCHANGED[selector])),
+        arguments(lambda scale: (scale / 2,)),
         f"{SELECTOR}::test_installed_sampler_matches_exact_law",
     ),
     Fault(
@@ -108,12 +100,6 @@ PRICES = [
         "confide.mechanisms.slopes:add_remove_range",
         arguments(lambda left, right, rate, unit, fade=0: (left, right, rate, unit, 0)),
         f"{PRIVACY}::test_range_distances_of_a_fading_head_start_are_exact[25-slopes27-rate27]",
-    ),
-    Fault(
-        "permute-and-flip is given the zCDP of a bounded range",
-        "confide.mechanisms.slopes:Slopes.bounded_range",
-        always(True),
-        f"{CHARGING}::test_permute_and_flip_is_charged_without_zcdp",
     ),
     Fault(
         "heights depend on the counts",
@@ -187,7 +173,7 @@ PROMISES = [
     Fault(
         "ranks are lost to one rival only",
         "confide.guarantee.random_rank:tail",
-        arguments(lambda deficit, slope, rivals, selector: (deficit, slope, min(rivals, 1.0), selector)),
+        arguments(lambda deficit, slope, rivals: (deficit, slope, min(rivals, 1.0))),
         f"{COVERAGE}::test_rank_deficit_is_dominated_by_the_tail",
     ),
     Fault(

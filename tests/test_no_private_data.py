@@ -146,7 +146,6 @@ BAD_CALLS = {
     "as ids and key": lambda s: confide.choose_score(
         {"a": s, "b": s}, 0.1, 1.0, sizes={"a": s[:, None], "b": s[:, None]}, largest_size=1, ids=s, key=s.tobytes()
     ),
-    "as slopes": lambda s: confide.calibrate(s, 0.1, 1.0, slopes=s),
     "as histogram": lambda s: confide.calibrate_histogram(s, 0.1, 1.0),
     "as counts": lambda s: confide.ScoreHistogram(confide.Candidates.unit(len(s)), s),
     "as text": lambda s: confide.Calibration.from_json(s),

@@ -12,20 +12,17 @@ import confide
 from confide.mechanisms.slopes import Slopes
 from confide.planning import needed_by_scores, typical_of_groups
 from confide.releases import records_needed
-from tests.builders import slow
 from tests.docs.blocks import ROOT
 
 SCORES = np.linspace(0.01, 1.0, 500)
 CASES = {
-    "a secret number": ({}, 134),
-    "residuals": ({"score": "absolute_residual"}, 206),
+    "a secret number": ({}, 137),
+    "residuals": ({"score": "absolute_residual"}, 215),
     "a guess": ({"n_typical": 1000}, 225),
     "residuals and a guess": ({"score": "absolute_residual", "n_typical": 1000}, 300),
     "a public number": ({"neighbors": "replace_one"}, None),
     "rho": ({"epsilon": None, "rho": 0.1}, None),
     "delta": ({"delta": 0.1, "neighbors": "replace_one"}, None),
-    "slopes that were asked for": ({"slopes": (3, 11), "neighbors": "replace_one"}, None),
-    "a shift that was asked for": ({"shift": 8.5, "neighbors": "replace_one"}, None),
     "a loss that is rounded": ({"epsilon": 1 / 3, "neighbors": "replace_one", "records_per_person": 3}, None),
     "own candidates": ({"candidates": confide.Candidates.of(SCORES[::50]), "neighbors": "replace_one"}, None),
     "a number of candidates": ({"candidates": 30}, None),
@@ -61,7 +58,7 @@ def _numbers(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*list(CASES)[::3], *slow(name for i, name in enumerate(CASES) if i % 3)])
+@pytest.mark.parametrize("name", [*list(CASES)[::3], *(name for i, name in enumerate(CASES) if i % 3)])
 def test_python_plans_warnings_and_pages_agree(name):
     options, known = CASES[name]
     made = _made(**options)
@@ -170,8 +167,8 @@ def test_a_guess_for_groups_is_no_smaller_than_150():
         150,
         700,
     ]
-    groups, options = (np.arange(6000) % 12, range(12)), {"shift": 8.5}  # a stated shift leaves no noisy number
-    made = confide.calibrate_groups(np.tile(SCORES, 12), *groups, 0.1, 1.0, score="lac", **options)
+    groups, options = (np.arange(6000) % 12, range(12)), {"epsilon": 1e-5}  # too small a loss for a noisy number
+    made = confide.calibrate_groups(np.tile(SCORES, 12), *groups, 0.1, score="lac", **options)
     assert made[0].size is None
-    assert made[0].mechanism == confide.plan(0.1, 1.0, n_typical=150, **options).mechanism
-    assert made[0].mechanism != confide.plan(0.1, 1.0, n_typical=1000, **options).mechanism
+    assert made[0].mechanism == confide.plan(0.1, n_typical=150, **options).mechanism
+    assert made[0].mechanism != confide.plan(0.1, n_typical=1000, **options).mechanism

@@ -22,7 +22,7 @@ def answer(made: Plan, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     utilities = mechanism.utilities(counts)
     weights = np.exp((utilities - utilities.max()) / mechanism.scale)
     kept = weights > 1e-13
-    law[kept] = selection_law(weights[kept], mechanism.selector)
+    law[kept] = selection_law(weights[kept])
     return counts, law
 
 

@@ -98,8 +98,6 @@ from confide.sets import predict_set as predict_set
 from confide.tables import evaluate as evaluate
 from confide.watching import CorrectedRelease as CorrectedRelease
 from confide.watching import Watch as Watch
-from confide.watching import WatchPower as WatchPower
 from confide.watching import watch as watch
-from confide.watching import watch_power as watch_power
 
 __version__: str

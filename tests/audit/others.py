@@ -66,9 +66,7 @@ class PermuteAndFlip:
         self.scale = 20.0 / cut
         self.rng = np.random.default_rng()
         if tell_law:
-            self.law = lambda s: dict(
-                zip(THRESHOLDS, exact_law(self.utilities(s), self.scale, "permute_and_flip"), strict=True)
-            )
+            self.law = lambda s: dict(zip(THRESHOLDS, exact_law(self.utilities(s), self.scale), strict=True))
 
     def utilities(self, scores):
         h = counts(scores)

@@ -43,7 +43,7 @@ def few(n, **options):
     return calibration, caught
 
 
-@pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"selector": "exponential"}, {"epsilon": None, "rho": 0.1}])
+@pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"epsilon": None, "rho": 0.1}])
 def test_replace_one_answers_infinity_without_the_data(monkeypatch, options):
     monkeypatch.setattr(Slopes, "choose", no_data)
     calibration, (warning,) = few(5, neighbors="replace_one", **options)
@@ -71,7 +71,7 @@ def test_the_warning_states_a_sufficient_number():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}, {"selector": "exponential"}])
+@pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}])
 def test_add_remove_warnings_depend_only_on_the_release(monkeypatch, options):
     """The same text, calibration and cost for every private n with the same noisy number that is answered with +inf."""
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)

@@ -124,7 +124,7 @@ def test_saturated_outputs_choose_the_smallest_mean_size(classes, signal, monkey
     laws, choose = [], ScoreChoice.choose
 
     def recorded(self, utilities):
-        laws.append(selection_law(np.exp((utilities - utilities.max()) / self.scale), "permute_and_flip"))
+        laws.append(selection_law(np.exp((utilities - utilities.max()) / self.scale)))
         return choose(self, utilities)
 
     monkeypatch.setattr(ScoreChoice, "choose", recorded)

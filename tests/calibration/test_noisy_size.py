@@ -115,7 +115,7 @@ def test_zcdp_of_groups_includes_the_noisy_numbers(neighbors):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "rho"), slow(itertools.product(("levels", "sides"), (None, 0.3)), [("levels", 0.3)]))
+@pytest.mark.parametrize(("kind", "rho"), list(itertools.product(("levels", "sides"), (None, 0.3))))
 def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
     choices = {"rho": rho} if rho else {"epsilon": 2.0}
     if kind == "levels":
@@ -240,7 +240,6 @@ REQUESTS = {
     "residuals": {"score": "absolute_residual"},
     "unit": {"score": "absolute_residual", "unit": 2.5},
     "largest n_min": {"n_min": 2**48},
-    "slopes": {"slopes": (1000, 1)},
     "weights": {"population": RecordWeights.bounded(1000), "alpha": "0.499999", "epsilon": 5e-3},
 }
 
@@ -256,7 +255,7 @@ SEVERAL = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("counted", [-(2**62), 0, 3000, 10**6, 2**48, 2**62])
+@pytest.mark.parametrize("counted", [-(2**62), 0, 3000, 2**62])
 @pytest.mark.parametrize("name", [*REQUESTS, *SEVERAL])
 def test_no_noisy_number_raises_after_the_charge(tmp_path, monkeypatch, name, counted):
     """Whatever the number and the thresholds are, the release is stored, and returned again at no cost."""

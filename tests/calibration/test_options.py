@@ -62,10 +62,6 @@ OPTIONS = {
     "n_typical": 60,
     "delta": 0.1,
     "records_per_person": 2,
-    "selector": "exponential",
-    "slopes": (3, 11),
-    "rise": 2.0,
-    "shift": 20.0,
     "mechanism": "noisy-histogram",
     "ledger": None,  # with `dataset`; see the test
     "dataset": None,

@@ -67,16 +67,15 @@ def worst_losses(made, most=2):
     return added, replaced
 
 
-@pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 @pytest.mark.parametrize("epsilon", [0.5, 6.0])
-def test_privacy_of_the_whole_output_by_enumeration(selector, epsilon):
+def test_privacy_of_the_whole_output_by_enumeration(epsilon):
     """All data sets, neighbours and joint outputs; the whole budget for every column costs more than was stated."""
-    added, replaced = worst_losses(mechanism(0.5, epsilon=epsilon, selector=selector))
+    added, replaced = worst_losses(mechanism(0.5, epsilon=epsilon))
     assert 0.5 * epsilon < added <= epsilon + 1e-12
     assert added < replaced <= 2 * epsilon + 1e-12
-    _, halved = worst_losses(mechanism(0.5, epsilon=epsilon, selector=selector, neighbors="replace_one"))
+    _, halved = worst_losses(mechanism(0.5, epsilon=epsilon, neighbors="replace_one"))
     assert 0.4 * epsilon < halved <= epsilon + 1e-12
-    control, _ = worst_losses(mechanism(0.5, shared=False, epsilon=epsilon, selector=selector))
+    control, _ = worst_losses(mechanism(0.5, shared=False, epsilon=epsilon))
     assert control > 1.1 * epsilon
 
 
@@ -306,14 +305,20 @@ def released():
         return confide.calibrate_groups(scores, groups, NAMES, 0.1, 3.0, **options)
 
 
-UNITS = list(itertools.product(["add_remove", "replace_one"], [1, 3], ["epsilon", "rho"], [None, 1000]))
+UNITS = [
+    ("add_remove", 1, "epsilon", 1000),
+    ("add_remove", 3, "rho", None),
+    ("replace_one", 1, "epsilon", None),
+    ("replace_one", 3, "rho", 1000),
+    ("replace_one", 3, "epsilon", None),
+]
 
 
 @few_records
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbors", "records", "unit", "n_typical"),
-    slow(UNITS, everyday=[("add_remove", 1, "epsilon", 1000)]),
+    UNITS,
 )
 def test_the_stated_loss_is_the_budget(neighbors, records, unit, n_typical):
     """Never more than the budget, and not much less, in every unit; the parts have their shares."""

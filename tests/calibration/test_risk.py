@@ -21,7 +21,7 @@ def test_risk_is_controlled_for_every_data_set():
     The expected loss is computed from the losses themselves, not from the critical thresholds.
     """
     m, points = 4, 5
-    request = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift"))
+    request = dict.fromkeys(("rho", "n_typical", "delta"))
     request |= {"alpha": "0.4", "epsilon": 3.0, "neighbors": "add_remove", "n_min": 1, "records_per_person": 1}
     try:
         plan = make_plan(Terms.of(n=4, candidates=m, **request), 4)

@@ -18,7 +18,7 @@ def test_a_plan_states_budgets_and_expected_coverage(confide_run):
         "2 releases and 52 looks. One person can be in all 2 releases and 1 of 52 looks. Together that is "
         "2-differentially private for this person, by basic composition.\n",
         "basic composition, chosen:\n",
-        f"  2 releases  epsilon 0.5 each, permute-and-flip; expected coverage {coverage} with 200, 300 records\n",
+        f"  2 releases  epsilon 0.5 each; expected coverage {coverage} with 200, 300 records\n",
         "  52 looks    epsilon 1 each; with 21 records or more, noise adds less than sampling does\n",
     ):
         assert line in said

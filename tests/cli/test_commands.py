@@ -7,7 +7,6 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import IN_WORDS
-from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
@@ -15,7 +14,7 @@ LEVELS = ("--alpha", 0.1, "--epsilon", 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", slow(FORMATS, everyday=["parquet", "csv", "tsv", "arrow"]))
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     records = write(folder / f"records.{suffix}", class_table(lists=False))
     new = write(folder / f"new.{suffix}", class_table(500, seed=1, lists=False))

@@ -31,7 +31,7 @@ def run(confide_run, folder):
     stated = (*COLUMNS, *LABEL, "--alpha", 0.1, "--epsilon", 1, "--fingerprint", "probe.csv", "--out", "cal.json")
     done = confide_run("calibrate", "records.csv", *stated)
     assert done.code == 0, done.err
-    assert "model: outputs of shape 60 x 2, tolerance 0.001" in done.out
+    assert "model: outputs rounded to 3 decimals, SHA-256" in done.out
     assert done.err.count("warning") == 0
     return confide_run
 

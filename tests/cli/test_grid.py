@@ -221,7 +221,7 @@ def test_a_private_evaluation_counts_the_same_from_every_source(run, source, nam
     monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: counts)
     rng = np.random.default_rng(0)
     score = {"lac": "lac", "residuals": "absolute_residual"}[name]
-    candidates = confide.Candidates.unit(50) if name == "lac" else confide.Candidates.geometric(1.0)
+    candidates = confide.Candidates.unit(50) if name == "lac" else confide.Candidates.spread("residual", 200, unit=1.0)
     released = confide.calibrate(rng.random(2000), 0.2, 50.0, score=score, candidates=candidates)
     released.save("private-cal.json", overwrite=True)
     columns, by = KINDS[name][0], ("--by", "ward", "--groups", "north")

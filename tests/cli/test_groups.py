@@ -6,7 +6,6 @@ import pytest
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.ledger import Ledger
-from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 SURE = ("--alpha", 0.1, "--epsilon", 1000, "--candidates", "unit:1000")
@@ -30,7 +29,7 @@ def predict(confide_run, path, out, *options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", slow(FORMATS, everyday=["parquet", "tsv"]))
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_per_group(confide_run, records, folder, suffix):
     path, (p, y) = records(suffix), classified()
     for column, names in (("ward", ("north", "south")), ("site", (1, 7))):

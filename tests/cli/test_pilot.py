@@ -6,7 +6,6 @@ import pytest
 
 import confide
 from confide.planning import Pilot
-from tests.builders import slow
 
 LEVELS = ("plan", "--alpha", "0.1", "--epsilon", 1, "--n", 300)
 
@@ -30,7 +29,7 @@ def probabilities(frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["lac", *slow(["aps_deterministic"])])
+@pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_sets(confide_run, folder, records, score):
     p, y = probabilities(records)
     pilot = Pilot(confide.class_score(p, y, score), confide.all_scores(p, score))

@@ -164,7 +164,7 @@ def test_calibrate_and_plan_take_a_guess(months, confide_run):
     public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1", "--candidates", "around:0.8:hedged")
     assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, "--out", "1.json").code == 0
     assert dict(load_release("1.json").recipe) | {"size": 0} == {
-        "kind": "spread", "of": "probability", "size": 0, "around": 0.8, "hedged": True, "nines": 12,
+        "kind": "spread", "of": "probability", "size": 0, "around": 0.8, "hedged": True,
     }  # fmt: skip
     planned = confide_run("plan", *public, "--n", N, "--json").json["candidates"]["recipe"]
     assert (planned["around"], planned["hedged"]) == (0.8, True)

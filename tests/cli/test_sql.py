@@ -7,7 +7,6 @@ import pytest
 from pyarrow import parquet
 
 from confide.cli.exit_codes import REFUSED, USAGE
-from tests.builders import slow
 from tests.warehouse.requests import COLUMNS, NAMES, records
 
 REQUEST = (
@@ -42,7 +41,7 @@ def clinic(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), *slow([(OF_GROUPS,)])], ids=len)
+@pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), OF_GROUPS], ids=len)
 def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
     """A ledger recognises the table as the data of the counts, because request and counts are equal."""
     asked = confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, *more, "--plan", "plan.json")

@@ -95,18 +95,6 @@ def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
     assert confide_run("predict", "batch.csv", "--calibration", "watch.json", "--out", "x.csv").code != DONE
 
 
-def test_plan_states_the_detection_delay(confide_run):
-    words = ("plan", "--alpha", 0.1, "--epsilon", 1, "--candidates", 10)
-    output = confide_run(*words, "--watch-batch", 100, "--watch-epsilon", 0.3)
-    assert "a drop from 0.9 to 0.85 is detected with probability 0.9 in" in output.out
-    assert "collect small batches" in output.out
-    made = confide_run(*words, "--watch-batch", 500, "--looks", 12, "--drop", 0.1, "--json").json["watch"]
-    assert made["looks"] == 12
-    assert made["at_once"] <= made["halfway"] <= 2000
-    assert confide_run(*words, "--looks", 12).code == USAGE
-    assert confide_run(*words, "--json").json["watch"] is None
-
-
 def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder):
     """`--in-force` is a file of its own kind: for predictions, and never taken for a guarantee."""
     first = look("1", 440, 60, *FIRST, "--looks", 400, "--correct", "auto", "--in-force", "now.json")

@@ -20,9 +20,9 @@ from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - 
 FAMILIES = {
     "unit": Candidates.unit(1000),
     "logit": Candidates.unit(1000, "logit"),
-    "geometric": Candidates.geometric(),
-    "sinh": Candidates.sinh(),
-    "anything": Candidates.anything(),
+    "geometric": Candidates.spread("residual", 200),
+    "sinh": Candidates.spread("signed", 200),
+    "anything": Candidates.spread("any", 200),
     "reference": Candidates.from_reference(np.random.default_rng(0).normal(size=500), 100),
     "of": Candidates.of([-1e300, -5e-324, 0.0, 5e-324, 0.1, 0.5, 1.0, 2.0**53, 1e300]),
     "one": Candidates.of([0.5]),
@@ -127,7 +127,7 @@ def test_large_inputs_in_default_blocks():
 def test_sorted_scores(dtype):
     """The first scores contain no information about the rest, and those of a thread none about another's."""
     scores = np.sort(np.random.default_rng(0).exponential(size=600_000)).astype(dtype)
-    candidates = Candidates.geometric()
+    candidates = Candidates.spread("residual", 200)
     expected = np.searchsorted(scores.astype(np.float64), candidates.edges, side="right")
     for values in (scores, scores[::-1], np.append(scores[400_000:], scores[:400_000])):
         assert ScoreHistogram.from_scores(values, candidates).counts.cumsum()[:-1].tolist() == expected.tolist()

@@ -35,7 +35,7 @@ def digits():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, *slow([confide.PrivateConformalRegressor])])
+@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_checks(front):
     """All of scikit-learn's own checks pass; the one left out runs only with SCIPY_ARRAY_API set before start.

@@ -15,7 +15,6 @@ from confide.evaluation import Part, PrivateEvaluation, intervals, private_relea
 from confide.evaluation.intervals import arrangement, size_parts, width_parts
 from confide.reports.measurements import private_sections
 from confide.support.shapes import checksum
-from tests.builders import slow
 from tests.exact_tests import LEVEL
 from tests.refused import refused
 
@@ -95,8 +94,11 @@ TOTAL, CLASSES, ALL = {"parts": ()}, {"parts": ("class",)}, {"parts": ("class", 
     [
         (TOTAL, "replace_one", 3),
         (CLASSES, "add_remove", 3),
-        *slow((own, relation, 1) for own in (TOTAL, CLASSES, ALL) for relation in ("add_remove", "replace_one")),
-        *slow([(TOTAL, "add_remove", 3), (CLASSES, "replace_one", 3), (ALL, "add_remove", 3), (ALL, "replace_one", 3)]),
+        *((own, relation, 1) for own in (TOTAL, CLASSES, ALL) for relation in ("add_remove", "replace_one")),
+        (TOTAL, "add_remove", 3),
+        (CLASSES, "replace_one", 3),
+        (ALL, "add_remove", 3),
+        (ALL, "replace_one", 3),
     ],
 )
 def test_loss_equals_statement_by_enumeration(released, exact, options, relation, people):

@@ -6,7 +6,6 @@ import pytest
 
 from confide import federated
 from confide.releases.calibration import Calibration
-from tests.builders import slow
 from tests.federated.by_files import Files
 
 SIZES = {"north": 200, "south": 150, "east": 180}
@@ -24,7 +23,7 @@ def table(values):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["private-qq", *slow(["secure-sum"])])
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_whole_way_over_files(files, run, method):
     assert "coverage at least 0.9" in files.plan("--epsilon", 2, "--method", method)
     for name in files.names:

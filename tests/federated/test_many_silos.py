@@ -26,7 +26,7 @@ def roster(sizes):
 
 
 def replies(sizes, epsilon, rate, candidates=50):
-    trial = slopes_for(Fraction(0), Fraction(1), 14, 6, "replace_one", epsilon, "permute_and_flip")
+    trial = slopes_for(Fraction(0), Fraction(1), 14, 6, "replace_one", epsilon)
     aimed = (type(trial)(**{**vars(trial), "offset": Fraction(min(n, int(rate * (n + 1)) + 1))}) for n in sizes)
     return [random_rank(n, one, candidates) for n, one in zip(sizes, aimed, strict=True)]
 

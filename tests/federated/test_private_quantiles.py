@@ -14,7 +14,6 @@ from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import Slopes, slopes_for
-from tests.builders import slow
 from tests.exact import histograms, law, mechanism_law, replaced, stepped, worst_log_ratio
 
 LEVEL = Fraction(9, 10)
@@ -34,12 +33,11 @@ def test_degree_of_compensation(epsilon, ours, published):
 
 
 def fast_choices(mechanism, scores, edges, rng):
-    """Draw from permute-and-flip for many data sets at once: the largest utility plus exponential noise."""
+    """Draw for many data sets at once: the largest utility plus Gumbel noise."""
     bins, m = np.searchsorted(edges, scores), len(edges) + 1
     counts = np.bincount((bins + m * np.arange(len(scores))[:, None]).ravel(), minlength=m * len(scores)).reshape(-1, m)
     u = np.array([mechanism.utilities(row) for row in counts]) / mechanism.scale
-    noise = rng.exponential(size=u.shape) if mechanism.selector == "permute_and_flip" else rng.gumbel(size=u.shape)
-    return np.append(edges, np.inf)[np.argmax(u + noise, axis=1)]
+    return np.append(edges, np.inf)[np.argmax(u + rng.gumbel(size=u.shape), axis=1)]
 
 
 @pytest.mark.slow
@@ -74,7 +72,8 @@ planned = lru_cache(best_private_qq)
     ("liars", "absent", "world"),
     [
         (0, 0, "ties"),
-        *slow([(0, 0, "continuous"), *((*pair, world) for pair in [(0, 2), (1, 0), (1, 1)] for world in WORLDS)]),
+        (0, 0, "continuous"),
+        *((*pair, world) for pair in [(0, 2), (1, 0), (1, 1)] for world in WORLDS),
     ],
 )
 def test_marginal_coverage_with_ties_absent_and_byzantine_silos(world, liars, absent):
@@ -115,11 +114,10 @@ def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
 
 @pytest.mark.parametrize("n", [5, 12])
 @pytest.mark.parametrize("ahead", [(0, 0, 0, 0), (0, 0.5, 1, 1.5), (0, 2, 2, 2), (0, 0, 1.3, 4)])
-@pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
-def test_reply_law_bounds_every_data_set(n, ahead, selector):
+def test_reply_law_bounds_every_data_set(n, ahead):
     """For every histogram of scores and any prior weights, the chosen candidate dominates the random rank (exact)."""
-    plain = slopes_for(Fraction(0), Fraction(n - 1), 3, 1, "replace_one", 2.0, selector)
-    fine = Slopes(plain.rate, plain.offset, 192, 64, 64 * plain.scale, selector)
+    plain = slopes_for(Fraction(0), Fraction(n - 1), 3, 1, "replace_one", 2.0)
+    fine = Slopes(plain.rate, plain.offset, 192, 64, 64 * plain.scale)
     mechanism = stepped(fine, ahead)
     assert mechanism.rivals(4) < 3 or not any(ahead)
     reply = random_rank(n, mechanism, 4)
@@ -135,33 +133,30 @@ def test_reply_law_bounds_every_data_set(n, ahead, selector):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rise", [0, *slow([700])])
+@pytest.mark.parametrize("rise", [0, 700])
 def test_secret_sizes_are_bounded_at_every_size(rise):
-    plain = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0, "permute_and_flip")
+    plain = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0)
     mechanism = Slopes(**{**vars(plain), "flat": Fraction(7), "rise": rise})
     rivals = mechanism.rivals(50)
     assert rivals == 49 if rise == 0 else rivals < 10
     reply = any_size_reply(mechanism, 50, 20, LEVEL)
     sizes = [20, 21, 25, 33, 60, 100, 250, 1000, 5000, 40000]
     for t, bound in reply.steps:
-        exact = max(
-            conditional_failure(n, t, float(mechanism.target(n)), mechanism.slope_left, rivals, "permute_and_flip")
-            for n in sizes
-        )
+        exact = max(conditional_failure(n, t, float(mechanism.target(n)), mechanism.slope_left, rivals) for n in sizes)
         assert exact <= bound + 1e-12
 
 
 @pytest.mark.slow
 def test_secret_sizes_are_bounded_near_a_rate_close_to_the_level():
     """Above the last step the bound is 1, so that without a step above the level nothing could be certified."""
-    mechanism = slopes_for(Fraction(955, 1000), Fraction(20), 14, 6, "add_remove", 5.0, "permute_and_flip")
+    mechanism = slopes_for(Fraction(955, 1000), Fraction(20), 14, 6, "add_remove", 5.0)
     level = Fraction(951, 1000)
     reply, rivals = any_size_reply(mechanism, 50, 1, level), mechanism.rivals(50)
     assert level < Fraction(reply.steps[-1][0]) < mechanism.rate
     for t, bound in reply.steps[-6:]:
         for n in (1, 30, 200, 1000, 3000, 10_000, 100_000):
             target = float(mechanism.target(n))
-            assert conditional_failure(n, t, target, mechanism.slope_left, rivals, "permute_and_flip") <= bound + 1e-12
+            assert conditional_failure(n, t, target, mechanism.slope_left, rivals) <= bound + 1e-12
     assert certified_k([reply] * 5, level, None) is not None
     assert any_size_reply(mechanism, 50, 1, Fraction(94, 100)).steps[-1][0] < level  # the steps of earlier versions
 
@@ -193,7 +188,7 @@ def test_secret_sizes_cover_whatever_the_sizes_are():
 def test_published_mechanism_spends_less_than_it_says(rank):
     mechanism = published_quantile(8, rank, 1.0)
     worst = worst_log_ratio(
-        lambda h: law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), histograms(8, 4), replaced
+        lambda h: law(mechanism.utilities(np.array(h)), mechanism.scale), histograms(8, 4), replaced
     )
     assert worst <= 1.0 + 1e-9
 
@@ -203,7 +198,7 @@ def test_published_reply_law_bounds_every_data_set():
     reply = random_rank(10, mechanism, 4)
     assert isinstance(reply, RandomRankReply)
     for h in histograms(10, 4):
-        chosen, below = law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), np.cumsum(h)
+        chosen, below = law(mechanism.utilities(np.array(h)), mechanism.scale), np.cumsum(h)
         for k in range(1, 9):
             promised = sum(p for r, p in zip(reply.ranks, reply.probabilities, strict=True) if r >= k)
             assert chosen[below >= k].sum() >= promised - 1e-9

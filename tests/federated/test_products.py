@@ -11,7 +11,6 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated.remote import FunctionsCourier, SiloSetup, run, serve
-from tests.builders import slow
 from tests.federated.helpers import Federation
 
 NAMES = ("young", "old")
@@ -124,7 +123,7 @@ OTHERS = [case for case in itertools.product(ASKED, METHODS) if case not in EVER
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("asked", "method"), [*EVERYDAY, *slow(OTHERS)])
+@pytest.mark.parametrize(("asked", "method"), [*EVERYDAY, *OTHERS])
 def test_every_courier_brings_the_release_of_the_messages(tmp_path, asked, method):
     """Test with and without signature, and with a dropout where a plan allows one; `aggregate` gives the same."""
     made = Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(5)], budget=100.0)

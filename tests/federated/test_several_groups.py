@@ -158,7 +158,7 @@ def test_every_group_is_covered_whatever_silos_have_of_it():
 @pytest.mark.slow
 def test_the_reply_without_records_is_part_of_the_certificate(three):
     """At low scores a silo without records replies with a higher probability than the certificate of other silos."""
-    mechanism = slopes_for(Fraction(37, 40), Fraction(9, 2), 14, 2, "add_remove", 1.0, "permute_and_flip")
+    mechanism = slopes_for(Fraction(37, 40), Fraction(9, 2), 14, 2, "add_remove", 1.0)
     empty = mechanism.rank_law(0, 50)[2]
     low = np.array([1e-3])
     some, none = (any_size_reply(mechanism, 50, n_min, Fraction(9, 10)) for n_min in (1, 0))

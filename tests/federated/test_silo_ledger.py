@@ -18,7 +18,7 @@ from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
 from tests.builders import slow
-from tests.federated.helpers import PAID_STEPS, Federation, forked, killed
+from tests.federated.helpers import PAID_STEPS, Federation, asked_twice_at_once, forked, killed
 from tests.refused import refused
 
 
@@ -207,6 +207,10 @@ def test_a_token_is_taken_once(tmp_path):
     with pytest.raises(confide.BudgetError):
         ledger.charge("a", cost, "1" * 64, at_most=1.5)
     assert ledger.account("a").spent().epsilon == 1.0
+
+
+def test_a_second_request_waits_for_the_first(three, monkeypatch):
+    asked_twice_at_once(monkeypatch, three)
 
 
 def beside_a_process(monkeypatch, three, plan, then):

@@ -13,13 +13,12 @@ from tests.exact import histograms
 from tests.federated.exact_coverage import choice_laws
 
 MECHANISMS = [
-    slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0, "permute_and_flip"),
-    slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0, "exponential"),
+    slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0),
     published_quantile(9, 6, 1.5),
 ]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=["permute_and_flip", "exponential", "published"])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=["slopes", "published"])
 def test_seeded_draws_have_the_law_of_the_mechanism(mechanism):
     counts, rng = (3, 2, 3, 1), np.random.default_rng(0)
     law = choice_laws(mechanism, 9, 4)[histograms(9, 4).index(counts)]

@@ -13,8 +13,6 @@ from confide.guarantee.competitors import competitor_ratio, competitor_ratio_rig
 from confide.guarantee.random_rank import mean_overshoot, tail
 from confide.mechanisms.slopes import Slopes
 
-SELECTORS = ["permute_and_flip", "exponential"]
-
 
 def exact_rivals(heights, scale):
     """G in 60 digits, from the integers that the mechanism adds."""
@@ -51,7 +49,7 @@ def test_competitor_ratio_is_rounded_up_by_less_than_a_billionth(name, scale):
 @pytest.mark.parametrize("m", [2, 13, 481])
 def test_competitor_ratio_of_a_mechanism(m, flat, rise):
     """From the stated integers `flat` and `rise`, with the heights computed in fractions here."""
-    mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
+    mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, flat=flat, rise=rise)
     steps = m - flat
     heights = [math.floor(rise * max(j - flat, Fraction(0)) / steps) if steps > 0 else 0 for j in range(1, m + 1)]
     if steps > 0:
@@ -66,7 +64,7 @@ def test_competitor_ratio_of_a_mechanism(m, flat, rise):
 @pytest.mark.parametrize("m", [2, 13, 481])
 def test_the_stated_step_is_no_more_than_any_ratio_of_neighbours(m, flat, rise):
     """The a of Theorem T1 from the stated integers: rounded down by little; 1 for equal weights."""
-    mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
+    mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, flat=flat, rise=rise)
     with localcontext(prec=60):
         weights = [(Decimal(int(height)) / Decimal(mechanism.scale)).exp() for height in mechanism.log_prior_weights(m)]
         least = min(one / following for one, following in pairwise(weights))
@@ -86,36 +84,25 @@ def test_competitors_on_the_right_are_those_on_the_left_of_the_mirror_image():
 @pytest.mark.parametrize("rivals", [1e-3, 0.3, 1.0, 2.7, 48.2, 4000.5])
 @pytest.mark.parametrize("p", [1.0, 0.6, 1e-2, 3e-6, 1e-9])
 def test_tails_for_fractional_competitor_ratios(rivals, p):
-    """Compared with their definitions: G lighter ones spread as thinly as possible; heavier ones by the union bound."""
-    deficit = np.array(-math.log(p))
-    lighter, _ = integrate.quad(lambda s: -math.expm1(rivals * math.log1p(-s * p)) if s * p < 1 else 1.0, 0, 1)
-    found = float(tail(deficit, 1.0, rivals, "permute_and_flip"))
-    assert found == pytest.approx(lighter, rel=2e-5)
-    assert found >= lighter * (1 - 1e-7)
-    corner = min(1.0, 1 / (rivals * p))
-    heavier, _ = integrate.quad(lambda s: min(1.0, s * rivals * p), 0, 1, points=[corner])
-    found = float(tail(deficit, 1.0, rivals, "permute_and_flip", lighter=False))
-    assert found == pytest.approx(heavier, rel=1e-9)
+    """G p / (1 + G p), with its digits."""
     together = rivals * p
-    assert float(tail(deficit, 1.0, rivals, "exponential")) == pytest.approx(together / (1 + together), rel=1e-12)
+    assert float(tail(np.array(-math.log(p)), 1.0, rivals)) == pytest.approx(together / (1 + together), rel=1e-12)
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("lighter", [True, False])
 @pytest.mark.parametrize(("slope", "rivals"), [(0.3, 0.4), (1.0, 1.0), (0.5, 20.5), (0.05, 3000.0)])
-def test_mean_overshoot_for_fractional_competitor_ratios(selector, lighter, slope, rivals):
+def test_mean_overshoot_for_fractional_competitor_ratios(slope, rivals):
     def missed(d):
-        return float(tail(np.array(d), slope, rivals, selector, lighter=lighter))
+        return float(tail(np.array(d), slope, rivals))
 
     corner = max(math.log(rivals), 0.0) / slope
     first, _ = integrate.quad(missed, 0, corner, limit=300)
     last, _ = integrate.quad(missed, corner, corner + 40 / slope, limit=300)
-    assert mean_overshoot(slope, rivals, selector, lighter=lighter) == pytest.approx(first + last, rel=1e-5)
+    assert mean_overshoot(slope, rivals) == pytest.approx(first + last, rel=1e-5)
 
 
 def test_log_weights_are_heights_plus_the_remaining_head_start():
     """In units of the scale. The prior bonus belongs to +inf, and fades with n to 0."""
-    mechanism = Slopes(Fraction(9, 10), Fraction(2), 9, 11, 180.0, "permute_and_flip", 585, 6, Fraction(1, 2), 2520)
+    mechanism = Slopes(Fraction(9, 10), Fraction(2), 9, 11, 180.0, 585, 6, Fraction(1, 2), 2520)
     heights = mechanism.log_prior_weights(4)
     for n, ahead in ((0, 585), (20, 465), (97, 3), (98, 0), (1000, 0)):
         wanted = (heights + np.array([0, 0, 0, ahead])) / 180

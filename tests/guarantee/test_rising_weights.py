@@ -1,5 +1,6 @@
 """Theorems C1 to C4 with rising and arbitrary non-decreasing weights, by exact enumeration of small cases."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,8 +18,6 @@ from confide.planning.terms import Terms
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, stepped, worst_coverage
 
-SELECTORS = ["permute_and_flip", "exponential"]
-
 AHEAD = {
     3: [(0, 0.6, 1.2), (0, 0, 2), (0, 3, 3)],
     4: [(0, 0.5, 1, 1.5), (0, 0, 0, 2), (0, 2, 2, 2), (0, 0, 0.3, 4), (0, 1.1, 1.1, 2.4)],
@@ -33,36 +32,34 @@ def finely(mechanism, by=64):
                      "scale": by * mechanism.scale})  # fmt: skip
 
 
-def public(n, target, left, right, epsilon, selector):
-    return finely(slopes_for(Fraction(0), target, left, right, "replace_one", epsilon, selector))
+def public(n, target, left, right, epsilon):
+    return finely(slopes_for(Fraction(0), target, left, right, "replace_one", epsilon))
 
 
 def planned(n, m, **options):
-    choices = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift", "rise"))
-    choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
-    return make_plan(Terms.of(n=n, candidates=m, **(choices | options)), n)
+    stated = {name: options.pop(name, None) for name in ("slopes", "rise")}
+    choices = {"neighbors": "replace_one"} | options
+    return make_plan(replace(Terms.of(n=n, candidates=m, **choices), **stated), n)
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((9, 1),), ((2, 3),)])])
 @pytest.mark.parametrize(("n", "m", "epsilon"), [(9, 3, 2.0), *slow([(7, 4, 1.0), (6, 5, 2.0)])])
-def test_rising_certificate_never_exceeds_the_exact_minimum(selector, slopes, n, m, epsilon):
+def test_rising_certificate_never_exceeds_the_exact_minimum(slopes, n, m, epsilon):
     """Theorem C2a with G in place of m - 1, for whole and fractional target ranks."""
     for target in (Fraction(1), Fraction(7, 2), n - Fraction(3, 4), n - Fraction(1, 16), Fraction(n)):
         for ahead in AHEAD[m]:
-            mechanism = stepped(public(n, target, *slopes, epsilon, selector), ahead)
+            mechanism = stepped(public(n, target, *slopes, epsilon), ahead)
             promised = mechanism.certified(Fraction(1, 2), m, n, None)
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
-@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
-def test_rising_certificate_of_weights_drawn_at_random(selector):
+def test_rising_certificate_of_weights_drawn_at_random():
     """The same for heights, slopes, losses and targets drawn at random."""
     rng = np.random.default_rng(23)
     for _ in range(60):
         n, m = ((7, 4), (9, 3), (5, 5))[rng.integers(3)]
         target, slopes = Fraction(int(rng.integers(1, 16 * n + 1)), 16), rng.integers(1, 12, 2).tolist()
-        base = public(n, target, *slopes, float(rng.uniform(0.5, 4)), selector)
+        base = public(n, target, *slopes, float(rng.uniform(0.5, 4)))
         mechanism = stepped(base, np.sort(rng.gamma(0.7, 1.5, m)) * rng.integers(0, 2, m).cumsum().clip(0, 1))
         assert worst_coverage(mechanism, n, m) >= mechanism.certified(Fraction(1, 2), m, n, None) - 1e-12
 
@@ -70,17 +67,13 @@ def test_rising_certificate_of_weights_drawn_at_random(selector):
 def test_rising_certificate_is_nearly_exact():
     """At T = n it is within 0.01 of the minimum, and exact in one case; without the heights it is much further away."""
     given_away = []
-    for selector, n, ahead in [
-        ("permute_and_flip", 8, (0, 0.5, 1, 1.5)),
-        ("permute_and_flip", 8, (0, 0.4, 0.4, 0.4)),
-        ("exponential", 8, (0, 0.5, 1, 1.5)),
-        ("exponential", 8, (0, 1, 2, 3)),
-    ]:
-        mechanism = stepped(public(n, Fraction(n), 18, 7, 2.0, selector), ahead)
+    n = 8
+    for ahead in [(0, 0.5, 1, 1.5), (0, 0.4, 0.4, 0.4), (0, 1, 2, 3)]:
+        mechanism = stepped(public(n, Fraction(n), 18, 7, 2.0), ahead)
         exact = worst_coverage(mechanism, n, 4)
         sharp = float(mechanism.certified(Fraction(1, 2), 4, n, None))
         slopes = mechanism.slope_left, mechanism.slope_right
-        flat = float(public_coverage(n, Fraction(n), *slopes, 3, selector))
+        flat = float(public_coverage(n, Fraction(n), *slopes, 3))
         assert 0 <= exact - sharp < 0.01
         assert mechanism.rivals(4) < 3
         assert sharp > flat + (0.003 if ahead[1] == ahead[3] else 0.025)
@@ -88,12 +81,11 @@ def test_rising_certificate_is_nearly_exact():
     assert min(given_away) < 1e-4
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("offset", [Fraction(3, 5), Fraction(7, 5), Fraction(3)])
 @pytest.mark.parametrize(("m", "most"), [(3, 10), *slow([(4, 8), (5, 6)])])
-def test_secret_certificate_with_a_fading_head_start(selector, offset, m, most):
+def test_secret_certificate_with_a_fading_head_start(offset, m, most):
     """Theorem C2b: the certified coverage holds at every secret n, for any heights, prior bonus and fade."""
-    base = finely(slopes_for(Fraction(4, 5), offset, 3, 1, "add_remove", 3.0, selector))
+    base = finely(slopes_for(Fraction(4, 5), offset, 3, 1, "add_remove", 3.0))
     per_rank = base.unit * base.left
     for ahead, (start, fade) in zip(
         AHEAD[m] * 2, [(2.0, 0.1), (6.0, 0.5), (1.0, 1.0), (12.0, 0.0), (8.0, 1.1), (0.5, 0.05)], strict=False
@@ -118,11 +110,10 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "n_min", "rise", "slopes"), [PLANS[2], *slow(PLANS[:2] + PLANS[3:])])
-def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_min, rise, slopes):
+def test_planned_secret_rise_covers_for_every_n(alpha, epsilon, m, n_min, rise, slopes):
     """The default of `calibrate`, with rise and fading bonus, for every multiset and every n of the test."""
-    options = {"alpha": alpha, "epsilon": epsilon, "selector": selector, "rise": rise, "n_min": n_min, "slopes": slopes}
+    options = {"alpha": alpha, "epsilon": epsilon, "rise": rise, "n_min": n_min, "slopes": slopes}
     mechanism = planned(10, m, neighbors="add_remove", **options).mechanism
     assert mechanism.rivals(m) < m - 1
     assert mechanism.add_remove <= epsilon
@@ -130,12 +121,11 @@ def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_m
         assert worst_coverage(mechanism, n, m) >= 1 - float(alpha) - 1e-12
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "_n_min", "rise", "slopes"), PLANS)
-def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, slopes):
+def test_planned_public_rise_covers(alpha, epsilon, m, _n_min, rise, slopes):
     """The mechanism of `calibrate(..., neighbors="replace_one")` with a rise, for every multiset of scores."""
     n = 9 if m < 5 else 7
-    plan = planned(n, m, alpha=alpha, epsilon=max(epsilon, 3.0), selector=selector, rise=rise, slopes=slopes)
+    plan = planned(n, m, alpha=alpha, epsilon=max(epsilon, 3.0), rise=rise, slopes=slopes)
     if plan.mechanism is None:
         assert (alpha, n) == ("0.1", 9)  # (n + 1)(1 - alpha) is n itself: no rank is left for the noise
         return
@@ -148,7 +138,7 @@ def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, s
 @pytest.mark.slow
 def test_rise_saves_ranks_and_the_head_start_is_needed():
     """With a rise the target is lower; without the rise, or without the bonus, the same target undercovers."""
-    options = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
+    options = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1)}
     flat, high = (planned(1000, 400, rise=rise, **options).mechanism for rise in (0.0, 8.0))
     assert high.offset < flat.offset - 2
     rising = planned(10, 4, rise=0.7, **options).mechanism
@@ -164,17 +154,16 @@ def test_rise_saves_ranks_and_the_head_start_is_needed():
 LINES = [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4, 5), Fraction(5, 2))]
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5), (2, 4)])
-def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
+def test_rising_rank_deficit_is_dominated_by_the_tail(n, m):
     """Theorem C1 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
     for rate, offset in LINES:
-        base = finely(slopes_for(rate, offset, 3, 1, "add_remove", 1.5, selector))
+        base = finely(slopes_for(rate, offset, 3, 1, "add_remove", 1.5))
         for ahead in AHEAD[m]:
             mechanism = stepped(base, ahead)
             target, slope, rivals = float(mechanism.target(n)), mechanism.slope_left, mechanism.rivals(m)
             short = np.arange(1, int(np.ceil(target)) + 1)
-            bounds = tail(target - short + 1, slope, rivals, selector)
+            bounds = tail(target - short + 1, slope, rivals)
             ranks, probabilities, bottom = mechanism.rank_law(n, m)
             law = bottom + np.array([probabilities[ranks < r].sum() for r in short])
             np.testing.assert_allclose(law, bounds, atol=1e-12)
@@ -185,12 +174,11 @@ def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
                 assert ((reached < short[:, None]) @ p <= bounds + 1e-12).all()
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), *slow([(6, 5)])])
-def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
+def test_rising_rank_excess_is_dominated_by_the_tail(n, m):
     """Theorem C4: P(A_J - T >= d) <= tail(d) with heavier competitors and the bonus of +inf, and its mean."""
     for rate, offset in [(Fraction(0), Fraction(5, 2)), (Fraction(1, 2), Fraction(-3, 4))]:
-        base = finely(slopes_for(rate, offset, 2, 3, "add_remove", 2.5, selector))
+        base = finely(slopes_for(rate, offset, 2, 3, "add_remove", 2.5))
         for ahead, start in zip(AHEAD[m] * 2, [0, 1.5, 4, 0.5, 0, 2, 3], strict=False):
             started = Slopes(**{**vars(base), "head_start": int(start * base.scale), "fade": int(0.1 * base.scale)})
             mechanism = stepped(started, ahead)
@@ -199,9 +187,9 @@ def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
             target, right = float(mechanism.target(n)), competitor_ratio_right(weights)
             assert right == pytest.approx(max(np.exp(weights[j + 1 :] - weights[j]).sum() for j in range(m - 1)))
             beyond = np.arange(1, 4 * n) / 4
-            bounds = tail(beyond, mechanism.slope_right, right, selector, lighter=False)
+            bounds = tail(beyond, mechanism.slope_right, right)
             mean = mechanism.overshoot(n, m)
-            assert mean == mean_overshoot(mechanism.slope_right, right, selector, lighter=False)
+            assert mean == mean_overshoot(mechanism.slope_right, right)
             for h in histograms(n, m):
                 excess = np.cumsum((0, *h))[:-1] - target
                 p = mechanism_law(mechanism, h)
@@ -211,16 +199,16 @@ def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
 
 def test_heavier_competitors_need_a_separate_tail():
     """Neither the tail of lighter competitors nor one without the bonus is enough for Theorem C4."""
-    base = finely(slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip"))
+    base = finely(slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5))
     mechanism = stepped(base, (0, 0, 0, 3))
     headed = Slopes(**{**vars(base), "head_start": int(3 * base.scale)})
     h = (2, 0, 4, 0)
     for made in (mechanism, headed):
         beyond = mechanism_law(made, h)[3]  # six ranks lie before +inf, four beyond the target
         right = np.expm1(3) + 3
-        assert beyond > tail(np.array(4.0), made.slope_right, 3, "permute_and_flip")
-        assert beyond <= tail(np.array(4.0), made.slope_right, right, "permute_and_flip", lighter=False)
-        lighter = slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip").overshoot(6, 4)
+        assert beyond > tail(np.array(4.0), made.slope_right, 3)
+        assert beyond <= tail(np.array(4.0), made.slope_right, right)
+        lighter = slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5).overshoot(6, 4)
         assert made.overshoot(6, 4) > 2 * lighter
 
 
@@ -237,29 +225,27 @@ def worst_failure(mechanism, n, level):
     return max(p @ laws[:, bad].sum(axis=1) for p, bad in zip(each, failing, strict=True))
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_rising_conditional_failure_bounds_the_exact_failure(selector):
+def test_rising_conditional_failure_bounds_the_exact_failure():
     """Theorem C1b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
     closest = np.inf
     for ahead in AHEAD[4]:
-        mechanism = stepped(public(12, Fraction(10), 3, 1, 3.0, selector), ahead)
-        bound = conditional_failure(12, 0.6, 10.0, mechanism.slope_left, mechanism.rivals(4), selector)
+        mechanism = stepped(public(12, Fraction(10), 3, 1, 3.0), ahead)
+        bound = conditional_failure(12, 0.6, 10.0, mechanism.slope_left, mechanism.rivals(4))
         exact = worst_failure(mechanism, 12, 0.6)
         assert exact <= bound < 1
         closest = min(closest, bound / exact)
     assert closest < 3
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_secret_line_bounds_the_exact_failure_at_every_n(selector):
+def test_secret_line_bounds_the_exact_failure_at_every_n():
     """Theorem C3 with G: the smallest delta that the certificate admits is not exceeded at any n, for any heights."""
-    base = finely(slopes_for(Fraction(4, 5), Fraction(2), 3, 1, "add_remove", 4.0, selector))
+    base = finely(slopes_for(Fraction(4, 5), Fraction(2), 3, 1, "add_remove", 4.0))
     for ahead in AHEAD[4][:3]:
         mechanism = stepped(base, ahead)
 
         def holds(delta, mechanism=mechanism):
             line = mechanism.rate, mechanism.offset, Fraction(3, 5), delta, 1
-            return line_holds(*line, mechanism.slope_left, mechanism.rivals(4), selector)
+            return line_holds(*line, mechanism.slope_left, mechanism.rivals(4))
 
         deltas = np.geomspace(1e-3, 0.9, 40)
         kept = min(delta for delta in deltas if holds(float(delta)))
@@ -287,7 +273,7 @@ def test_planned_training_conditional_mechanism_with_a_rise(neighbors):
 def test_head_start_fades_as_fast_as_the_loss_allows():
     """With one step more for every record the loss is larger."""
     for slopes, rate in [((3, 1), Fraction(9, 10)), ((9, 11), Fraction(9, 10)), ((1, 1), Fraction(1, 2))]:
-        mechanism = finely(slopes_for(rate, Fraction(2), *slopes, "add_remove", 1.0, "permute_and_flip"))
+        mechanism = finely(slopes_for(rate, Fraction(2), *slopes, "add_remove", 1.0))
         fade = free_fade(mechanism)
         losses = [Slopes(**{**vars(mechanism), "head_start": 10**6, "fade": fade + more}).add_remove for more in (0, 1)]
         assert losses[0] == mechanism.add_remove < losses[1]

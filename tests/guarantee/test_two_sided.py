@@ -7,12 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from scipy import integrate
 
 from confide.guarantee import left_side, secret_n
-from confide.guarantee.adversary import _ALL, _SPARE, Parts, _Search, accuracy, largest
+from confide.guarantee.adversary import _ALL, Parts, _Search, accuracy, largest
 from confide.guarantee.certificate import sharp_loss
-from confide.guarantee.left_side import _NODES, Case, LeftSide, Rows, Setting
+from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
 from confide.guarantee.secret_n import (
     _cases_of_large_n,
     _groups_below,
@@ -30,11 +29,7 @@ from confide.guarantee.two_sided import (
     two_sided_shift,
 )
 from confide.mechanisms import Slopes, certify
-from confide.selection.selector import unit_nodes
 from tests.builders import slow
-
-SELECTORS = ["permute_and_flip", "exponential"]
-_X, _W = np.polynomial.legendre.leggauss(8)  # exact for the products of seven factors or fewer
 
 
 @lru_cache
@@ -44,17 +39,13 @@ def multisets(points, m):
     return np.array([np.diff([0, *cut, points]) for cut in cuts])
 
 
-def exact_laws(utilities, selector):
-    """The selector's laws along the last axis, for few candidates."""
+def exact_laws(utilities):
+    """The laws along the last axis."""
     p = np.exp(utilities - utilities.max(axis=-1, keepdims=True))
-    if selector == "exponential":
-        return p / p.sum(axis=-1, keepdims=True)
-    factors = 1 - (_X[:, None] + 1) / 2 * p[..., None, :]
-    others = [np.prod(np.delete(factors, j, axis=-1), axis=-1) @ (_W / 2) for j in range(p.shape[-1])]
-    return p * np.stack(others, axis=-1)
+    return p / p.sum(axis=-1, keepdims=True)
 
 
-def least_coverage(points, target, left, right, log_weights, selector, ahead=None):
+def least_coverage(points, target, left, right, log_weights, ahead=None):
     """The least leave-one-out coverage over all multisets; with `ahead`, +inf has that bonus and no left slope."""
     m = len(log_weights)
     ways = multisets(points, m)
@@ -69,7 +60,7 @@ def least_coverage(points, target, left, right, log_weights, selector, ahead=Non
             short[:, -1] = 0.0
         utilities = log_weights - np.maximum(right * np.maximum(below - target, 0.0), short)
         utilities[:, -1] += ahead or 0.0
-        covered[has] += ways[has, b] * exact_laws(utilities, selector)[:, b:].sum(axis=1)
+        covered[has] += ways[has, b] * exact_laws(utilities)[:, b:].sum(axis=1)
     return float(covered.min()) / points
 
 
@@ -81,8 +72,7 @@ def random_weights(rng, m):
     return logs, total, math.exp(-float(np.diff(logs).max())) * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
-def test_never_above_the_exact_minimum(selector):
+def test_never_above_the_exact_minimum():
     """Theorem T1a for every multiset of points, random weights and slopes, whole and fractional targets."""
     rng, gains = np.random.default_rng(2026), []
     for case in range(50):
@@ -92,17 +82,16 @@ def test_never_above_the_exact_minimum(selector):
         whole = Fraction(int(rng.integers(1, points)))
         target = whole if case % 2 else whole - Fraction(int(rng.integers(1, 16)), 16)
         known = step if case % 5 else 0.0
-        exact = least_coverage(points, float(target), left, right, logs, selector)
-        promised = float(two_sided_coverage(points - 1, target, left, right, total, selector, step=known))
+        exact = least_coverage(points, float(target), left, right, logs)
+        promised = float(two_sided_coverage(points - 1, target, left, right, total, step=known))
         assert promised <= exact + 1e-12
         x = float(target - math.ceil(target) + 1)
-        lost = sharp_loss(x, left, total, selector, competitor=math.exp(-right * (1 - x)))
+        lost = sharp_loss(x, left, total, competitor=math.exp(-right * (1 - x)))
         gains.append(promised - max(0.0, (math.ceil(target) + 1 - lost) / points))
     assert np.mean(gains) > 0.04
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_secret_n_with_a_head_start(selector):
+def test_secret_n_with_a_head_start():
     """The bounds behind Theorem T1b at single n, T(n) below and above n, for intervals, and for many points beyond."""
     rng = np.random.default_rng(7)
     for _ in range(30):
@@ -112,8 +101,8 @@ def test_secret_n_with_a_head_start(selector):
         target, ahead = float(rng.uniform(0.2, 0.95) * points + rng.uniform(0, 3)), float(rng.choice([0.0, 0.7, 3.0]))
         beyond = n - math.ceil(target)
         x = target - n + 1 if target > n else target - math.ceil(target) + 1
-        exact = least_coverage(points, target, left, right, logs, selector, ahead)
-        setting = Setting(left, right, total, step, selector)
+        exact = least_coverage(points, target, left, right, logs, ahead)
+        setting = Setting(left, right, total, step)
         attempts = [(x, x, beyond, beyond, ahead)]
         if beyond >= 0:
             fewest, more = int(rng.integers(0, beyond + 1)), int(rng.integers(0, 4))
@@ -124,8 +113,7 @@ def test_secret_n_with_a_head_start(selector):
             assert 1 - (max(beyond, 0) + lost) / points <= exact + 1e-12
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_secret_mechanism_covers_for_every_n(selector):
+def test_secret_mechanism_covers_for_every_n():
     """If the shortfall is at most 0, every n >= n_min is covered; without bonus, or offset, it is not."""
     rate, offset, left, right, m = Fraction(3, 5), Fraction(1, 2), 0.5, 0.5, 5
 
@@ -133,19 +121,19 @@ def test_secret_mechanism_covers_for_every_n(selector):
         return max(0.0, 4 - 0.3 * n)
 
     def least(n, ahead):
-        return least_coverage(n + 1, float(rate * (n + 1) + offset), left, right, np.zeros(m), selector, ahead)
+        return least_coverage(n + 1, float(rate * (n + 1) + offset), left, right, np.zeros(m), ahead)
 
-    assert two_sided_shortfall(rate, offset, head_start, 1, left, right, m - 1, selector, step=1.0) <= 0
+    assert two_sided_shortfall(rate, offset, head_start, 1, left, right, m - 1, step=1.0) <= 0
     assert min(least(n, head_start(n)) for n in range(1, 9)) >= rate - 1e-12
-    assert two_sided_shortfall(rate, offset, lambda n: 0.0, 1, left, right, m - 1, selector, step=1.0) > 0
+    assert two_sided_shortfall(rate, offset, lambda n: 0.0, 1, left, right, m - 1, step=1.0) > 0
     assert min(least(n, 0.0) for n in range(1, 4)) < rate
-    assert two_sided_shortfall(rate, Fraction(-3, 2), head_start, 1, left, right, m - 1, selector, step=1.0) > 0
-    found = two_sided_prior_bonus(rate, offset, 0.3, 1, left, right, m - 1, selector, step=1.0)
+    assert two_sided_shortfall(rate, Fraction(-3, 2), head_start, 1, left, right, m - 1, step=1.0) > 0
+    found = two_sided_prior_bonus(rate, offset, 0.3, 1, left, right, m - 1, step=1.0)
     assert found < 4
     assert min(least(n, max(0.0, found - 0.3 * n)) for n in range(1, 9)) >= rate - 1e-12
 
 
-def missed_points(counts, target, left, right, log_weights, selector):
+def missed_points(counts, target, left, right, log_weights):
     """Expected number of missed points, for cumulative counts of any size."""
     below, candidates = np.append(0, counts[:-1]), np.arange(len(counts))
     bins = np.flatnonzero(counts > below)
@@ -154,18 +142,12 @@ def missed_points(counts, target, left, right, log_weights, selector):
     over = right * np.maximum(below - (candidates > bins[:, None]) - target, 0.0)
     utilities = log_weights - np.maximum(over, short)
     p = np.exp(utilities - utilities.max(axis=1, keepdims=True))
-    if selector == "exponential":
-        laws = p / p.sum(axis=1, keepdims=True)
-    else:
-        t, dt = unit_nodes()
-        logs = np.log1p(-np.minimum(p[:, :, None] * t, 1 - 1e-15))
-        laws = p * (np.exp(logs.sum(axis=1, keepdims=True) - logs) @ dt)
+    laws = p / p.sum(axis=1, keepdims=True)
     return float((counts - below)[bins] @ np.where(candidates < bins[:, None], laws, 0.0).sum(axis=1))
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("x", "total"), [(1.0, 28.0), (0.4, 8.2)])
-def test_a_search_for_bad_data_stays_below(selector, x, total):
+def test_a_search_for_bad_data_stays_below(x, total):
     """Hill climbing over counts of 60 points, candidates without points included: near the bound, never above it."""
     points, beyond, left, right = 60, 14, 0.45, 0.55
     flat = int(total) + 1
@@ -173,10 +155,10 @@ def test_a_search_for_bad_data_stays_below(selector, x, total):
     weights = np.exp(logs)
     most = max(float(weights[:g].sum() / weights[g]) for g in range(1, len(logs)))
     c = points - beyond - 1
-    bound = two_sided_loss(x, left, right, most, selector, beyond=beyond, step=total / (total + 1) * (1 - 1e-9))
+    bound = two_sided_loss(x, left, right, most, beyond=beyond, step=total / (total + 1) * (1 - 1e-9))
 
     def lost(counts):
-        return missed_points(counts, c - 1 + x, left, right, logs, selector) - beyond
+        return missed_points(counts, c - 1 + x, left, right, logs) - beyond
 
     rng, m, starts = np.random.default_rng(5), len(logs), []
     for d, s, width in itertools.product(range(2, 9), (0, 2, 4), (2, 4, 20)):
@@ -195,34 +177,19 @@ def test_a_search_for_bad_data_stays_below(selector, x, total):
     assert found > bound - 0.6
 
 
-def program(q, mass, left, rho, kappa, s, right, selector):
-    """V^0 of docs/theory-two-sided.md, section 3, for whole targets, by adaptive quadrature of its integrals."""
+def program(q, mass, left, rho, kappa, s, right):
+    """V^0 of docs/theory-two-sided.md, section 3, for whole targets."""
     y, rate, extra = math.exp(-left), math.exp(-right * s) * rho, math.exp(-right * s) * kappa
     weight = np.array([float(mass[e:] @ q[e:]) for e in range(len(q))])
-    if selector == "exponential":
-        race = weight[0] + 1 + rate
-        misses = weight / (weight + 1 + rate + y * (weight[0] - weight))
-        return 1 - ((s + 1) * (1 + rate) + extra) / race + float(misses[1:].sum())
-
-    def silent(t, e):
-        return math.exp(float(mass[e:] @ np.log1p(-t * q[e:])))
-
-    def density(t):
-        own = (1 - t) * math.exp(-rate * t)
-        value = -silent(t, 0) * ((s + 1) * (1 + rate * (1 - t)) * math.exp(-rate * t) + extra * own)
-        for e in range(1, len(q)):
-            hazard = float(np.sum(mass[e:] * q[e:] / (1 - t * q[e:])))
-            value += own * math.exp(-t * y * (weight[0] - weight[e])) * hazard * silent(t, e)
-        return value
-
-    return 1 + integrate.quad(density, 0, 1, limit=200)[0]
+    race = weight[0] + 1 + rate
+    misses = weight / (weight + 1 + rate + y * (weight[0] - weight))
+    return 1 - ((s + 1) * (1 + rate) + extra) / race + float(misses[1:].sum())
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_bound_of_every_spread_and_chain(selector):
+def test_bound_of_every_spread_and_chain():
     """No spread of the mass, no s and no chain of bins exceeds the maximum, and the best of some come near."""
     rng, left, right, total, depth = np.random.default_rng(3), 0.5, 0.5, 20.0, 16
-    bound = two_sided_loss(1.0, left, right, total, selector)
+    bound = two_sided_loss(1.0, left, right, total)
     q, best = np.exp(-left * np.arange(depth)), -math.inf
     trials = []
     for d, share, s, size in itertools.product((3, 4, 5), (0.0, 0.5), (1, 2, 3), (3, 4, 5)):
@@ -230,14 +197,14 @@ def test_bound_of_every_spread_and_chain(selector):
     for _ in range(20):
         mass = rng.dirichlet(np.exp(-np.abs(np.arange(depth) - rng.integers(2, 7))))
         trials.append((mass, int(rng.integers(0, 6)), rng.integers(1, 7, 40)))
-    for mass, s, sizes in trials if selector == "exponential" else trials[:: len(trials) // 24]:
+    for mass, s, sizes in trials:
         begins = np.append(0, np.cumsum(sizes)[:-1])
         far = np.exp(-right * begins)
         rho, kappa = float(far.sum()), float(far @ (begins + math.exp(-right) * sizes))
-        value = program(q, total * mass, left, rho, kappa, s, right, selector)
+        value = program(q, total * mass, left, rho, kappa, s, right)
         assert value <= bound + 1e-9
         best = max(best, value)
-    assert best > bound - (0.06 if selector == "exponential" else 0.25)
+    assert best > bound - 0.06
 
 
 def two_places(q, total, mean, rng):
@@ -249,13 +216,12 @@ def two_places(q, total, mean, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
-def test_ranges_bound_every_s_inside(selector):
+def test_ranges_bound_every_s_inside():
     """The bound of a wide undivided range of s is above the program of every s, chain and spread in it."""
     rng, left, right, total = np.random.default_rng(11), 0.08, 0.1, 20.0
     q, low, high = np.exp(-left * np.arange(120)), 4.0, 6.0
     search, near = (
-        _Search(Setting(left, right, total, 1.0, selector), [Case(True, False, 1, 1, 2**40, None, 0)], None),
+        _Search(Setting(left, right, total, 1.0), [Case(True, False, 1, 1, 2**40, None, 0)], None),
         [],
     )
     for first, final in ((0, 9), (3, 5), (6, 30), (20, 21), (0, int(search.far[0]))):
@@ -271,40 +237,38 @@ def test_ranges_bound_every_s_inside(selector):
             assert line[1] >= later - 1e-12 or line[3] == 0
             assert line[2] <= in_bin + 1e-12
             assert line[3] <= extra + 1e-12
-        for s in {first, final, *rng.integers(first, final + 1, 12 if selector == "exponential" else 2).tolist()}:
+        for s in {first, final, *rng.integers(first, final + 1, 12).tolist()}:
             sizes = rng.integers(1, 60, 40) if s % 2 else np.full(40, 20)
             begins = np.append(0, np.cumsum(sizes)[:-1])
             far = np.exp(-right * begins)
             mass = two_places(q, total, float(rng.uniform(low, high)) / total, rng)
             kappa = float(far @ (begins + math.exp(-right) * sizes))
-            near.append(bound - program(q, mass, left, float(far.sum()), kappa, s, right, selector))
+            near.append(bound - program(q, mass, left, float(far.sum()), kappa, s, right))
     assert min(near) > -1e-9
     assert min(near) < 3
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_indices_beyond_the_depth_are_bounded(selector, monkeypatch):
+def test_indices_beyond_the_depth_are_bounded(monkeypatch):
     """With only three indices in the table, lines stay above spreads that use the others."""
     monkeypatch.setattr(left_side, "_DEPTH", -3)
     rng, left, total = np.random.default_rng(4), 0.3, 12.0
-    q, side = np.exp(-left * np.arange(40)), LeftSide(Setting(left, 0.4, total, 1.0, selector),
+    q, side = np.exp(-left * np.arange(40)), LeftSide(Setting(left, 0.4, total, 1.0),
                                                       [Case(True, False, 1, 1, 2**40, None, 0)])  # fmt: skip
     assert side.depth < 5
-    for place in (3, 4, 6, 10, None) if selector == "exponential" else (4, None):
+    for place in (3, 4, 6, 10, None):
         mass = total * (rng.dirichlet(np.ones(40) / 3) if place is None else np.eye(40)[place])
         weight, s, rho, kappa = float(mass @ q), int(rng.integers(0, 5)), 1.5, 3.0
         rate = math.exp(-0.4 * s) * rho
         one = Rows(np.array([0]), *np.array([[weight], [rate], [rate], [s + 1.0], [math.exp(-0.4 * s) * kappa]]))
         value, *_ = side.lines(one)
-        assert value[0] >= program(q, mass, left, rho, kappa, s, 0.4, selector) - 1e-9
+        assert value[0] >= program(q, mass, left, rho, kappa, s, 0.4) - 1e-9
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_intervals_bound_all_their_points(selector):
-    setting = Setting(0.5, 0.5, 12.0, 12 / 13, selector)
+def test_intervals_bound_all_their_points():
+    setting = Setting(0.5, 0.5, 12.0, 12 / 13)
     whole = largest(setting, list(adversaries(setting, 0.4, 0.6, 2**40, None)))
     for x in (0.4, 0.5, 0.6):
-        assert two_sided_loss(x, 0.5, 0.5, 12.0, selector, step=12 / 13) + x <= whole + 0.02
+        assert two_sided_loss(x, 0.5, 0.5, 12.0, step=12 / 13) + x <= whole + 0.02
 
 
 def test_the_peak_of_a_mixture_of_two_lines_is_its_largest_value():
@@ -325,69 +289,59 @@ def test_the_peak_of_a_mixture_of_two_lines_is_its_largest_value():
 
 def test_ranks_saved():
     """The savings that docs/theory-two-sided.md states."""
-    for total, left, selector, saved in [
-        (3.6, 0.3, "exponential", 1.6), (8.2, 0.35, "exponential", 1.6), (28.0, 0.45, "exponential", 1.6),
-        (182.0, 0.55, "exponential", 1.75), (3.6, 0.3, "permute_and_flip", 0.95),
-        (8.2, 0.35, "permute_and_flip", 1.05), (28.0, 0.45, "permute_and_flip", 1.1),
-        (182.0, 0.55, "permute_and_flip", 1.35),
-    ]:  # fmt: skip
-        one = sharp_loss(1.0, left, total, selector)
-        two = two_sided_loss(1.0, left, 1 - left, total, selector)
+    for total, left, saved in [(3.6, 0.3, 1.6), (8.2, 0.35, 1.6), (28.0, 0.45, 1.6), (182.0, 0.55, 1.75)]:
+        one = sharp_loss(1.0, left, total)
+        two = two_sided_loss(1.0, left, 1 - left, total)
         assert one - two > saved
 
 
 def test_small_slopes_and_few_candidates():
     """One candidate, grouped indices, and a target without points beyond it."""
-    for selector in SELECTORS:
-        assert two_sided_loss(1.0, 0.5, 0.5, 0.0, selector) == pytest.approx(0.0, abs=1e-6)
-        alone = two_sided_loss(1.0, 0.5, 0.5, 29.0, selector, beyond=0)
-        assert two_sided_loss(1.0, 0.5, 0.5, 29.0, selector) < alone < sharp_loss(1.0, 0.5, 29.0, selector)
-    one, two = sharp_loss(1.0, 0.045, 300.0, "exponential"), two_sided_loss(1.0, 0.045, 0.055, 300.0, "exponential")
+    assert two_sided_loss(1.0, 0.5, 0.5, 0.0) == pytest.approx(0.0, abs=1e-6)
+    alone = two_sided_loss(1.0, 0.5, 0.5, 29.0, beyond=0)
+    assert two_sided_loss(1.0, 0.5, 0.5, 29.0) < alone < sharp_loss(1.0, 0.5, 29.0)
+    one, two = sharp_loss(1.0, 0.045, 300.0), two_sided_loss(1.0, 0.045, 0.055, 300.0)
     assert 0.7 * one < two < 0.8 * one
 
 
 @pytest.mark.parametrize(
-    ("selector", "slopes", "total", "x", "beyond", "lost"),
+    ("slopes", "total", "x", "beyond", "lost"),
     [
-        ("permute_and_flip", 1.0, 28.0, 1.0, None, 3.177),
-        ("permute_and_flip", 1.0, 3.6, 0.5, 20, 1.121),
-        ("permute_and_flip", 1.0, 182.0, 1.0, 3, 6.728),
-        ("permute_and_flip", 0.25, 8.2, 1.0, None, 3.584),
-        ("exponential", 1.0, 999.0, 1.0, None, 9.824),
-        ("exponential", 5.0, 28.0, 0.5, 0, 2.064),
-        ("exponential", 0.1, 182.0, 1.0, None, 59.01),
+        (1.0, 999.0, 1.0, None, 9.824),
+        (5.0, 28.0, 0.5, 0, 2.064),
+        (0.1, 182.0, 1.0, None, 59.01),
     ],
 )  # fmt: skip
-def test_values_of_a_division_point_by_point(selector, slopes, total, x, beyond, lost):
+def test_values_of_a_division_point_by_point(slopes, total, x, beyond, lost):
     """The maximum by single s, 12 weights and five corners: as large, or more, having fewer corners at small slopes."""
-    found = two_sided_loss(x, 0.45 * slopes, 0.55 * slopes, total, selector, beyond=beyond, step=total / (total + 1))
+    found = two_sided_loss(x, 0.45 * slopes, 0.55 * slopes, total, beyond=beyond, step=total / (total + 1))
     assert 0.93 * lost - 0.02 < found < lost + 2 * accuracy(lost)
 
 
 def test_indices_behind_the_last_one_are_in_the_bound():
     """One recorded case: without the end of the table of weights the bound is lower by a millionth."""
-    found = two_sided_loss(1.0, 2.0, 1.0, 5.0, "exponential", beyond=10)
+    found = two_sided_loss(1.0, 2.0, 1.0, 5.0, beyond=10)
     assert found == pytest.approx(0.5340834249, abs=3e-7)
 
 
 def test_holds_agrees_with_shift_and_coverage():
     """A target that `two_sided_shift` returns holds; the next smaller ones do not; `two_sided_coverage` agrees."""
-    level, selector, slopes = Fraction(9, 10), "permute_and_flip", (0.45, 0.55, 28.0)
+    level, slopes = Fraction(9, 10), (0.45, 0.55, 28.0)
     for n in (60, 1000):
-        target = two_sided_shift(n, level, *slopes, selector, 16, step=0.96)
-        assert two_sided_holds(n, target, level, *slopes, selector, step=0.96)
-        assert not two_sided_holds(n, target - Fraction(1, 8), level, *slopes, selector, step=0.96)
-        coverage = two_sided_coverage(n, target, *slopes, selector, step=0.96)
+        target = two_sided_shift(n, level, *slopes, 16, step=0.96)
+        assert two_sided_holds(n, target, level, *slopes, step=0.96)
+        assert not two_sided_holds(n, target - Fraction(1, 8), level, *slopes, step=0.96)
+        coverage = two_sided_coverage(n, target, *slopes, step=0.96)
         assert level - Fraction(2, 100) / (n + 1) < coverage < level + Fraction(2, 10) / (n + 1)
-    assert not two_sided_holds(30, Fraction(31), level, *slopes, selector)
-    assert not two_sided_holds(30, Fraction(0), level, *slopes, selector)
-    assert two_sided_shift(20, level, *slopes, selector, 16) is None
+    assert not two_sided_holds(30, Fraction(31), level, *slopes)
+    assert not two_sided_holds(30, Fraction(0), level, *slopes)
+    assert two_sided_shift(20, level, *slopes, 16) is None
 
 
 def test_two_sided_is_used_only_where_the_sharp_one_fails():
     """If both hold, a release states the sharp certificate, which a reader checks without a search."""
     level = Fraction(7, 10)
-    mechanism = Slopes(level, Fraction(3), left=1, right=1, scale=1.0, selector="permute_and_flip")
+    mechanism = Slopes(level, Fraction(3), left=1, right=1, scale=1.0)
     assert mechanism.two_sided(level, 3, 20, None)
     stated = certify(mechanism, 1 - level, 3, 20, None, None)
     assert stated.coverage > level
@@ -395,29 +349,29 @@ def test_two_sided_is_used_only_where_the_sharp_one_fails():
 
 
 def test_slopes_are_not_searched_where_that_takes_minutes():
-    terms = Fraction(9, 10), 6e-6, 4e-6, 23.0, "permute_and_flip", 16
+    terms = Fraction(9, 10), 6e-6, 4e-6, 23.0, 16
     started = two_sided_loss.cache_info().misses
     assert two_sided_shift(9_000_000, *terms) is None
     assert two_sided_loss.cache_info().misses == started
 
 
 def test_targets_and_offsets_are_the_smallest_that_pass():
-    level, selector, slopes = Fraction(9, 10), "exponential", (0.35, 0.65, 8.2)
-    target = two_sided_shift(100, level, *slopes, selector, 8, step=0.89)
-    assert two_sided_shift(10, level, *slopes, selector, 8) is None
-    offset = two_sided_offset(level, *slopes, selector, 10, step=0.89)
+    level, slopes = Fraction(9, 10), (0.35, 0.65, 8.2)
+    target = two_sided_shift(100, level, *slopes, 8, step=0.89)
+    assert two_sided_shift(10, level, *slopes, 8) is None
+    offset = two_sided_offset(level, *slopes, 10, step=0.89)
     assert 1 < offset < 1.5
     assert offset >= target - level * 101 - Fraction(1, 8)
 
     def short(some):
-        return two_sided_shortfall(level, some, lambda n: 6.0, 1, *slopes, selector, step=0.89)
+        return two_sided_shortfall(level, some, lambda n: 6.0, 1, *slopes, step=0.89)
 
     assert short(offset + Fraction(1, 10)) <= 0 < short(offset - Fraction(1, 10))
 
 
 @pytest.mark.parametrize("level", [Fraction(1, 2), *slow([Fraction(333, 1000), Fraction(9, 10), Fraction(19, 20)])])
 def test_head_starts_are_the_least_that_readers_accept(level):
-    terms, step = (0.45, 0.55, 28.0, "exponential"), 0.96
+    terms, step = (0.45, 0.55, 28.0), 0.96
     fade = 0.3 * float(1 - level)
     offset = two_sided_offset(level, *terms, 20, step=step) + Fraction(1, 20)
     ahead = two_sided_prior_bonus(level, offset, fade, 1, *terms, step=step)
@@ -435,7 +389,7 @@ def test_head_starts_are_the_least_that_readers_accept(level):
 @pytest.mark.slow
 def test_offset_and_head_start_go_together():
     """The faster the bonus fades, the larger the bonus or the offset must be."""
-    level, terms = Fraction(9, 10), (1, 0.45, 0.55, 28.0, "exponential", 20)
+    level, terms = Fraction(9, 10), (1, 0.45, 0.55, 28.0, 20)
     slow, fast, wide = (
         two_sided_secret(level, fade, most, *terms, step=28 / 29)
         for fade, most in ((0.03, 5.0), (0.1, 6.0), (0.1, 10.0))
@@ -463,7 +417,7 @@ def test_groups_hold_every_n_once(rate):
     for group in groups:
         assert sorted(group) == group
         assert sorted(itertools.chain(*_halves(group))) == group
-    many = _cases_of_large_n(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
+    many = _cases_of_large_n(Setting(0.45, 0.55, 28.0, 1.0), rate, offset, enough)
     for n in range(found[-1] + 1, found[-1] + 101):
         target = rate * (n + 1) + offset
         x = float(target - math.ceil(target) + 1)
@@ -472,7 +426,7 @@ def test_groups_hold_every_n_once(rate):
 
 def test_search_with_the_scale_of_a_mechanism_is_its_certificate():
     """The bonus that the search finds, rounded as in the mechanism, was certified by the search itself."""
-    rate, offset, terms, scale = Fraction(9, 10), Fraction(5, 2), (0.45, 0.55, 28.0, "exponential"), 37.0
+    rate, offset, terms, scale = Fraction(9, 10), Fraction(5, 2), (0.45, 0.55, 28.0), 37.0
     ahead = two_sided_prior_bonus(rate, offset, 0.05, 1, *terms, step=0.96, scale=scale)
     start, fade = math.ceil(ahead * scale), round(0.05 * scale)
     proved = secret_n._needing_of.cache_info().misses
@@ -481,23 +435,8 @@ def test_search_with_the_scale_of_a_mechanism_is_its_certificate():
     assert two_sided_shortfall(rate, offset, lambda n: max(0, start - 10 - fade * n) / scale, 1, *terms, step=0.96) > 0
 
 
-@pytest.mark.parametrize("total", [1.0, *_NODES, 61440.0])
-@pytest.mark.parametrize("slopes", [(0.5, 0.5), (0.05, 0.4)])
-def test_quadrature_is_accurate_for_any_number_of_candidates(total, slopes, monkeypatch):
-    setting = Setting(*slopes, total, 0.98, "permute_and_flip")
-    cases = [case for x in (0.05, 1.0) for case in adversaries(setting, x, x, 3, 3, 0.7)]
-    left = LeftSide(setting, cases)
-    case = np.repeat(np.arange(len(cases)), 40)
-    some = np.random.default_rng(1).random((5, len(case)))
-    weight = left.most[case] * some[0] ** 3
-    rows = Rows(case, weight, 5 * some[1], 3 * some[2], 4 * some[3], some[4])
-    found = left.lines(rows, -math.inf)[0]
-    monkeypatch.setattr(left_side, "node_count", lambda total: 200)
-    assert np.abs(LeftSide(setting, cases).lines(rows, -math.inf)[0] - found).max() < _SPARE
-
-
 def test_sampled_head_starts_are_close_to_the_full_search():
-    terms = Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential"
+    terms = Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0
     some, every = (two_sided_prior_bonus(*terms, step=0.96, sampled=sampled) for sampled in (True, False))
     assert every - 0.25 <= some <= every
     rate, offset, fade, n_min, *slopes = terms

@@ -14,13 +14,11 @@ from confide.planning import ClassShift, Terms, mechanism_for
 from confide.selection import selection_law
 from tests.builders import slow
 
-SELECTORS = ("permute_and_flip", "exponential")
-
 
 def law(mechanism: Slopes, counts: np.ndarray) -> np.ndarray:
     """The exact law of the selected index."""
     utilities = mechanism.utilities(counts) / mechanism.scale
-    return selection_law(np.exp(utilities - utilities.max()), mechanism.selector)
+    return selection_law(np.exp(utilities - utilities.max()))
 
 
 def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fraction | float:
@@ -36,27 +34,24 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
     return lost / int(whole.sum())
 
 
-def planned(alpha: str, epsilon: float, m: int, selector: str, rise: float | None = None) -> Slopes:
+def planned(alpha: str, epsilon: float, m: int, rise: float | None = None) -> Slopes:
     """The mechanism for weights 1, 2 and 3."""
     request = Terms.of(
-        alpha=alpha, epsilon=epsilon, candidates=m, selector=selector, rise=rise, n_typical=10,
+        alpha=alpha, epsilon=epsilon, candidates=m, n_typical=10,
         population=ClassShift.of_weights({"a": 1, "b": 2, "c": 3}),
     )  # fmt: skip
-    made = mechanism_for(request)
+    made = mechanism_for(replace(request, rise=rise))
     assert isinstance(made, Slopes)
     assert made.weight == 3
     return made
 
 
-@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "rise"), [("1/2", 4.0, None), *slow([("1/3", 6.0, 0.0), ("3/10", 12.0, 2.0)])]
 )
-def test_coverage_of_the_shifted_population_by_enumeration(
-    alpha: str, epsilon: float, rise: float | None, selector: str
-) -> None:
+def test_coverage_of_the_shifted_population_by_enumeration(alpha: str, epsilon: float, rise: float | None) -> None:
     """For all points and weights, the new one, drawn by weight, is missed with probability at most alpha."""
-    mechanism = planned(alpha, epsilon, 3, selector, rise)
+    mechanism = planned(alpha, epsilon, 3, rise)
     kinds = list(product(range(3), (1, 2, 3)))
     worst = max(
         missed(mechanism, points, 3) for size in range(1, 6) for points in combinations_with_replacement(kinds, size)
@@ -64,30 +59,27 @@ def test_coverage_of_the_shifted_population_by_enumeration(
     assert 0.5 * float(Fraction(alpha)) < worst <= float(Fraction(alpha)) + 1e-12
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_few_records_have_the_head_start_of_infinity(selector: str) -> None:
+def test_few_records_have_the_head_start_of_infinity() -> None:
     """One or two points over five candidates, at a small alpha: without the bonus half of them are missed."""
-    mechanism = planned("1/10", 1.0, 5, selector, 0.0)
+    mechanism = planned("1/10", 1.0, 5, 0.0)
     kinds = list(product(range(5), (1, 2, 3)))
     few = [points for size in (1, 2) for points in combinations_with_replacement(kinds, size)]
     assert max(missed(mechanism, points, 5) for points in few) <= 0.1
     assert max(missed(replace(mechanism, head_start=0), points, 5) for points in few) > 0.4
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_smaller_offset_would_break_the_promise(selector: str) -> None:
+def test_smaller_offset_would_break_the_promise() -> None:
     """The enumeration detects errors: without its offset and bonus the mechanism misses more than alpha."""
-    made = planned("1/2", 4.0, 3, selector)
-    plain = slopes_for(made.rate, Fraction(-1, 2), made.left, made.right, "add_remove", 4.0, made.selector, 3)
+    made = planned("1/2", 4.0, 3)
+    plain = slopes_for(made.rate, Fraction(-1, 2), made.left, made.right, "add_remove", 4.0, 3)
     kinds = list(product(range(3), (1, 2, 3)))
     worst = max(missed(plain, points, 3) for size in (1, 2) for points in combinations_with_replacement(kinds, size))
     assert worst > 0.5
 
 
-@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
-def test_loss_by_enumeration(selector: str) -> None:
+def test_loss_by_enumeration() -> None:
     """All data of weight up to 27 over three candidates, and every neighbour: the stated loss is nearly attained."""
-    mechanism, most = planned("1/4", 6.0, 3, selector), 30
+    mechanism, most = planned("1/4", 6.0, 3), 30
     laws = {c: np.log(law(mechanism, np.array(c))) for c in product(range(most + 1), repeat=3) if sum(c) <= most}
     added = replaced = 0.0
     for counts in (one for one in laws if sum(one) <= most - 3):
@@ -103,26 +95,23 @@ def test_loss_by_enumeration(selector: str) -> None:
     assert added < replaced <= mechanism.replace_one + 1e-9
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("rivals", [3.0, 28.0, 999.0])
-def test_never_worse_than_the_random_rank(selector: str, rivals: float) -> None:
+def test_never_worse_than_the_random_rank(rivals: float) -> None:
     """The certificate needs less than the direct proof: the mean deficit of the random rank plus one largest weight."""
     slope = 0.6
     deficits = (np.arange(200_000) + 0.5) * 1e-3
-    mean = float(tail(deficits, slope, rivals, selector).sum()) * 1e-3
-    lost = weighted_loss(0.0, slope, rivals, selector)
+    mean = float(tail(deficits, slope, rivals).sum()) * 1e-3
+    lost = weighted_loss(0.0, slope, rivals)
     assert lost < 0.75 * mean
-    if selector == "permute_and_flip":
-        harmonic = sum(1 / k for k in range(2, int(rivals) + 2))
-        assert mean == pytest.approx(harmonic / slope, rel=1e-3)
+    assert mean == pytest.approx(math.log1p(rivals) / slope, rel=1e-3)
     # With equal weights, the unweighted certificate needs half a record less.
-    alike = float(secret_shift(Fraction(9, 10), slope, 0.5, rivals, selector, 160))
+    alike = float(secret_shift(Fraction(9, 10), slope, 0.5, rivals, 160))
     assert alike < lost < alike + 0.6
 
 
 def test_head_start_is_needed_and_enough() -> None:
     terms = Fraction(9, 10), Fraction(4)
-    rest = 0.7, 30.0, "permute_and_flip"
+    rest = 0.7, 30.0
     ahead = weighted_prior_bonus(*terms, 0.1, *rest)
     assert weighted_shortfall(*terms, ahead, 0.1, *rest) <= 0
     assert weighted_shortfall(*terms, ahead - 0.2, 0.1, *rest) == math.inf

@@ -176,7 +176,7 @@ def test_a_small_year_by_enumeration(rule, delta, looks_per_person, epsilon):
         epsilon, releases=2, looks=3, looks_per_person=looks_per_person, dp_delta=delta or 1e-2, rule=rule
     )
     release, look = year.entries
-    mechanism = slopes_for(Fraction(9, 10), Fraction(1, 2), 9, 1, "add_remove", release.epsilon, release.selector)
+    mechanism = slopes_for(Fraction(9, 10), Fraction(1, 2), 9, 1, "add_remove", release.epsilon)
     looks = [np.ones(1), np.ones(1)]
     for _ in range(looks_per_person):
         here, there = noisy(1, look.epsilon), noisy(0, look.epsilon)

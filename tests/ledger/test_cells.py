@@ -20,7 +20,6 @@ from confide.tables import (
     score_histogram,
 )
 from confide.warehouse import CountingPlan
-from tests.builders import slow
 from tests.exact import added, histograms, mechanism_law, worst_log_ratio
 from tests.refused import refused
 
@@ -127,7 +126,7 @@ def from_sql(table, dataset, ledger):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("release", [released, renewed, *slow([evaluated, in_batches, from_sql])])
+@pytest.mark.parametrize("release", [released, renewed, evaluated, in_batches, from_sql])
 def test_every_front_refuses_the_second_cell(release, ledger):
     """The error comes before any charge; a release about all records adds up."""
     released(records([0, 1], [0, 1]), NORTH, ledger)

@@ -368,8 +368,9 @@ class Servers:
         self.database.execute(on)
 
 
-def run(places):
-    run_state_machine_as_test(type("Ledgers", (Machine,), {"places": places}), settings=SETTINGS)
+def run(places, **changed):
+    machine = type("Ledgers", (Machine,), {"places": places})
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, **changed))
 
 
 @pytest.mark.slow
@@ -382,4 +383,4 @@ def test_a_file_under_arbitrary_use():
 
 @pytest.mark.slow
 def test_a_server_under_arbitrary_use(new_server_ledger):
-    run(Servers(new_server_ledger()))
+    run(Servers(new_server_ledger()), max_examples=15)

@@ -16,7 +16,6 @@ from confide.ledger import Ledger
 from confide.releases import Calibration
 from confide.tables import ScoreColumn
 from confide.watching import Watch
-from tests.builders import slow
 from tests.kept import path_of
 
 SCORES = np.random.default_rng(0).random(400)
@@ -45,7 +44,6 @@ PAID = {
     "calibrate guess": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, epsilon=x, n_typical=1000, **payer),
     "calibrate rho": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, rho=x, **payer),
     "calibrate alpha": lambda x, folder, **payer: confide.calibrate(SCORES, x / 4, 1.0, delta=x / 8, **payer),
-    "calibrate rise": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, rise=x, shift=x, **payer),
     "calibrate unit": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, unit=x, **payer),
     "levels": lambda x, folder, **payer: confide.calibrate_levels(SCORES, [x / 8, x / 4], epsilon=x, **payer),
     "groups": lambda x, folder, **payer: confide.calibrate_groups(
@@ -93,7 +91,7 @@ def requests(ask, values, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", slow(PAID, everyday=["calibrate epsilon", "calibrate guess", "evaluate"]))
+@pytest.mark.parametrize("name", PAID)
 def test_numbers_of_every_type_are_one_request(name, tmp_path):
     """Parts released together are several requests, each made once."""
     first = requests(PAID[name], [2.0], tmp_path)

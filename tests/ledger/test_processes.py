@@ -13,7 +13,6 @@ import pytest
 from confide.ledger import Ledger
 from confide.ledger.events import OpenedEvent
 from confide.ledger.stores import open_log
-from tests.builders import slow
 from tests.killed import drive
 from tests.refused import refused
 
@@ -144,7 +143,7 @@ def of_server(where: str, kept_in: str) -> tuple[str]:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("killed")
-@pytest.mark.parametrize("step", slow(STEPS, everyday=["before the charge", "after the draw"]))
+@pytest.mark.parametrize("step", STEPS)
 def test_killed_between_request_and_release(killed, step):
     """After a kill at every step: no release without a charge, no lost charge, and the ledger opens."""
     folder, place = killed[step].folder, killed[step].place

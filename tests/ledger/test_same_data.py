@@ -11,7 +11,6 @@ from confide import EarlierReleaseWarning, InputError, OtherDataError
 from confide.ledger.events import KeyedEvent
 from confide.mechanisms import slopes
 from confide.tables import ScoreColumn, calibrate_table
-from tests.builders import slow
 from tests.refused import refused
 from tests.tables.engines import SQLite
 
@@ -59,7 +58,7 @@ def charges(ledger, dataset="clinic"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", slow(KINDS, everyday=["threshold", "levels"]))
+@pytest.mark.parametrize("kind", KINDS)
 def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     ask, paid = KINDS[kind], {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
     first = ask(month(1), **paid)

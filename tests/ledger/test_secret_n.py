@@ -11,7 +11,7 @@ from confide import ConfideError, InputError, Ledger
 from confide.ledger import Cost
 from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
 from confide.mechanisms.privacy import PrivacyStatement
-from tests.builders import grid, slow
+from tests.builders import grid
 from tests.calibrations import fix_noisy_number
 from tests.refused import refused
 
@@ -71,9 +71,7 @@ def test_no_output_depends_on_n(tmp_path, monkeypatch, mechanism, neighbors):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, *slow([{"n_min": 40}])]
-)
+@pytest.mark.parametrize("more", [{"delta": 0.1}, {"records_per_person": 2}, {"n_min": 40}])
 def test_no_output_depends_on_n_for_other_choices(tmp_path, monkeypatch, more):
     fix_noisy_number(monkeypatch)
     found = [output(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
@@ -82,7 +80,7 @@ def test_no_output_depends_on_n_for_other_choices(tmp_path, monkeypatch, more):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ask", [groups, sides, *slow([levels])])
+@pytest.mark.parametrize("ask", [groups, sides, levels])
 def test_no_output_depends_on_n_for_several_thresholds(tmp_path, monkeypatch, ask):
     fix_noisy_number(monkeypatch)
     found = [output(tmp_path, n, {}, ask) for n in SIZES]

@@ -111,7 +111,7 @@ def test_mechanism_matches_its_law():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "epsilon"), [("0.3", 4.0), *slow([("0.5", 2.0), ("0.2", 8.0)])])
+@pytest.mark.parametrize(("alpha", "epsilon"), [("0.3", 4.0), ("0.5", 2.0), ("0.2", 8.0)])
 def test_public_coverage_for_every_multiset(alpha, epsilon):
     n, m, level = 9, 3, 1 - Fraction(alpha)
     mechanism = noisy_histogram_for(level, epsilon, m, n, 1)

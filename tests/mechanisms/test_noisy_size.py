@@ -46,7 +46,7 @@ def test_noisy_number_and_threshold_have_joint_privacy_loss_epsilon(alpha, epsil
             moved = noise * (abs(counted - sum(h) - 1) - abs(counted - sum(h)))  # of the noisy number
             one_more = max(one_more, *(np.abs(moved + law(h, n) - law(g, n)).max() for g in added(h)))
             one_other = max([one_other, *(np.abs(law(h, n) - law(g, n)).max() for g in replaced(h))])
-    assert 0.4 * epsilon < one_more <= epsilon + 1e-12
+    assert 0.3 * epsilon < one_more <= epsilon + 1e-12
     assert one_other <= terms.price.replace_one + 1e-12
 
 
@@ -110,11 +110,11 @@ def joint_loss(terms, law, noised, most=120):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
+@pytest.mark.parametrize(("alpha", "epsilon"), [(0.5, 8.0), (0.1, 3.0)])
 def test_number_of_weighted_records_and_threshold_have_joint_privacy_loss_epsilon(alpha, epsilon):
     """A record has any weight, also 0 (Theorem N2). Noise of the same scale on the total weight exceeds epsilon."""
     terms, law = weighted_designs(alpha, epsilon)
-    assert 0.4 * epsilon < joint_loss(terms, law, len) <= epsilon + 1e-12
+    assert 0.3 * epsilon < joint_loss(terms, law, len) <= epsilon + 1e-12
     assert joint_loss(terms, law, lambda records: sum(weight for _, weight in records)) > epsilon
 
 
@@ -128,7 +128,7 @@ def test_replaced_weighted_record_has_the_stated_loss(alpha, epsilon):
         for records in sets_of_weighted(2)
         for one, other in combinations(WEIGHED, 2)
     )
-    assert 0.4 * terms.per_record < lost <= terms.price.replace_one + 1e-12
+    assert 0.3 * terms.per_record < lost <= terms.price.replace_one + 1e-12
 
 
 @pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
@@ -219,7 +219,7 @@ def test_design_is_bounded(counted, scale, n_min, design):
 )
 def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records, population):
     terms, design = designs(0.1, epsilon, 30, records_per_person=records, population=population)
-    stated = privacy_statement(design(1000), "add_remove", records, terms.selector, terms.size_scale)
+    stated = privacy_statement(design(1000), "add_remove", records, terms.size_scale)
     assert 0.99 * epsilon < stated.epsilon <= epsilon
     assert stated.replace_one <= terms.price.replace_one
 
@@ -230,7 +230,7 @@ def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records, populat
 def test_zcdp_of_number_and_threshold_sums_to_rho(rho, population):
     terms = Terms.of(0.1, 30, 1, rho=rho, population=population)
     mechanism = mechanism_for(terms.designed_for(1000))
-    stated = privacy_statement(mechanism, "add_remove", 1, terms.selector, terms.size_scale)
+    stated = privacy_statement(mechanism, "add_remove", 1, terms.size_scale)
     assert 0.98 * rho < stated.rho <= rho
     assert stated.epsilon <= terms.epsilon
 

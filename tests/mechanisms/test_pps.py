@@ -155,7 +155,7 @@ def test_slopes_cost_less_at_the_same_claimed_epsilon():
     counts = np.append(np.ones(999, np.int64), 1)
     theirs = mechanism_law(mechanism, counts) @ np.minimum(np.arange(1, 1001) / 1000, 1) - 0.9
     assert 0 < ours < theirs / 4
-    assert slopes_for(Fraction(0), Fraction(900), 1, 1, "replace_one", 1.0, "exponential").replace_one == 1.0
+    assert slopes_for(Fraction(0), Fraction(900), 1, 1, "replace_one", 1.0).replace_one == 1.0
 
 
 def test_upper_bound_holds():
@@ -190,7 +190,7 @@ def test_same_law_as_slopes_up_to_the_bin_of_the_target():
     """pps is the slope mechanism with slopes (q, 1-q)/2, without the flat bottom on the target's bin."""
     q = Fraction(3, 4)
     mechanism, n = at_level(q), 8
-    ours = slopes_for(Fraction(0), q * n, 3, 1, "replace_one", mechanism.replace_one, "exponential")
+    ours = slopes_for(Fraction(0), q * n, 3, 1, "replace_one", mechanism.replace_one)
     for h in histograms(n, 4):
         reached = np.cumsum(h)
         if 6 in reached and reached[0] >= 6:  # the target rank 6 is a bin's end

@@ -194,9 +194,9 @@ def test_the_published_claim_where_the_level_is_not_cut(alpha, epsilon, m):
     assert mechanism.certified(level, m, None, first) == level
     # each n alone, by the random-rank lemma, from which the bound for all n follows
     for n in [*range(first, first + 40), 10_000]:
-        assert marginal_coverage(n, float(mechanism.target(n)), mechanism.slope_left, m - 1.0, "exponential") >= level
+        assert marginal_coverage(n, float(mechanism.target(n)), mechanism.slope_left, m - 1.0) >= level
     # if it is capped, the smallest n decides
-    lemma = [marginal_coverage(n, float(n), mechanism.slope_left, m - 1.0, "exponential") for n in range(1, first, 7)]
+    lemma = [marginal_coverage(n, float(n), mechanism.slope_left, m - 1.0) for n in range(1, first, 7)]
     assert lemma == sorted(lemma)
     assert float(mechanism.certified(level, m, None, 1)) == pytest.approx(min(lemma[0], float(level)))
     assert lemma[0] < 0.5

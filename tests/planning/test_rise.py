@@ -23,7 +23,7 @@ def test_prior_weights_rise_as_slowly_as_competitors_allow(m, rise):
         weights.append(max(1.0, sum(weights) / rivals))
     assert math.log(weights[-1]) == pytest.approx(rise, abs=1e-6)
     assert total_rise(m, rivals) == pytest.approx(rise, abs=1e-6)
-    stated = Slopes(Fraction(0), Fraction(9), 9, 11, 1e6, "exponential", flat=flat_for(m, rise), rise=int(rise * 1e6))
+    stated = Slopes(Fraction(0), Fraction(9), 9, 11, 1e6, flat=flat_for(m, rise), rise=int(rise * 1e6))
     step = math.log1p(1 / rivals)
     assert (
         np.abs(stated.log_prior_weights(m) / stated.scale - np.log(weights)).max() < step / 16
@@ -49,7 +49,7 @@ def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
         counts[begin] = round(0.9 * 2001 + ranks)
         counts[begin + round(share * m)] = 2000 - counts[begin]
         u = mechanism.utilities(counts)
-        return selection_law(np.exp((u - u.max()) / mechanism.scale), mechanism.selector)[begin + 1 :].sum()
+        return selection_law(np.exp((u - u.max()) / mechanism.scale))[begin + 1 :].sum()
 
     chances = [beyond(limit + away / slope) for away in (-5, -2, 0, 2, 5)]
     assert all(a > b for a, b in pairwise(chances))

@@ -5,19 +5,13 @@ proved in words (docs/theory.md, section 4; docs/theory-two-sided.md, section 5)
 spreads and multipliers; what it proposes is evaluated here anew, from the definitions, with intervals for every number.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from confide.guarantee import certificate
 from confide.guarantee.left_side import Rows
-from tests.proofs.intervals import Box, down, panels, up
-
-
-def halvings(total):
-    """A number of halvings such that all competitors together have almost no effect in the first panel."""
-    return max(2, math.ceil(math.log2(total + 2)))
+from tests.proofs.intervals import Box, up
 
 
 def upper(*terms):
@@ -40,18 +34,6 @@ def behind_the_last(last, further, decay):
     return np.maximum(at * (1 + 1e-9), last)  # floats are accurate to more than nine digits
 
 
-class Logs:
-    """-ln(1 - t q) at all nodes, its largest modulus on the disc of each panel, and its integral after the last one."""
-
-    def __init__(self, nodes, q):
-        rest = nodes.rest[None, :]
-        self.box = (q.one_minus()[:, None] + q[:, None] * rest).minus_log()
-        short = q.one_minus()[:, None] + q[:, None] * nodes.beyond[None, :]
-        self.largest = short.minus_log().high
-        b = nodes.last
-        self.last = np.full(len(q.low), b * (1 - math.log(b)) * (1 + 1e-12))
-
-
 @dataclass(frozen=True)
 class Sharp:
     """The program of the sharp certificate, Theorem C2, at one x."""
@@ -59,13 +41,12 @@ class Sharp:
     x: float
     slope: float
     rivals: float
-    selector: str
     competitor: float = 1.0
 
     def proposed(self):
         """The spread at which the library stops."""
         weights, step = certificate._weights(np.array([self.x]), self.slope, self.rivals)
-        programs = certificate._programs(weights, step - np.array([1 - self.competitor]), step, self.selector)
+        programs = certificate._programs(weights, step - np.array([1 - self.competitor]), step)
         spread, tolerance = certificate._initial_spread(weights, self.rivals), certificate._tolerance(self.slope)
         while True:
             _, gap, push = certificate._evaluate(programs, spread, self.rivals)
@@ -81,7 +62,7 @@ class Sharp:
         points = np.full(depth, float(step))
         points[0] -= 1 - self.competitor
         K = Box.of(spread)
-        value, gradient, further = (self._race if self.selector == "permute_and_flip" else self._shares)(K, q, points)
+        value, gradient, further = self._shares(K, q, points)
         used = (K * gradient).sum(0)
         last = behind_the_last(gradient.high[-1], further * step, self.slope * step)
         most = up(self.rivals * max(gradient.high.max(), last))
@@ -94,33 +75,13 @@ class Sharp:
         each = (Box.of(points) / (whole * whole))[::-1].sums_from()[::-1]
         return value, q * each, q.high[-1]
 
-    def _race(self, K, q, points):
-        nodes = panels(halvings(self.rivals))
-        logs = Logs(nodes, q)
-        silent = (K[:, None] * logs.box).sums_from().exp_minus()
-        # Its modulus on a disc: the value at the disc's left end; left of 0 at most (1 + r)^G with r = -nearest.
-        grown = np.exp(self.rivals * np.maximum(-nodes.nearest, 0)) * (1 + 1e-9)
-        wrong = nodes.total_error(grown)
-        integral = (silent * nodes.dt[None, :]).sum(1)
-        low, high = np.maximum(integral.low - wrong, 0), integral.high + wrong + nodes.last
-        missed = Box(down(1 - high), up(1 - low))
-        value = (Box.of(points) * missed).sum(0)
-        every = (Box.of(points)[:, None] * silent)[::-1].sums_from()[::-1] * nodes.dt[None, :]
-        each = (every * logs.box).sum(1)
-        count = np.cumsum(points)
-        wrong = count * (nodes.total_error(grown * logs.largest) + logs.last) * (1 + 1e-9)
-        gradient = Box(np.maximum(each.low - wrong, 0), up(each.high + wrong))
-        alone = (logs.box[-1] * nodes.dt).sum(0)
-        return value, gradient, alone.high + nodes.total_error(logs.largest[-1]) + logs.last[-1]
-
 
 class TwoSided:
     """Lines above the programs of the two-sided certificate, Theorem T1, for the cases of one search."""
 
     def __init__(self, left, setting, cases):
         self.left, self.setting, self.cases, slope = left, setting, cases, setting.slope_left
-        self.q, self.y, self.twin, self.short, self.logs, self.gained = [], [], [], [], [], []
-        self.nodes = panels(halvings(setting.total))
+        self.q, self.y, self.twin, self.short = [], [], [], []
         for case in cases:
             distance = np.maximum(left.group * np.arange(left.depth) + case.low - 1, 0.0)
             if left.group == 1 and not case.twin and case.low < 1:
@@ -135,10 +96,6 @@ class TwoSided:
             self.y.append(y)
             self.twin.append(twin)
             self.short.append(twin * decayed(slope, min(case.high, 1.0)))
-            if left.flip:
-                logs, slower = Logs(self.nodes, q), Logs(self.nodes, q * y)
-                self.logs.append(logs)
-                self.gained.append((logs.box.minus(slower.box), logs.largest + slower.largest, logs.last))
 
     def line(self, case, row, spread, multiplier):
         """An upper bound on the line's true value at its W_0, for this spread and multiplier.
@@ -148,7 +105,7 @@ class TwoSided:
         row = Rows(row.case, row.weight, *(max(float(z), 0.0) for z in row[2:]))
         q, total = self.q[case], self.setting.total
         K = Box.of(spread.mass)
-        value, gradient, further = (self._race if self.left.flip else self._shares)(case, row, spread, K)
+        value, gradient, further = self._shares(case, row, spread, K)
         price = Box.of(abs(multiplier)) * q
         gain = up(gradient.high - price.low) if multiplier >= 0 else up(gradient.high + price.high)
         top = max(gain.max(), behind_the_last(gain[-1], further, self.left.decay), 0.0)
@@ -177,47 +134,3 @@ class TwoSided:
         slopes = (each[:, None] * reached[:-1]).sum(0) + alone * reached[-1]
         value = Box(np.array(-upper(earned, -1.0, (-1, lost))), np.array(upper(lost, 1.0, (-1, earned))))
         return value, q * (steep[None] + slopes), (q[-1] * alone * self.left.group).high
-
-    def _race(self, case, row, spread, K):
-        n, y, twin, logs = self.nodes, self.y[case], self.twin[case], self.logs[case]
-        gained, gained_largest, after = self.gained[case]
-        rate, later, in_bin, extra = (Box.of(z) for z in (row.rate, row.later, row.in_bin, row.extra))
-        # The factor of the credit, times the probability that all are silent.
-        own = in_bin * (rate * n.rest + 1.0) * (rate * n.t).exp_minus()
-        earned = own + extra * n.rest * (later * n.t).exp_minus()
-        silent = (K[:, None] * logs.box[spread.place]).sum(0) + twin * n.rest.minus_log()
-        credit = earned * silent.exp_minus() * n.dt
-        # On a disc, 1 - t is at most 1 - nearest, and 1/|exp| at most its value at the left end.
-        left, wide = np.maximum(-n.nearest, 0.0), n.wide
-        grown = np.exp((row.rate + row.later + self.setting.total + 1) * left) * (1 + 1e-9)
-        modulus = grown * (row.in_bin * (1 + row.rate * wide) + row.extra * wide) * (1 + 1e-9)
-        tail = n.last * (row.in_bin * (1 + row.rate) + row.extra) * (1 + 1e-9)
-        total = credit.sum(0)
-        wrong = n.total_error(modulus)
-        gained_back = Box(np.maximum(total.low - wrong, 0.0), total.high + wrong + tail)
-        slope = logs.box.matmul(credit)
-        wrong = n.total_error(modulus * logs.largest) + logs.last * tail / n.last
-        from_credit = Box(np.maximum(slope.low - wrong, 0), up(slope.high + wrong))
-        # phi_f: candidates from index f on against all others.
-        k = rate + self.short[case] + y * row.weight
-        first = (k * n.rest + 1.0) * (k * n.t).exp_minus() * n.dt / y.one_minus()
-        pressed = (K[:, None] * gained[spread.place]).sums_from()
-        missed = first[None, :] * pressed.exp_minus()
-        ratio = 1 / y.one_minus().low
-        # |exp(-b)| <= 1 on a disc right of 0; on the first, 1/|1 - y t q|^K is at most exp(2 G t) while t q <= 1/2.
-        loose = np.exp(2 * self.setting.total * (left > 0) * n.furthest) * np.exp(self.setting.total * left)
-        modulus = loose * np.exp(k.high * left) * (1 + k.high * wide) * ratio * (1 + 1e-9)
-        tail = n.last * (1 + k.high) * ratio * (1 + 1e-9)
-        wrong = n.total_error(modulus)
-        whole, parts = first.sum(0), missed.sum(1)
-        counts, reached = self._counts(spread)
-        phi = up(whole.high - parts.low + 2 * wrong + tail)
-        phi_low = np.maximum(whole.low - parts.high - 2 * wrong - tail, 0)
-        lost = (Box.of(counts) * Box(np.minimum(phi_low, phi), phi)).sum(0)
-        wrong = n.total_error(modulus * gained_largest) + after * tail / n.last
-        each = Box(np.concatenate([missed.low, first.low[None]]), np.concatenate([missed.high, first.high[None]]))
-        each = each.matmul(Box(gained.low.T, gained.high.T))
-        each = Box(np.maximum(each.low - wrong, 0), up(each.high + wrong))
-        gradient = from_credit + (each * reached).sum(0)
-        value = Box(np.array(-upper(gained_back, -1.0, (-1, lost))), np.array(upper(lost, 1.0, (-1, gained_back))))
-        return value, gradient, up(each.high[-1, -1] * self.left.group)

@@ -44,8 +44,8 @@ def watched(monkeypatch):
         start(left, setting, cases)
         search.settings[id(left)] = (setting, cases)
 
-    def noted_line(left, q, spread, rows, shared):
-        found = line(left, q, spread, rows, shared)
+    def noted_line(left, q, spread, rows):
+        found = line(left, q, spread, rows)
         search.blocks.append((left, spread, rows, found[0].copy(), found[1].copy()))
         return found
 

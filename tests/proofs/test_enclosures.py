@@ -14,98 +14,71 @@ from confide.guarantee.marginal import public_shift, secret_shift
 from confide.guarantee.random_rank import conditional_failure, tail
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
 from confide.mechanisms.certify import certify
-from tests.proofs.enclosures import Sharp, halvings
-from tests.proofs.intervals import Box, down, panels
+from tests.proofs.enclosures import Sharp
+from tests.proofs.intervals import Box
 from tests.proofs.searches import watched
 
-SELECTORS = ["permute_and_flip", "exponential"]
 SPARE = 1e-7
 """The margin that the two-sided search adds to its bound, `_SPARE` in guarantee/adversary.py."""
 
 
-def test_logarithms_and_exponentials():
-    """The exp and ln of `intervals` compared with mpmath's interval arithmetic, and ln 2; 1e-12 wide at most."""
+def test_exponentials():
+    """The exp of `intervals` compared with mpmath's interval arithmetic, and ln 2; 1e-12 wide at most."""
     mpmath.iv.dps = 30
     for x in [0.0, 1e-9, 0.3, math.log(2) / 2, 0.7, 5.0, 33.3, 300.0, *np.geomspace(1e-6, 200, 150)]:
         found, true = Box.of(x).exp_minus(), mpmath.iv.exp(-mpmath.iv.mpf(float(x)))
         assert found.low <= true.a
         assert true.b <= found.high
         assert found.high - found.low <= 1e-12 * found.high
-    for x in [1.0, 1 - 2**-53, 0.5, 0.7, 0.70001, 1e-300, *np.geomspace(1e-18, 1, 150)]:
-        found, true = Box.of(x).minus_log(), -mpmath.iv.log(mpmath.iv.mpf(float(x)))
-        assert found.low <= true.a
-        assert true.b <= found.high
-        assert found.high - found.low <= 1e-13 * found.high + 1e-300
-
-
-def test_integrals_lie_between():
-    """int_0^1 (1 - s w)^K ds, exactly (1 - (1-w)^(K+1)) / ((K+1) w) for whole K, and int_0^1 -ln(1-s) ds = 1."""
-    for K, w in [(1, 1.0), (7, 0.5), (28, 0.75), (200, 1.0), (999, 0.125)]:
-        nodes, weight = panels(halvings(K)), Box.of(w)
-        log = (weight.one_minus() + weight * nodes.rest).minus_log()
-        found = ((log * float(K)).exp_minus() * nodes.dt).sum(0)
-        wrong = nodes.total_error(np.exp(K * w * np.maximum(-nodes.nearest, 0)))
-        exact = (1 - (1 - Fraction(w)) ** (K + 1)) / ((K + 1) * Fraction(w))
-        assert down(found.low - wrong) <= exact <= found.high + wrong + nodes.last
-        assert found.high - found.low + 2 * wrong < 1e-12
-    nodes = panels(2)
-    found = (nodes.rest.minus_log() * nodes.dt).sum(0)
-    wrong = nodes.total_error(nodes.beyond.minus_log().high) + nodes.last * (1 - math.log(nodes.last))
-    assert found.low - wrong <= 1 <= found.high + wrong
-    assert wrong < 1e-16
 
 
 def test_the_spare_is_that_of_the_library():
     assert adversary._SPARE == SPARE
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_sharp_losses_agree_with_their_enclosures(selector):
+def test_sharp_losses_agree_with_their_enclosures():
     """The library's L(x) is below its enclosure by at most 1e-9."""
     for x, slope, rivals in [(1.0, 0.72, 200.0), (2.3, 1.3, 28.0)]:
-        lost = sharp_loss(x, slope, rivals, selector)
-        assert 0 <= Sharp(x, slope, rivals, selector).bound() - lost + 1e-12 <= 1e-9
+        lost = sharp_loss(x, slope, rivals)
+        assert 0 <= Sharp(x, slope, rivals).bound() - lost + 1e-12 <= 1e-9
 
 
-def proven_coverage(n, target, left, right, rivals, selector):
+def proven_coverage(n, target, left, right, rivals):
     """Marginal coverage by the enclosure of L(x), as a fraction."""
     top = math.ceil(target)
     x = float(target - top + 1)
-    lost = Sharp(x, left, rivals, selector, math.exp(-right * (1 - x)) * (1 - 1e-15)).bound()
+    lost = Sharp(x, left, rivals, math.exp(-right * (1 - x)) * (1 - 1e-15)).bound()
     return (top + 1 - Fraction(lost)) / (n + 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("rivals", [8.2, 36.5, 480.0])
-def test_sharp_targets_keep_their_promise(selector, rivals):
+def test_sharp_targets_keep_their_promise(rivals):
     """Every target rank that the sharp certificate gives, for public n, proves its level by the enclosure alone."""
     for level in (Fraction(8, 10), Fraction(9, 10), Fraction(95, 100)):
         for left, right in [(0.45, 0.55), (0.7, 0.3), (0.1, 0.1), (1.5, 1.5)]:
-            target = public_shift(2000, level, left, right, rivals, selector, 16)
+            target = public_shift(2000, level, left, right, rivals, 16)
             assert target is not None
-            proven = proven_coverage(2000, target, left, right, rivals, selector)
-            stated = public_coverage(2000, target, left, right, rivals, selector)
+            proven = proven_coverage(2000, target, left, right, rivals)
+            stated = public_coverage(2000, target, left, right, rivals)
             assert proven >= level
             assert stated - proven <= 1e-12
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_sharp_offsets_keep_their_promise(selector):
+def test_sharp_offsets_keep_their_promise():
     """The same for secret n: L(f) + f <= offset + 2 for every fractional part f that a target rank can have."""
     for left, right, rivals in [(0.45, 0.55, 36.5), (0.8, 0.3, 480.0), (0.2, 0.25, 28.0)]:
-        offset = secret_shift(Fraction(9, 10), left, right, rivals, selector, 20)
+        offset = secret_shift(Fraction(9, 10), left, right, rivals, 20)
         for low, high in _brackets(Fraction(1), Fraction(0), 20, left):
-            lost = Sharp(low, left, rivals, selector, math.exp(-right * (1 - low)) * (1 - 1e-15)).bound()
+            lost = Sharp(low, left, rivals, math.exp(-right * (1 - low)) * (1 - 1e-15)).bound()
             assert Fraction(lost) + Fraction(high) <= offset + 2
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_lines_of_the_two_sided_search(monkeypatch, selector):
+def test_lines_of_the_two_sided_search(monkeypatch):
     """Some lines of one search, drawn at random, exceed the library's by less than the margin that it adds."""
     with watched(monkeypatch) as search:
-        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, selector, step=0.9)
+        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, step=0.9)
     errors = search.errors(np.random.default_rng(3), 6)
     assert len(search) > 100
     assert max(errors) <= 1e-9
@@ -113,17 +86,15 @@ def test_lines_of_the_two_sided_search(monkeypatch, selector):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_every_line_of_a_search(monkeypatch, selector):
+def test_every_line_of_a_search(monkeypatch):
     with watched(monkeypatch) as search:
-        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, selector, step=0.9)
+        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, step=0.9)
     errors = search.errors(np.random.default_rng(3), len(search))
     assert len(errors) == len(search) > 100
     assert max(errors) <= 1e-9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(
     ("left", "right", "rivals", "step"),
     [
@@ -137,18 +108,17 @@ def test_every_line_of_a_search(monkeypatch, selector):
         (0.006, 0.006, 20.0, 0.9),
     ],
 )
-def test_lines_of_searches_of_many_kinds(monkeypatch, selector, left, right, rivals, step):
+def test_lines_of_searches_of_many_kinds(monkeypatch, left, right, rivals, step):
     with watched(monkeypatch) as search:
-        two_sided_loss(1.0, left, right, rivals, selector, beyond=100, step=step)
-        two_sided_loss(0.5, left, right, rivals, selector, step=step)
+        two_sided_loss(1.0, left, right, rivals, beyond=100, step=step)
+        two_sided_loss(0.5, left, right, rivals, step=step)
     assert max(search.errors(np.random.default_rng(5), 60)) <= SPARE / 3
 
 
 PLANS = [
     {"n": 1000, "neighbors": "replace_one"},
-    {"n": 300, "neighbors": "replace_one", "selector": "exponential"},
+    {"n": 300, "neighbors": "replace_one"},
     {"n": 1000},
-    {"n": 1000, "selector": "exponential"},
 ]
 
 
@@ -170,17 +140,11 @@ def test_promises_of_plans(monkeypatch, epsilon, terms):
 def test_tails_to_twelve_digits():
     """tail(d) compared with its closed form in intervals of 150 digits."""
     mpmath.iv.dps = 150
-    one = mpmath.iv.mpf(1)
     for G, slope in [(0.5, 0.3), (28.0, 0.45), (999.0, 0.05), (1e6, 1.5)]:
         for d in [0.01, 0.5, 1.0, 7.25, 30.0, 80.0]:
             p = mpmath.iv.exp(-mpmath.iv.mpf(slope) * d)
-            exact = {
-                "exponential": G * p / (1 + G * p),
-                "permute_and_flip": 1 - (1 - mpmath.iv.exp((G + 1) * mpmath.iv.log(one - p))) / ((G + 1) * p),
-            }
-            for selector, true in exact.items():
-                found = float(tail(np.array([d]), slope, G, selector)[0])
-                assert found >= true.b * (1 - mpmath.mpf(10) ** -10) - mpmath.mpf(10) ** -15
+            true, found = G * p / (1 + G * p), float(tail(np.array([d]), slope, G)[0])
+            assert found >= true.b * (1 - mpmath.mpf(10) ** -10) - mpmath.mpf(10) ** -15
 
 
 def binomial_at_least(n, level):
@@ -194,10 +158,9 @@ def binomial_at_least(n, level):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_training_conditional_plans_keep_their_promise(selector):
+def test_training_conditional_plans_keep_their_promise():
     """Theorem C3, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
-    made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05, selector=selector)
+    made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05)
     one, m = made.mechanism, made.request.m
     mpmath.iv.dps = 400  # tails far below the target are e^-200, and differ from 1 - (1 - ...) by that
     n, target, G = 500, made.mechanism.target(500), mpmath.iv.mpf(one.rivals(m))
@@ -208,9 +171,7 @@ def test_training_conditional_plans_keep_their_promise(selector):
         """tail(T - r + 1), the probability that R < r."""
         d = target - r + 1
         p = mpmath.iv.exp(-slope * d.numerator / d.denominator)
-        if selector == "exponential":
-            return G * p / (1 + G * p)
-        return 1 - (1 - mpmath.iv.exp((G + 1) * mpmath.iv.log(1 - p))) / ((G + 1) * p)
+        return G * p / (1 + G * p)
 
     ranks = range(1, math.ceil(target) + 1)
     below = [missed(r) for r in ranks] + [mpmath.iv.mpf(1)]
@@ -218,5 +179,5 @@ def test_training_conditional_plans_keep_their_promise(selector):
     for r, low, high in zip(ranks, below[:-1], below[1:], strict=True):
         failure += (high - low) * (mpmath.iv.mpf(fails[r]) / whole)
     assert failure.b <= mpmath.mpf(5) / 100
-    stated = conditional_failure(n, 0.9, float(target), one.slope_left, one.rivals(m), selector)
+    stated = conditional_failure(n, 0.9, float(target), one.slope_left, one.rivals(m))
     assert abs(stated - failure.b) < 1e-9

@@ -9,25 +9,24 @@ import pytest
 
 from confide.mechanisms.slopes import Slopes, add_remove_range, replace_one_range
 from tests.exact import Stepped, added, histograms, replaced
-from tests.proofs.rational import LAWS, at_most_tail, by_the_algorithm, permute_and_flip, rivals, weights
+from tests.proofs.rational import at_most_tail, exponential, rivals, weights
 
-SELECTORS = list(LAWS)
 BASES = [Fraction(1, 2), Fraction(9, 10)]
 
 
 def mechanism(rate, offset, left, right, heights=None, head_start=0, fade=0):
     """A mechanism with scale 1, so that its utilities are the exponents."""
-    terms = (Fraction(rate), Fraction(offset), left, right, 1.0, "exponential", head_start, fade)
+    terms = (Fraction(rate), Fraction(offset), left, right, 1.0, head_start, fade)
     return Slopes(*terms) if heights is None else Stepped(*terms, steps=heights)
 
 
-def law_of(one, x, selector):
+def law_of(one, x):
     """Exact laws, each computed once."""
     known = {}
 
     def law(h):
         if h not in known:
-            known[h] = LAWS[selector](weights(one.utilities(np.array(h)).tolist(), x))
+            known[h] = exponential(weights(one.utilities(np.array(h)).tolist(), x))
         return known[h]
 
     return law
@@ -56,63 +55,48 @@ SECRET = [
 ]
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_replacing_a_record_costs_at_most_the_range(selector):
+def test_replacing_a_record_costs_at_most_the_range():
     """Theorem P1a: all histograms, all neighbours, all outputs."""
     for (one, n, m), x in itertools.product(PUBLIC, BASES):
         distance = replace_one_range(one.left, one.right, one.unit)
-        assert worst(law_of(one, x, selector), histograms(n, m), replaced) <= x**-distance
+        assert worst(law_of(one, x), histograms(n, m), replaced) <= x**-distance
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_adding_a_record_costs_at_most_the_range(selector):
+def test_adding_a_record_costs_at_most_the_range():
     """Theorem P1b, for every n from 0: with heights, and a bonus that fades or not."""
     for (one, most, m), x in itertools.product(SECRET, BASES):
         distance = add_remove_range(one.left, one.right, one.rate, one.unit, one.fade if one.head_start else 0)
-        law, starts = law_of(one, x, selector), [h for n in range(most) for h in histograms(n, m)]
+        law, starts = law_of(one, x), [h for n in range(most) for h in histograms(n, m)]
         assert worst(law, starts, added) <= x**-distance
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_groups_cost_as_many_times_as_much_as_records(selector):
+def test_groups_cost_as_many_times_as_much_as_records():
     """Theorem P1c: two records added, exactly."""
     one, most, m = SECRET[2]
     distance = add_remove_range(one.left, one.right, one.rate, one.unit, one.fade)
-    law, starts = law_of(one, BASES[0], selector), [h for n in range(most - 1) for h in histograms(n, m)]
+    law, starts = law_of(one, BASES[0]), [h for n in range(most - 1) for h in histograms(n, m)]
     twice = worst(law, starts, lambda h: (k for g in added(h) for k in added(g)))
     assert twice <= BASES[0] ** (-2 * distance)
 
 
 def test_a_smaller_loss_would_fail():
-    """The inequalities are tight: one step less fails for both selectors, and so does a bonus without its fade."""
+    """The inequalities are tight: one step less fails, and so does a bonus without its fade."""
     one = mechanism(0, 2, 1, 1)
-    for selector in SELECTORS:
-        assert worst(law_of(one, Fraction(1, 16), selector), histograms(4, 4), replaced) > Fraction(1, 16) ** -1
+    assert worst(law_of(one, Fraction(1, 16)), histograms(4, 4), replaced) > Fraction(1, 16) ** -1
     one = mechanism(Fraction(1, 2), 0, 1, 1, None, 40, 6)
     unpaid = add_remove_range(1, 1, one.rate, one.unit)
-    assert worst(law_of(one, Fraction(1, 2), "exponential"), histograms(2, 3), added) > 2**unpaid
+    assert worst(law_of(one, Fraction(1, 2)), histograms(2, 3), added) > 2**unpaid
 
 
 def test_a_range_of_utilities_bounds_every_ratio():
     """Lemma P2 for all pairs of vectors of three small integers."""
     vectors = list(itertools.product(range(3), repeat=3))
     x = Fraction(2, 3)
-    for selector, law in LAWS.items():
-        laws = {u: law(weights(u, x)) for u in vectors}
-        for u, v in itertools.product(vectors, repeat=2):
-            change = [a - b for a, b in zip(u, v, strict=True)]
-            most = x ** -(max(change) - min(change))
-            assert all(a <= most * b for a, b in zip(laws[u], laws[v], strict=True)), (selector, u, v)
-
-
-def test_the_integral_is_the_law_of_the_algorithm():
-    """Random order and coins and w_j int prod (1 - s w_i) ds agree, for all small weights of up to five candidates."""
-    for m in range(1, 6):
-        for u in itertools.combinations_with_replacement(range(3), m):
-            w = weights(u, Fraction(2, 5))
-            law = permute_and_flip(w)
-            assert law == by_the_algorithm(w)
-            assert sum(law) == 1
+    laws = {u: exponential(weights(u, x)) for u in vectors}
+    for u, v in itertools.product(vectors, repeat=2):
+        change = [a - b for a, b in zip(u, v, strict=True)]
+        most = x ** -(max(change) - min(change))
+        assert all(a <= most * b for a, b in zip(laws[u], laws[v], strict=True)), (u, v)
 
 
 def rising_cases(m, highest):
@@ -120,7 +104,7 @@ def rising_cases(m, highest):
     return [(0, *rest) for rest in itertools.combinations_with_replacement(range(highest + 1), m - 1)]
 
 
-def check_rising(m, most, highest, terms, x, selector):
+def check_rising(m, most, highest, terms, x):
     """P(B_J < k) <= tail(T - k + 1) for every histogram, every k <= ceil(T); +inf never falls short."""
     checked = 0
     for heights in rising_cases(m, highest):
@@ -129,12 +113,12 @@ def check_rising(m, most, highest, terms, x, selector):
             for n in range(1, most + 1):
                 T = one.target(n)
                 for h in histograms(n, m):
-                    law = LAWS[selector](weights(one.utilities(np.array(h)).tolist(), x))
+                    law = exponential(weights(one.utilities(np.array(h)).tolist(), x))
                     counts = np.cumsum(h)[:-1].tolist()
                     for k in range(1, math.ceil(T) + 1):
                         p = x ** int(one.left * one.unit * (T - k + 1))
                         short = sum(law[j] for j, count in enumerate(counts) if count < k)
-                        assert at_most_tail(short, G, p, selector), (heights, one, h, k)
+                        assert at_most_tail(short, G, p), (heights, one, h, k)
                         checked += 1
     return checked
 
@@ -147,23 +131,21 @@ TERMS = [
 ]
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_rising_weights(selector):
+def test_rising_weights():
     """The core of Theorem C1, also where the target rank exceeds n."""
-    assert check_rising(3, 3, 2, TERMS, Fraction(1, 2), selector) > 500
+    assert check_rising(3, 3, 2, TERMS, Fraction(1, 2)) > 500
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("x", BASES)
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_rising_weights_in_more_cases(selector, x):
-    assert check_rising(4, 4, 2, TERMS, x, selector) > 5000
+def test_rising_weights_in_more_cases(x):
+    assert check_rising(4, 4, 2, TERMS, x) > 5000
 
 
 def test_a_smaller_tail_would_fail():
     """All left candidates at one rank attain the tail of the exponential mechanism, so nothing smaller is a bound."""
     x, one = Fraction(1, 2), mechanism(0, 2, 1, 1)
-    law = LAWS["exponential"](weights(one.utilities(np.array([0, 0, 3])).tolist(), x))
+    law = exponential(weights(one.utilities(np.array([0, 0, 3])).tolist(), x))
     G, p = Fraction(2), x**2
     assert law[0] + law[1] == G * p / (1 + G * p)
-    assert not at_most_tail(law[0] + law[1], G - Fraction(1, 100), p, "exponential")
+    assert not at_most_tail(law[0] + law[1], G - Fraction(1, 100), p)

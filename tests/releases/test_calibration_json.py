@@ -205,7 +205,7 @@ BELIEVED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["add_remove", *slow(name for name in BELIEVED if name != "add_remove")])
+@pytest.mark.parametrize("name", ["add_remove", *(name for name in BELIEVED if name != "add_remove")])
 def test_wrong_types_and_values(name):
     """Each field gets each wrong value: an error, unless the value is one of the few valid ones."""
     accepted = set()
@@ -275,7 +275,6 @@ def test_claims_that_do_not_follow_raise(name):
             math.nextafter(mechanism["scale"], 0),
             1e-300,
         ],
-        "mechanism.selector": ["permute_and_flip", "exponential"],
         "mechanism.rate": ["0", "1/2", "999/1000"],
         "mechanism.offset": [*(["1/16"] if offset > Fraction(1, 16) or public else []), *other_offsets],
         "mechanism.name": ["other"],
@@ -359,10 +358,7 @@ def test_several_fields_changed_together():
         {"kind": None},
         {"kind": "_build", "edges": [1], "recipe": {}},
         {"kind": "__init__"},
-        {"kind": "geometric", "unit": 1.0, "step": 1e-300, "decades": 12},
-        {"kind": "geometric", "unit": 1e308, "step": 0.01, "decades": 300},
-        {"kind": "geometric", "unit": "1", "step": 0.01, "decades": 12},
-        {"kind": "anything", "size": 100},
+        {"kind": "spread", "of": "residual", "size": 100, "unit": "1"},
         {"kind": "of"},
         {"kind": "of", "size": 99},
         {"kind": "of", "size": True},
@@ -407,12 +403,6 @@ def test_a_certificate_is_stated_and_accepted_only_if_it_holds(neighbors):
             content["mechanism"]["offset"] = str(Fraction(content["mechanism"]["offset"]) - Fraction(1, 2))
         with pytest.raises(FormatError):
             Calibration.from_json(signed(content))
-    sharp = confide.calibrate(np.arange(1000) / 1000, 0.1, 1.0, neighbors="replace_one", score="lac", shift=9)
-    content = json.loads(sharp.to_json())
-    assert "certificate" not in content["guarantee"]
-    content["guarantee"]["certificate"] = "two-sided"
-    with pytest.raises(FormatError):
-        Calibration.from_json(signed(content))
 
 
 def test_consistent_changes_are_not_detected():
@@ -428,10 +418,6 @@ def test_consistent_changes_are_not_detected():
     content["mechanism"]["offset"] = str(Fraction(content["mechanism"]["offset"]) + 1000)
     del content["guarantee"]["certificate"]  # so high a target needs only the sharp one
     assert Calibration.from_json(signed(content)).coverage == 0.9
-    options = {"neighbors": "replace_one", "candidates": confide.Candidates.unit(100), "shift": 12}
-    asked = confide.calibrate(np.arange(400) / 400, 0.1, 1.0, **options)
-    higher = signed(json.loads(asked.to_json()) | {"alpha": "1/2"})
-    assert Calibration.from_json(higher).coverage == asked.coverage
     more = released("add_remove").mechanism.head_start + 1000
     assert Calibration.from_json(tampered("add_remove", "mechanism.head_start", more)).coverage == 0.9
 

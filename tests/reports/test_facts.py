@@ -6,7 +6,6 @@ import confide
 from confide.cli.run import main
 from confide.mechanisms import loss_facts
 from confide.releases import Release, about_facts, chain_section, load_release, making_section
-from tests.builders import slow
 from tests.kept import path_of
 from tests.reports.test_pages import page_of, words_of
 
@@ -29,7 +28,7 @@ def facts_stated(release: Release) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*EVERYDAY, *slow(OTHERS)])
+@pytest.mark.parametrize("name", [*EVERYDAY, *OTHERS])
 def test_show_page_and_card_state_the_same_facts(name, capsys):
     release = load_release(path_of(name))
     assert main(["show", str(path_of(name))]) == 0

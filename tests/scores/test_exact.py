@@ -9,7 +9,7 @@ import confide
 from confide.scores.classification import set_mask, tempered
 from confide.scores.ranked import magic
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
-from tests.builders import grid, slow
+from tests.builders import grid
 from tests.refused import numbers, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -94,7 +94,7 @@ def test_scores_and_sets_agree_bit_for_bit(score, table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", [*SCORES[5:8], *slow([*SCORES[:5], *SCORES[8:]])])
+@pytest.mark.parametrize("score", [*SCORES[5:8], *SCORES[:5], *SCORES[8:]])
 def test_blocks_and_threads_do_not_change_results(score):
     """A table large enough for several threads and blocks, against its own rows in another order."""
     rng = np.random.default_rng(3)

@@ -12,7 +12,6 @@ import confide.arrays.blocks
 from confide.arrays import loops
 from confide.scores import own_class_scores, selected, set_mask
 from confide.scores.selected import worth_selecting
-from tests.builders import slow
 from tests.refused import numbers, refused
 
 DETERMINISTIC = [
@@ -54,8 +53,8 @@ def assert_equal_to_all_scores(p, score, u, rng, several=4):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["aps_deterministic", *slow(SCORES[1:])])
-@pytest.mark.parametrize("dtype", [np.float32, *slow([np.float16, np.float64])])
+@pytest.mark.parametrize("score", ["aps_deterministic", *SCORES[1:]])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 def test_every_row_of_few_values(score, dtype, selection, monkeypatch):
     """All rows of three classes over special values: ties, zeros of both signs, subnormals, ones."""
     monkeypatch.setattr(confide.scores.classification, "refuse_other_sums", lambda name, p: None)

@@ -38,8 +38,8 @@ def measure(mechanism, one, other, runs, wrap=lambda draw: draw()):
 
 
 def cases(m=2000, n=100_000):
-    mechanism = slopes_for(Fraction(0), Fraction(9 * n // 10), 14, 6, "replace_one", 1.0, "permute_and_flip")
-    spread = np.bincount(np.arange(n) % m, minlength=m)  # one candidate is good, and all others are rejected first
+    mechanism = slopes_for(Fraction(0), Fraction(9 * n // 10), 14, 6, "replace_one", 1.0)
+    spread = np.bincount(np.arange(n) % m, minlength=m)
     few = np.zeros(m, dtype=np.int64)
     few[m // 2] = 9 * n // 10
     few[-1] = n - few[m // 2]  # half of all candidates hold exactly the target rank

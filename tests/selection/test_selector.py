@@ -1,4 +1,4 @@
-"""The selectors: their exact laws, their scales, and the installed sampler."""
+"""The exponential mechanism: its exact law, its scale, and the installed sampler."""
 
 from fractions import Fraction
 
@@ -7,7 +7,7 @@ import pytest
 from opendp import mod
 from scipy import stats
 
-from confide.selection.selector import SELECTORS, _noisy_max, select, selection_law, with_contrib
+from confide.selection.selector import _noisy_max, select, selection_law, with_contrib
 from confide.support import scale_for
 from tests.builders import slow
 from tests.exact import law
@@ -30,27 +30,23 @@ def test_features_of_opendp_stay_as_they_were(on, monkeypatch):
     assert ("contrib" in mod.GLOBAL_FEATURES) is on
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("scale", [0.5, 20.0, 1e9 / 3])
-def test_opendps_map_is_twice_the_largest_change_over_the_scale(selector, scale):
+def test_opendps_map_is_twice_the_largest_change_over_the_scale(scale):
     """OpenDP's map for the largest change d of one utility is 2 d/scale, whose square over 8 is rho."""
     loss = 2 * 20 / scale
-    wanted = loss if selector == "permute_and_flip" else loss**2 / 8
-    assert _noisy_max(scale, selector).map(20) == pytest.approx(wanted, rel=1e-12)
+    assert _noisy_max(scale).map(20) == pytest.approx(loss**2 / 8, rel=1e-12)
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(
     "utilities", [[0, 0, 0, 0], [-3, 0, -1, -6, -40], [-1000, -999, -1003, -1001], list(range(-12, 1))]
 )
-def test_library_law_equals_polynomial_law(selector, utilities):
+def test_library_law_is_the_exact_law(utilities):
     u = np.array(utilities, dtype=np.int64)
-    exact = law(u, 2.0, selector)
-    np.testing.assert_allclose(selection_law(np.exp((u - u.max()) / 2.0), selector), exact, rtol=1e-9)
+    exact = law(u, 2.0)
+    np.testing.assert_allclose(selection_law(np.exp((u - u.max()) / 2.0)), exact, rtol=1e-9)
     assert exact.sum() == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(
     ("utilities", "scale"),
     [
@@ -64,11 +60,11 @@ def test_library_law_equals_polynomial_law(selector, utilities):
         ),
     ],
 )
-def test_installed_sampler_matches_exact_law(selector, utilities, scale):
+def test_installed_sampler_matches_exact_law(utilities, scale):
     """Chi-square at level 1e-6 of OpenDP's sampler, compared with the exact law."""
     u = np.array(utilities, dtype=np.int64)
-    draws = np.bincount([select(u, scale, selector) for _ in range(6000)], minlength=len(u))
-    expected = 6000 * selection_law(np.exp((u - u.max()) / scale), selector)
+    draws = np.bincount([select(u, scale) for _ in range(6000)], minlength=len(u))
+    expected = 6000 * selection_law(np.exp((u - u.max()) / scale))
     small = expected < 10
     observed = np.append(draws[~small], draws[small].sum())
     wanted = np.append(expected[~small], expected[small].sum())

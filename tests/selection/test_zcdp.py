@@ -44,7 +44,7 @@ def test_a_smaller_bound_would_fail():
 @pytest.mark.parametrize(("slopes", "epsilon"), [((13, 7), 1.0), ((3, 1), 2.5), ((1, 1), 6.0)])
 def test_enumerated_laws_of_the_exponential_mechanism(slopes, epsilon):
     """Every order, for all neighbouring histograms; 2.5 and 6 are ranges where epsilon^2/8 is much too large."""
-    mechanism = slopes_for(Fraction(0), Fraction(4), *slopes, "replace_one", epsilon, "exponential")
+    mechanism = slopes_for(Fraction(0), Fraction(4), *slopes, "replace_one", epsilon)
     rho, laws = zcdp_of_range(mechanism.replace_one), {h: mechanism_law(mechanism, h) for h in histograms(6, 4)}
     worst = max(
         renyi(laws[h], laws[g], order) / order for h in laws for g in replaced(h) for order in (1.0001, 1.5, 2, 4, 16)

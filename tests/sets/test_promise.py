@@ -19,7 +19,7 @@ TESTED = (200, 8780)
 PUBLIC = {
     "none": {"epsilon": None, "mechanism": "none"},
     "replace_one": {"neighbors": "replace_one"},
-    "exponential": {"neighbors": "replace_one", "selector": "exponential", "epsilon": 0.3},
+    "small epsilon, public n": {"neighbors": "replace_one", "epsilon": 0.3},
     "delta": {"neighbors": "replace_one", "delta": 0.05},
 }
 SECRET = {"add_remove": {}, "small epsilon": {"epsilon": 0.3}, "n_min": {"n_min": 200}, "delta": {"delta": 0.05}}

@@ -16,7 +16,6 @@ from pyarrow import csv, feather, parquet
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.tables import ScoreColumn, open_table, score_histogram
-from tests.builders import slow
 
 EDGES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=8, unique=True).map(sorted)
 
@@ -69,7 +68,7 @@ SOURCES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", slow(SOURCES, everyday=["arrow", "csv", "duckdb"]))
+@pytest.mark.parametrize("source", SOURCES)
 @settings(max_examples=15)
 @given(scores_and_candidates())
 def test_counts_of_a_source_are_those_of_an_array(source, case):

@@ -17,8 +17,8 @@ from tests.tables.engines import everyday_on
 FAMILIES = {
     "unit": Candidates.unit(200),
     "logit": Candidates.unit(1000, "logit"),
-    "geometric": Candidates.geometric(unit=3.0, step=0.05),
-    "sinh": Candidates.sinh(step=0.05),
+    "geometric": Candidates.spread("residual", 200, unit=3.0),
+    "sinh": Candidates.spread("signed", 200),
     "extreme": Candidates.of(
         [-1.7976931348623157e308, -1.0, -2.2250738585072014e-308, -5e-324, 0.0, 5e-324, 1e-310, 0.1, 1 / 3, 1e16, 1e308]
     ),

@@ -111,7 +111,7 @@ def test_leaving_out_keeps_neighbours():
     """All tables of up to three records, and one more record: the counts differ by at most one record, and so the
     distribution of the release by at most epsilon; nothing is released of an incomplete record."""
     values, few = (0.2, 0.7, None, float("nan")), Candidates.of([0.5, 0.6])
-    mechanism = slopes_for(Fraction(9, 10), Fraction(1), 9, 1, "add_remove", 1.0, "permute_and_flip")
+    mechanism = slopes_for(Fraction(9, 10), Fraction(1), 9, 1, "add_remove", 1.0)
     worst = 0.0
 
     def counts(rows):

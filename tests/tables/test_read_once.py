@@ -79,7 +79,7 @@ def test_a_loader_is_calibrated_as_planned(options):
     plan = confide.plan(0.1, 1.0, N, **request)
     assert released.mechanism == plan.mechanism
     assert released.recipe == plan.request.candidates.recipe
-    given = confide.Candidates.geometric(2.0, 0.5)
+    given = confide.Candidates.spread("residual", 200, unit=2.0)
     released = front.calibrate(
         identity, iter(loader), 0.1, 1.0, progress=False, **PUBLIC, score="absolute_residual", candidates=given
     )

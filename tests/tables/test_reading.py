@@ -70,7 +70,7 @@ def test_regression_in_every_format(tmp_path, suffix):
     rng = np.random.default_rng(0)
     f, y = rng.normal(size=2000), rng.normal(size=2000)
     path = write(tmp_path / f"a.{suffix}", {"f": f, "y": y})
-    candidates = confide.Candidates.geometric()
+    candidates = confide.Candidates.spread("residual", 200)
     found = score_histogram(path, TargetColumns("f", "y"), candidates)
     scores = confide.absolute_residual_score(f, y)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores, candidates).counts.tolist()

@@ -194,7 +194,7 @@ def test_labels_that_are_missing_or_no_positions(tmp_path, labels, bad, suffix):
 
 def test_predictions_that_are_not_finite(tmp_path):
     path = write(tmp_path / "a.parquet", {"f": [1.0, np.inf, None], "y": [1.0, 2.0, 3.0]})
-    caught = refusal(lambda: score_histogram(path, TargetColumns("f", "y"), confide.Candidates.geometric()))
+    caught = refusal(lambda: score_histogram(path, TargetColumns("f", "y"), confide.Candidates.spread("residual", 200)))
     assert bad_rows(caught) == [(2, 1)]
 
 

@@ -16,23 +16,19 @@ ARITHMETIC = (
     "60 digits and exact fractions; `sharp_loss` a concave maximum by another method in doubles, bracketed by its "
     "duality gap; `certificate` the least coverage of all multisets of points"
 )
-SELECTORS = ("permute_and_flip", "exponential")
 
 
-def tail(deficit: Any, slope: Any, rivals: Any, selector: str) -> Any:
+def tail(deficit: Any, slope: Any, rivals: Any) -> Any:
     """Theorem 2: the largest probability that the answer misses the target by so many ranks."""
-    with mp.workdps(300):  # p, down to 1e-50 here, is subtracted from 1 and used as a divisor
-        p, rivals = mp.exp(-real(slope) * deficit), real(rivals)
-        if selector == "exponential":
-            return rivals * p / (1 + rivals * p)
-        return 1 - (1 - (1 - p) ** (rivals + 1)) / ((rivals + 1) * p)
+    p, rivals = mp.exp(-real(slope) * deficit), real(rivals)
+    return rivals * p / (1 + rivals * p)
 
 
 def rank_at_least(k: int, given: dict[str, Any]) -> Any:
     """P(R >= k) of the random rank."""
     if k > math.ceil(given["target"]):
         return mp.mpf(0)
-    return 1 - tail(real(given["target"]) - k + 1, given["slope"], given["rivals"], given["selector"])
+    return 1 - tail(real(given["target"]) - k + 1, given["slope"], given["rivals"])
 
 
 def binomial_at_least(k: int, n: int, p: float) -> Any:
@@ -48,21 +44,19 @@ def cases() -> list[dict[str, Any]]:
 
 def _tails() -> list[dict[str, Any]]:
     made = []
-    for selector in SELECTORS:
-        for deficit, slope, rivals in ((1.0, 0.5, 9.0), (5.0, 1.0, 99.0), (10.0, 1.0, 99.0), (60.0, 0.5, 3.6)):
-            given = {"deficit": deficit, "slope": slope, "rivals": rivals, "selector": selector}
-            text = "how likely the answer misses the target by `deficit` ranks or more, at most"
-            expected = tail(real(deficit), slope, rivals, selector)
-            name = f"tail-{selector}-{deficit:g}-{rivals:g}"
-            made.append(case(name, "tail", text, "theory.md, Theorem 2", given, expected, {"relative": 1e-5}))
-        for slope, rivals in ((0.25, 999.0), (0.7, 3.6)):
-            given = {"slope": slope, "rivals": rivals, "selector": selector}
-            text = "the integral of the tail over all deficits"
-            harmonic = mp.digamma(real(rivals) + 2) + mp.euler - 1
-            expected = (harmonic if selector == "permute_and_flip" else mp.log(1 + real(rivals))) / real(slope)
-            name = f"overshoot-{selector}-{rivals:g}"
-            source = "theory.md, after Theorem 2"
-            made.append(case(name, "mean_overshoot", text, source, given, expected, {"relative": 1e-12}))
+    for deficit, slope, rivals in ((1.0, 0.5, 9.0), (5.0, 1.0, 99.0), (10.0, 1.0, 99.0), (60.0, 0.5, 3.6)):
+        given = {"deficit": deficit, "slope": slope, "rivals": rivals}
+        text = "how likely the answer misses the target by `deficit` ranks or more, at most"
+        expected = tail(real(deficit), slope, rivals)
+        name = f"tail-{deficit:g}-{rivals:g}"
+        made.append(case(name, "tail", text, "theory.md, Theorem 2", given, expected, {"relative": 1e-5}))
+    for slope, rivals in ((0.25, 999.0), (0.7, 3.6)):
+        given = {"slope": slope, "rivals": rivals}
+        text = "the integral of the tail over all deficits"
+        expected = mp.log(1 + real(rivals)) / real(slope)
+        name = f"overshoot-{rivals:g}"
+        source = "theory.md, after Theorem 2"
+        made.append(case(name, "mean_overshoot", text, source, given, expected, {"relative": 1e-12}))
     for name, logs in {
         "even": [0.0] * 9,
         "doubling": [k * math.log(2) for k in range(12)],
@@ -78,63 +72,57 @@ def _tails() -> list[dict[str, Any]]:
 
 def _ranks() -> list[dict[str, Any]]:
     made = []
-    for selector in SELECTORS:
-        for n, target, slope, rivals, level in ((30, 28.0, 0.8, 9.0, 0.8), (100, 95.5, 1.2, 36.5, 0.9)):
-            given = {"n": n, "target": target, "slope": slope, "rivals": rivals, "selector": selector}
-            source = "theory.md, Theorem 2"
-            top = math.ceil(target)
-            at_least = [rank_at_least(k, given) for k in range(1, n + 2)]
-            text = "E min(R, n+1) / (n+1): marginal coverage by the random-rank lemma alone"
-            made.append(
-                case(
-                    f"marginal-{selector}-{n}",
-                    "marginal_coverage",
-                    text,
-                    f"{source}a",
-                    given,
-                    sum(at_least) / (n + 1),
-                    {"absolute": 1e-10},
-                )
+    for n, target, slope, rivals, level in ((30, 28.0, 0.8, 9.0, 0.8), (100, 95.5, 1.2, 36.5, 0.9)):
+        given = {"n": n, "target": target, "slope": slope, "rivals": rivals}
+        source = "theory.md, Theorem 2"
+        top = math.ceil(target)
+        at_least = [rank_at_least(k, given) for k in range(1, n + 2)]
+        text = "E min(R, n+1) / (n+1): marginal coverage by the random-rank lemma alone"
+        made.append(
+            case(
+                f"marginal-{n}",
+                "marginal_coverage",
+                text,
+                f"{source}a",
+                given,
+                sum(at_least) / (n + 1),
+                {"absolute": 1e-10},
             )
-            chances = [at_least[k - 1] - rank_at_least(k + 1, given) for k in range(1, top + 1)]
-            fails = sum(chance * binomial_at_least(k, n, level) for k, chance in enumerate(chances, 1) if k <= n)
-            text = "how likely the coverage given the calibration data is below a level, at most"
-            made.append(
-                case(
-                    f"conditional-{selector}-{n}",
-                    "conditional_failure",
-                    text,
-                    f"{source}b",
-                    {**given, "level": level},
-                    1 - at_least[0] + fails,
-                    {"absolute": 1e-10},
-                )
+        )
+        chances = [at_least[k - 1] - rank_at_least(k + 1, given) for k in range(1, top + 1)]
+        fails = sum(chance * binomial_at_least(k, n, level) for k, chance in enumerate(chances, 1) if k <= n)
+        text = "how likely the coverage given the calibration data is below a level, at most"
+        made.append(
+            case(
+                f"conditional-{n}",
+                "conditional_failure",
+                text,
+                f"{source}b",
+                {**given, "level": level},
+                1 - at_least[0] + fails,
+                {"absolute": 1e-10},
             )
+        )
     return made
 
 
 def _sharp() -> list[dict[str, Any]]:
     made = []
-    for selector in SELECTORS:
-        for x, slope, rivals in ((1.0, 0.72, 9.0), (0.5, 0.72, 9.0), (1.0, 1.5, 99.0)):
-            given = {"x": x, "slope": slope, "rivals": rivals, "selector": selector}
-            text = "L(x): how many points at or below rank ceil(T) + 1 are missed, at most, rounded up by < .0015"
-            source = "theory.md, section 4"
-            name = f"sharp-{selector}-{x:g}-{rivals:g}"
-            made.append(case(name, "sharp_loss", text, source, given, sharp_loss(**given), {"above": 1.5e-3}))
+    for x, slope, rivals in ((1.0, 0.72, 9.0), (0.5, 0.72, 9.0), (1.0, 1.5, 99.0)):
+        given = {"x": x, "slope": slope, "rivals": rivals}
+        text = "L(x): how many points at or below rank ceil(T) + 1 are missed, at most, rounded up by < .0015"
+        source = "theory.md, section 4"
+        name = f"sharp-{x:g}-{rivals:g}"
+        made.append(case(name, "sharp_loss", text, source, given, sharp_loss(**given), {"above": 1.5e-3}))
     return made
 
 
-_NODES, _DS = np.polynomial.legendre.leggauss(160)
-_S = (_NODES + 1) / 2
-
-
-def sharp_loss(x: float, slope: float, rivals: float, selector: str) -> float:
+def sharp_loss(x: float, slope: float, rivals: float) -> float:
     """A value that is reached, within 1e-4 of the maximum by concavity; multiplicative steps."""
     q = np.exp(-slope * np.maximum(np.arange(int(30 / slope) + 5) + x - 1, 0))
     spread = np.full(len(q), rivals / len(q))
     for _ in range(20000):
-        value, gradient = _sum_of_phi(spread, q, selector)
+        value, gradient = _sum_of_phi(spread, q)
         gap = rivals * gradient.max() - gradient @ spread
         if gap < 1e-4:
             break
@@ -144,23 +132,18 @@ def sharp_loss(x: float, slope: float, rivals: float, selector: str) -> float:
     return round(value - 1e-9, 6) - 1e-6
 
 
-def _sum_of_phi(spread: Any, q: Any, selector: str) -> tuple[float, Any]:
-    if selector == "exponential":
-        after = np.cumsum((spread * q)[::-1])[::-1]
-        return float((after / (1 + after)).sum()), q * np.cumsum(1 / (1 + after) ** 2)
-    logs = np.log1p(-np.outer(_S, q))
-    silent = np.exp(np.cumsum((spread * logs)[:, ::-1], axis=1)[:, ::-1])
-    weights = _DS[:, None] / 2
-    return float((1 - (weights * silent).sum(axis=0)).sum()), -(weights * logs * np.cumsum(silent, axis=1)).sum(axis=0)
+def _sum_of_phi(spread: Any, q: Any) -> tuple[float, Any]:
+    after = np.cumsum((spread * q)[::-1])[::-1]
+    return float((after / (1 + after)).sum()), q * np.cumsum(1 / (1 + after) ** 2)
 
 
 @lru_cache(maxsize=4096)
-def _law_of(counts: tuple[int, ...], offset: str, left: int, right: int, scale: float, selector: str) -> list[float]:
+def _law_of(counts: tuple[int, ...], offset: str, left: int, right: int, scale: float) -> list[float]:
     statement = {"rate": "0", "offset": offset, "left": left, "right": right}
-    return [float(p) for p in law(utilities(statement, list(counts)), scale, selector)]
+    return [float(p) for p in law(utilities(statement, list(counts)), scale)]
 
 
-def least_coverage(n: int, m: int, statement: dict[str, Any], selector: str) -> float:
+def least_coverage(n: int, m: int, statement: dict[str, Any]) -> float:
     """The least coverage from n records over all multisets of n + 1 points in m bins: each point in turn is new."""
     least = 1.0
     for cuts in combinations_with_replacement(range(n + 2), m - 1):
@@ -170,27 +153,26 @@ def least_coverage(n: int, m: int, statement: dict[str, Any], selector: str) -> 
             if count:
                 rest = tuple(int(v) - (i == bin_) for i, v in enumerate(points))
                 terms = (statement[key] for key in ("offset", "left", "right", "scale"))
-                covered += count * sum(_law_of(rest, *terms, selector)[bin_:])
+                covered += count * sum(_law_of(rest, *terms)[bin_:])
         least = min(least, covered / (n + 1))
     return least
 
 
 def _small() -> list[dict[str, Any]]:
     made = []
-    for selector in SELECTORS:
-        for n, m, statement in (
-            (4, 3, {"offset": "4", "left": 3, "right": 1, "scale": 2.0}),
-            (5, 3, {"offset": "4", "left": 1, "right": 1, "scale": 1.0}),
-            (5, 3, {"offset": "9/2", "left": 2, "right": 1, "scale": 3.0}),
-        ):
-            given = {"n": n, "m": m, "statement": {"rate": "0", **statement}, "selector": selector}
-            least = least_coverage(n, m, statement, selector)
-            text = "no certificate may state more than the least coverage over every multiset of n + 1 points"
-            name = f"certificate-{selector}-{n}-{statement['offset'].replace('/', '-')}"
-            for kind, slack in (("sharp", 0.3), ("two-sided", 0.15)):
-                source = "theory.md, Theorem 3" if kind == "sharp" else "theory-two-sided.md, Theorem 6"
-                both = {**given, "certificate": kind}
-                made.append(case(f"{name}-{kind}", "certificate", text, source, both, least, {"below": slack}))
+    for n, m, statement in (
+        (4, 3, {"offset": "4", "left": 3, "right": 1, "scale": 2.0}),
+        (5, 3, {"offset": "4", "left": 1, "right": 1, "scale": 1.0}),
+        (5, 3, {"offset": "9/2", "left": 2, "right": 1, "scale": 3.0}),
+    ):
+        given = {"n": n, "m": m, "statement": {"rate": "0", **statement}}
+        least = least_coverage(n, m, statement)
+        text = "no certificate may state more than the least coverage over every multiset of n + 1 points"
+        name = f"certificate-{n}-{statement['offset'].replace('/', '-')}"
+        for kind, slack in (("sharp", 0.3), ("two-sided", 0.15)):
+            source = "theory.md, Theorem 3" if kind == "sharp" else "theory-two-sided.md, Theorem 6"
+            both = {**given, "certificate": kind}
+            made.append(case(f"{name}-{kind}", "certificate", text, source, both, least, {"below": slack}))
     return made
 
 

@@ -52,9 +52,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _statement(statement: dict[str, Any], selector: Any = "permute_and_flip") -> Slopes:
+def _statement(statement: dict[str, Any]) -> Slopes:
     texts = {key: Fraction(statement[key]) for key in ("rate", "offset", "flat") if key in statement}
-    return Slopes(**{**statement, **texts, "selector": statement.get("selector", selector)})
+    return Slopes(**{**statement, **texts})
 
 
 def _of_statement(statement: dict[str, Any], n: int, m: int) -> dict[str, Any]:
@@ -71,26 +71,26 @@ def _of_statement(statement: dict[str, Any], n: int, m: int) -> dict[str, Any]:
     }
 
 
-def _law(utilities: Any, scale: float, selector: Any) -> Any:
+def _law(utilities: Any, scale: float) -> Any:
     best = max(utilities)
     with np.errstate(under="ignore"):
-        return selection_law(np.exp(np.array([u - best for u in utilities], dtype=np.float64) / scale), selector)
+        return selection_law(np.exp(np.array([u - best for u in utilities], dtype=np.float64) / scale))
 
 
-def _loss(statement: Any, counts: Any, neighbour: Any, selector: Any) -> Any:
-    one = _statement(statement, selector)
-    p, q = (_law(one.utilities(np.array(h, dtype=np.int64)).tolist(), one.scale, selector) for h in (counts, neighbour))
+def _loss(statement: Any, counts: Any, neighbour: Any) -> Any:
+    one = _statement(statement)
+    p, q = (_law(one.utilities(np.array(h, dtype=np.int64)).tolist(), one.scale) for h in (counts, neighbour))
     bound = one.replace_one if sum(counts) == sum(neighbour) else one.add_remove
     return {"log_ratio": float(np.abs(np.log(p / q)).max()), "at_most": bound}
 
 
-def _tail(deficit: float, slope: float, rivals: float, selector: Any) -> Any:
-    return float(guarantee.tail(np.array(deficit), slope, rivals, selector))
+def _tail(deficit: float, slope: float, rivals: float) -> Any:
+    return float(guarantee.tail(np.array(deficit), slope, rivals))
 
 
-def _certificate(n: int, m: int, statement: Any, selector: Any, certificate: str) -> float:
-    one = _statement(statement, selector)
-    terms = n, one.target(n), one.slope_left, one.slope_right, one.rivals(m), selector
+def _certificate(n: int, m: int, statement: Any, certificate: str) -> float:
+    one = _statement(statement)
+    terms = n, one.target(n), one.slope_left, one.slope_right, one.rivals(m)
     if certificate == "sharp":
         return float(guarantee.public_coverage(*terms))
     return float(guarantee.two_sided_coverage(*terms, step=one.step(m)))
@@ -234,9 +234,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "plan": mechanisms.chosen,
     "utilities": lambda statement, counts: _statement(statement).utilities(np.array(counts, dtype=np.int64)),
     "law": _law,
-    "law_of_weights": lambda weights, selector: selection_law(
-        np.array([float(Fraction(w)) for w in weights]), selector
-    ),
+    "law_of_weights": lambda weights: selection_law(np.array([float(Fraction(w)) for w in weights])),
     "loss": _loss,
     "tail": _tail,
     "mean_overshoot": guarantee.mean_overshoot,

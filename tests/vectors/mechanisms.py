@@ -97,24 +97,15 @@ def scale_for(distance: int, epsilon: float) -> float:
     return scale
 
 
-def exact_law(weights: list[Any], selector: str) -> list[Any]:
-    """w_j/sum w, or w_j int_0^1 prod_(i != j) (1 - s w_i) ds by the coefficients of the polynomial."""
-    if selector == "exponential":
-        return [w / sum(weights) for w in weights]
-    law = []
-    for j, own in enumerate(weights):
-        product = [own / own]
-        for i, w in enumerate(weights):
-            if i != j:
-                product = [a - w * b for a, b in zip([*product, 0 * w], [0 * w, *product], strict=True)]
-        law.append(own * sum(a / (k + 1) for k, a in enumerate(product)))
-    return law
+def exact_law(weights: list[Any]) -> list[Any]:
+    """w_j/sum w."""
+    return [w / sum(weights) for w in weights]
 
 
-def law(utilities: list[int], scale: float, selector: str) -> list[Any]:
+def law(utilities: list[int], scale: float) -> list[Any]:
     """The law with 60 digits."""
     best = max(utilities)
-    return exact_law([mp.exp((u - best) / real(scale)) for u in utilities], selector)
+    return exact_law([mp.exp((u - best) / real(scale)) for u in utilities])
 
 
 def plans() -> list[dict[str, Any]]:
@@ -160,17 +151,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "epsilon": 1.0,
         "n": 1000,
         "neighbors": "replace_one",
-        "slopes": [7, 3],
         "candidates": 100,
     },
-    "secret-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "slopes": [1, 1], "candidates": 100},
-    "exponential": {
+    "secret-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "candidates": 100},
+    "few": {
         "alpha": "1/20",
         "epsilon": 2.0,
         "n": 500,
         "neighbors": "replace_one",
-        "selector": "exponential",
-        "slopes": [2, 1],
         "candidates": 50,
     },
     "too-few": {"alpha": "1/10", "epsilon": 1.0, "n": 8, "neighbors": "replace_one"},
@@ -180,14 +168,12 @@ REQUESTS: dict[str, dict[str, Any]] = {
 def chosen(**request: Any) -> dict[str, Any] | None:
     """The library's choice; None if it answers +inf without the data."""
     options = {"alpha": Fraction(request.pop("alpha")), **request}
-    if "slopes" in options:
-        options["slopes"] = tuple(options["slopes"])
     if "candidates" in options:
         options["candidates"] = confide.Candidates.unit(options["candidates"])
     mechanism = confide.plan(options.pop("alpha"), options.pop("epsilon"), **options).mechanism
     if mechanism is None:
         return None
-    names = ("rate", "offset", "left", "right", "scale", "head_start", "fade", "flat", "rise", "selector")
+    names = ("rate", "offset", "left", "right", "scale", "head_start", "fade", "flat", "rise")
     texts = ("rate", "offset", "flat")
     return {key: str(getattr(mechanism, key)) if key in texts else getattr(mechanism, key) for key in names}
 
@@ -221,22 +207,18 @@ def laws() -> list[dict[str, Any]]:
         "large": ([2**53 - 1, 2**53 - 2, 2**53 - 3], 2.5),
         "twelve": ([-(k % 5) for k in range(12)], 1.75),
     }
-    for selector in ("permute_and_flip", "exponential"):
-        source = {
-            "permute_and_flip": "w_j int_0^1 prod_(i != j) (1 - s w_i) ds (McKenna and Sheldon, NeurIPS 2020)",
-            "exponential": "w_j / sum w (McSherry and Talwar, FOCS 2007)",
-        }[selector]
-        for name, (values, scale) in vectors.items():
-            given = {"utilities": values, "scale": scale, "selector": selector}
-            text = f"the exact law of the choice among {len(values)} candidates"
-            expected = law(values, scale, selector)
-            made.append(case(f"{selector}-{name}", "law", text, source, given, expected, {"absolute": 1e-12}))
-        for shares in (["1", "1/2"], ["1/3", "1", "1", "1/7"], ["1/2", "1/4", "1/8", "1/16", "1"], ["1"]):
-            given = {"weights": shares, "selector": selector}
-            text = "the same as rational numbers, for weights that are rational"
-            expected = exact_law([Fraction(w) for w in shares], selector)
-            name = f"{selector}-rational-{len(shares)}"
-            made.append(case(name, "law_of_weights", text, source, given, expected, {"absolute": 1e-13}))
+    source = "w_j / sum w (McSherry and Talwar, FOCS 2007)"
+    for name, (values, scale) in vectors.items():
+        given = {"utilities": values, "scale": scale}
+        text = f"the exact law of the choice among {len(values)} candidates"
+        expected = law(values, scale)
+        made.append(case(name, "law", text, source, given, expected, {"absolute": 1e-12}))
+    for shares in (["1", "1/2"], ["1/3", "1", "1", "1/7"], ["1/2", "1/4", "1/8", "1/16", "1"], ["1"]):
+        given = {"weights": shares}
+        text = "the same as rational numbers, for weights that are rational"
+        expected = exact_law([Fraction(w) for w in shares])
+        name = f"rational-{len(shares)}"
+        made.append(case(name, "law_of_weights", text, source, given, expected, {"absolute": 1e-13}))
     return made
 
 
@@ -252,14 +234,11 @@ def losses() -> list[dict[str, Any]]:
         statement, scale = STATEMENTS[name], STATEMENTS[name]["scale"]
         replace, add = ranges(statement)
         bound = above((replace if sum(one) == sum(other) else add) / Fraction(scale))
-        for selector in ("permute_and_flip", "exponential"):
-            given = {"statement": statement, "counts": one, "neighbour": other, "selector": selector}
-            pair = [law(utilities(statement, counts), scale, selector) for counts in (one, other)]
-            ratio = max(abs(mp.log(p / q)) for p, q in zip(*pair, strict=True))
-            assert ratio <= bound
-            text = "the largest log-ratio of the two laws, and what Theorem 1 states at most"
-            expected = {"log_ratio": ratio, "at_most": bound}
-            made.append(
-                case(f"{name}-{selector}", "loss", text, "theory.md, Theorem 1", given, expected, {"absolute": 1e-9})
-            )
+        given = {"statement": statement, "counts": one, "neighbour": other}
+        pair = [law(utilities(statement, counts), scale) for counts in (one, other)]
+        ratio = max(abs(mp.log(p / q)) for p, q in zip(*pair, strict=True))
+        assert ratio <= bound
+        text = "the largest log-ratio of the two laws, and what Theorem 1 states at most"
+        expected = {"log_ratio": ratio, "at_most": bound}
+        made.append(case(name, "loss", text, "theory.md, Theorem 1", given, expected, {"absolute": 1e-9}))
     return made

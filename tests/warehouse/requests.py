@@ -23,7 +23,7 @@ NAMES = ("cat", "do\\g", "it's")
 EDGES = Candidates.unit(60, "logit").edges
 COLUMNS = ("p_0", "p_1", "p_2")
 OF_CLASSES = ClassColumns(COLUMNS, "y", NAMES)
-FEW = {"candidates": Candidates.sinh(1.0, 0.5, 2)}
+FEW = {"candidates": Candidates.spread("signed", 200, unit=1.0)}
 GUESS = {"n_typical": 1000}
 AT_MOST_TWO = ContributionBound("who", 2, ("visit",), "a sample")
 
@@ -75,7 +75,7 @@ CASES: dict[str, Case] = {
     "scores": (ScoreColumn("s"), {"candidates": Candidates.unit(60, "logit")}, _one()),
     "no candidates": (ScoreColumn("s"), {"candidates": Candidates.unit(1)}, _one()),
     "holes": (ScoreColumn("holes", "lac"), {"skip_incomplete": True, **GUESS}, _one(skip_incomplete=True)),
-    "residuals": (TargetColumns("f", "t"), {"candidates": Candidates.geometric(1.0, 1.0)}, _one()),
+    "residuals": (TargetColumns("f", "t"), {"candidates": Candidates.spread("residual", 200, unit=1.0)}, _one()),
     "quantiles": (TargetColumns(("f", "g"), "t"), FEW, _one()),
     "default candidates": (TargetColumns(("f", "g"), "t"), {}, _one()),
     "sides": (TargetColumns(("f", "g"), "t", "cqr_sides"), FEW, _sides),

@@ -129,7 +129,7 @@ def test_unusable_records_release_nothing(tmp_path):
     with refused(InputError, "counts"):
         read_counts(path, PLAN)
     sides = CountingPlan.of(
-        TargetColumns(("f", "g"), "t", "cqr_sides"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1)
+        TargetColumns(("f", "g"), "t", "cqr_sides"), 0.1, 1.0, candidates=Candidates.spread("signed", 200, unit=1.0)
     )
     path.write_text(as_csv(rows((0, -2, 5), (1, -2, 5), (1, -1, 1), plan=sides)))
     with refused(InputError, "counts"):

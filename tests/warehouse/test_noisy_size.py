@@ -22,7 +22,6 @@ from confide.mechanisms import Slopes
 from confide.planning import FEW_SIZES
 from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan, counting_query, read_counts
-from tests.builders import slow
 from tests.calibrations import RELEASE, fix_noisy_number, number_itself
 from tests.refused import refused
 from tests.warehouse.requests import OF_CLASSES, records
@@ -89,9 +88,7 @@ REQUESTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "first"), slow(product(REQUESTS, ["counts", "table"]), [("levels", "counts"), ("each group", "table")])
-)
+@pytest.mark.parametrize(("case", "first"), list(product(REQUESTS, ["counts", "table"])))
 def test_ledger_recognises_the_request_of_the_table(monkeypatch, tmp_path, case, first):
     """The text is the same although the design for 40,000 records has a longer list for a table."""
     fix_noisy_number(monkeypatch, 40_000)
@@ -114,7 +111,7 @@ def test_ledger_recognises_the_request_of_the_table(monkeypatch, tmp_path, case,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", slow(REQUESTS, ["classes", "sides"]))
+@pytest.mark.parametrize("case", REQUESTS)
 def test_release_is_verified_shown_and_renewed(monkeypatch, tmp_path, capsys, case):
     fix_noisy_number(monkeypatch, 40_000)
     what, options = REQUESTS[case]

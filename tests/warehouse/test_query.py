@@ -142,7 +142,10 @@ def test_unusable_records_are_counted_in_the_error(database, tmp_path):
     database.register("bad", bad)
 
     def found(what, **options):
-        plan, findings = CountingPlan.of(what, 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1), **options), []
+        plan, findings = (
+            CountingPlan.of(what, 0.1, 1.0, candidates=Candidates.spread("signed", 200, unit=1.0), **options),
+            [],
+        )
         for dialect in ("duckdb", "bigquery"):
             rows = asked_of_duckdb(database, dialect, counting_query(plan, dialect, "bad"))
             findings.append({row[2]: row[3] for row in rows if row[2] < 0})
@@ -197,7 +200,7 @@ def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
     ):
         plan = CountingPlan.of(what, 0.1, 10.0, by_class=by_class, **options)
         assert len(counting_query(plan, dialect, "records")) < 0.65 * most
-    longest = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.geometric(1.0, 0.001))
+    longest = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.spread("residual", 200, unit=1.0))
     assert len(counting_query(longest, "duckdb", "records")) > most
     with refused(InputError, "query"):
         counting_query(longest, dialect, "records")
@@ -205,7 +208,7 @@ def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
 
 def test_zero_and_infinities_are_compared_as_numbers(database):
     """Signed zeros are one number, and a ready-made score may be +inf, but not -inf."""
-    plan = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
+    plan = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.spread("signed", 200, unit=1.0))
     database.register("few", pa.table({"s": [0.0, -0.0, np.inf, -np.inf, np.nan]}))
     rows = database.execute(counting_query(plan, "duckdb", "few")).fetchall()
     zero = int(np.searchsorted(plan.candidates.edges, 0.0))

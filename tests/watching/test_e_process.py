@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from confide.errors import InputError
 from confide.noisy_counts import draw_counts
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
-from confide.watching.power import looks_to_alarm, records_enough, watch_power
 from confide.watching.sequence import confidence_sequence
+from confide.watching.settings import records_enough
 from tests.exact_tests import LEVEL
-from tests.refused import Refused
+from tests.watching.power import looks_to_alarm
 
 
 def noise(epsilon, reach):
@@ -121,7 +120,8 @@ def test_dependent_records_are_less_evidence():
     wide, narrow = (confidence_sequence([8400], [1600], 10_000, 0.1, per_person=k)[0] for k in (10, 1))
     assert wide[0] < narrow[0]
     assert narrow[1] < wide[1]
-    assert watch_power(0.9, 0.5, 500, per_person=2).at_once > 1.3 * watch_power(0.9, 0.5, 500).at_once
+    drop = 0.88, 500, 0.5, 0.9, 0.85
+    assert looks_to_alarm(*drop, per_person=2) > 1.3 * looks_to_alarm(*drop)
 
 
 @pytest.mark.parametrize(("epsilon", "least", "batch"), [(1e-6, 0.88, 10), (1e-3, 0.5, 1), (50.0, 0.999, 10**7)])
@@ -165,7 +165,6 @@ def test_valid_release_raises_no_alarm_and_drop_does():
     assert alarmed(0.80, 1.0, 100, 100, 52, draw) == 100  # each misses with a chance below 1e-9
 
 
-POWER = {"promised": 0.9, "epsilon": 1.0, "batch": 100}
 ONE_START = {"entering_wealth": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0.0}
 """All stakes enter at the first look."""
 
@@ -187,28 +186,8 @@ def test_fresh_wealth_detects_late_drop_sooner():
     assert without * 100 >= 5000
 
 
-@pytest.mark.slow
-def test_power_reports_small_looks():
-    found = watch_power(0.9, 0.1, 50)
-    assert found.small
-    assert found.enough == records_enough(0.9, 0.1) == 2221
-    assert watch_power(0.9, 0.01, 10).at_once is None
-    assert watch_power(0.9, 0.1, 2221).small is False
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        Refused(watch_power, POWER, {"drop": 0.02}, "drop", kind=InputError),
-        Refused(watch_power, POWER, {"drop": 0.95}, "drop", kind=InputError),
-        Refused(watch_power, POWER, {"tolerance": -0.1}, "tolerance", kind=InputError),
-        Refused(watch_power, POWER, {"batch": 0}, "batch", kind=InputError),
-        Refused(watch_power, POWER, {"per_person": 101}, "per_person", kind=InputError),
-    ],
-    ids=str,
-)
-def test_refusals(row):
-    row.check()
+def test_smaller_looks_than_the_noise_are_stated():
+    assert [records_enough(0.9, epsilon) for epsilon in (1.0, 0.3, 0.1)] == [21, 246, 2221]
 
 
 @pytest.mark.slow

@@ -17,13 +17,7 @@ const asMap = (value) => {
   return typeof value === "number" ? BigInt(value) : value;
 };
 
-const SINCE_2 = ["coordinator", "ledger", "sent"];
-
-function head(kind, content) {
-  const drawn = content.has("session") && content.has("versions");
-  const schema = SINCE_2.some((field) => content.has(field)) || drawn ? 2n : 1n;
-  return new Map([["kind", `confide.federated.${kind}`], ["schema", schema], ["content", content]]);
-}
+const head = (kind, content) => new Map([["kind", `confide/federated.${kind}`], ["schema", 1n], ["content", content]]);
 
 export const signedBytes = ({ kind, content }) => canonical(head(kind, asMap(content)));
 

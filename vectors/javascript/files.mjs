@@ -4,7 +4,7 @@ import { canonical, parse } from "./json.mjs";
 import { sets } from "./scores.mjs";
 
 export const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest("hex");
-const RELEASES = ["calibration", "levels", "groups", "sides", "risk"].map((name) => `confide.${name}`);
+const RELEASES = ["calibration", "levels", "groups", "sides", "risk"].map((name) => `confide/${name}`);
 
 export const canonicalText = ({ text }) => canonical(parse(text));
 
@@ -12,7 +12,7 @@ export const canonicalText = ({ text }) => canonical(parse(text));
 export function release({ text }) {
   const content = parse(text);
   if (!(content instanceof Map) || !RELEASES.includes(content.get("kind"))) throw new Error("no release");
-  if (typeof content.get("schema") !== "bigint" || content.get("schema") < 1n || content.get("schema") > 3n) throw new Error("an unknown schema");
+  if (content.get("schema") !== 1n) throw new Error("an unknown schema");
   const stated = content.get("sha256");
   content.delete("sha256");
   if (stated !== sha256(canonical(content))) throw new Error("the checksum does not match");

@@ -1,27 +1,19 @@
 // Statements about coverage: Theorems 2 and 3 of docs/theory.md, and other laws in closed form.
 import { law, statement, utilities } from "./mechanisms.mjs";
-import { doubleAbove, asFraction, doubleBelow, exp, fixed, Fraction, ln, ONE, over, power, sum, times, toNumber } from "./numbers.mjs";
+import { doubleAbove, asFraction, doubleBelow, exp, fixed, Fraction, ln, ONE, over, sum, times, toNumber } from "./numbers.mjs";
 
 const integers = (from, to) => Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
 
 /** Theorem 2; `deficit` a fixed-point number. */
-function fixedTail(deficit, { slope, rivals, selector }) {
-  const p = exp(-times(fixed(slope), deficit)), g = fixed(rivals), m = g + ONE;
-  if (selector === "exponential") return over(times(g, p), ONE + times(g, p));
-  return ONE - over(ONE - power(ONE - p, m), times(m, p));
+function fixedTail(deficit, { slope, rivals }) {
+  const p = exp(-times(fixed(slope), deficit)), g = fixed(rivals);
+  return over(times(g, p), ONE + times(g, p));
 }
 
 export const tail = (given) => toNumber(fixedTail(fixed(given.deficit), given));
 
-/** ln(1 + G)/l, or the integral of the tail: (har(G+1) - 1)/l with har by its series and Euler and Maclaurin's rest. */
-export function meanOvershoot({ slope, rivals, selector }) {
-  if (selector === "exponential") return toNumber(over(ln(ONE + fixed(rivals)), fixed(slope)));
-  const x = rivals + 1, far = 40;
-  const near = (y) => Math.log(y) + 1 / (2 * y) - 1 / (12 * y ** 2) + 1 / (120 * y ** 4) - 1 / (252 * y ** 6);
-  const euler = 0.5772156649015329;
-  const harmonic = near(x + far) + euler - integers(1, far).reduce((a, k) => a + 1 / (x + k), 0); // har(x) = har(x + far) - ...
-  return (harmonic - 1) / slope;
-}
+/** ln(1 + G)/l. */
+export const meanOvershoot = ({ slope, rivals }) => toNumber(over(ln(ONE + fixed(rivals)), fixed(slope)));
 
 /** G = max_g (w_1 + ... + w_(g-1)) / w_g. */
 export function rivals({ log_weights }) {
@@ -54,11 +46,11 @@ export function conditionalFailure(given) {
 }
 
 /** L(x) by multiplicative steps, with the duality gap added: an upper bound within a thousandth. */
-export function sharpLoss({ x, slope, rivals: total, selector }) {
+export function sharpLoss({ x, slope, rivals: total }) {
   const q = integers(0, Math.ceil(30 / slope) + 4).map((d) => Math.exp(-slope * Math.max(d + x - 1, 0)));
   let spread = q.map(() => total / q.length);
   for (;;) {
-    const [value, gradient] = (selector === "exponential" ? oneInMany : race)(spread, q);
+    const [value, gradient] = oneInMany(spread, q);
     const push = spread.map((k, d) => k * gradient[d]), all = push.reduce((a, b) => a + b, 0);
     const gap = total * Math.max(...gradient) - all;
     if (gap < 5e-4) return value + gap;
@@ -75,32 +67,12 @@ function oneInMany(spread, q) {
   return [after.reduce((a, w) => a + w / (1 + w), 0), q.map((one, d) => one * grows[d])];
 }
 
-/** Simpson's rule in z with s = 1 - z^4, where ln(1 - s) is harmless. */
-const STEPS = 400;
-const NODES = integers(1, STEPS).map((i) => {
-  const z = i / STEPS, weight = (i === STEPS ? 1 : i % 2 ? 4 : 2) / (3 * STEPS);
-  return [1 - z ** 4, weight * 4 * z ** 3];
-});
-
-function race(spread, q) {
-  let value = q.length;
-  const gradient = q.map(() => 0);
-  for (const [s, weight] of NODES) {
-    const logs = q.map((one) => Math.log1p(-s * one));
-    const silent = fromTheEnd(spread.map((k, d) => k * logs[d])).map(Math.exp);
-    const grows = runningSum(silent);
-    value -= weight * grows.at(-1);
-    for (const d of q.keys()) gradient[d] -= weight * logs[d] * grows[d];
-  }
-  return [value, gradient];
-}
-
 /** The least coverage over every multiset of n + 1 points in m bins: what no certificate may exceed. */
-export function certificate({ n, m, statement: given, selector }) {
+export function certificate({ n, m, statement: given }) {
   const laws = new Map();
   const covers = (counts, bin) => {
     const key = String(counts);
-    if (!laws.has(key)) laws.set(key, law({ utilities: utilities({ statement: given, counts }), scale: given.scale, selector }));
+    if (!laws.has(key)) laws.set(key, law({ utilities: utilities({ statement: given, counts }), scale: given.scale }));
     return laws.get(key).slice(bin).reduce((a, p) => a + p, 0);
   };
   const multisets = (points, bins) => (bins === 1 ? [[points]] : integers(0, points).flatMap((k) => multisets(points - k, bins - 1).map((rest) => [k, ...rest])));

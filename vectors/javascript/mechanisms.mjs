@@ -1,4 +1,4 @@
-// What the numbers of a statement mean, utilities, and the laws of the two selectors (docs/theory.md, section 2).
+// What the numbers of a statement mean, utilities, and the exact law (docs/theory.md, section 2).
 import { asFraction, doubleAbove, exp, fixed, Fraction, ln, ONE, over, sum, times, toNumber } from "./numbers.mjs";
 
 const ZERO = new Fraction(0n), larger = (...values) => values.reduce((a, b) => (a.compare(b) >= 0 ? a : b));
@@ -54,25 +54,19 @@ export function utilities({ statement: given, counts }) {
   });
 }
 
-/** Permute-and-flip: w_j int_0^1 prod_(i != j) (1 - s w_i) ds, by the coefficients of the polynomial; fixed-point. */
-function lawOf(weights, selector) {
-  if (selector === "exponential") return weights.map((w) => over(w, sum(weights)));
-  return weights.map((own, j) => {
-    const product = weights.reduce((c, w, i) => (i === j ? c : [...c, 0n].map((a, k) => a - (k ? times(w, c[k - 1]) : 0n))), [ONE]);
-    return times(own, sum(product.map((c, k) => c / BigInt(k + 1))));
-  });
-}
+/** w_j / sum w; fixed-point. */
+const lawOf = (weights) => weights.map((w) => over(w, sum(weights)));
 
-function fixedLaw({ utilities: given, scale: by, selector }) {
+function fixedLaw({ utilities: given, scale: by }) {
   const best = Math.max(...given), width = Fraction.of(by);
-  return lawOf(given.map((u) => exp(fixed(Fraction.of(u).minus(Fraction.of(best)).over(width)))), selector);
+  return lawOf(given.map((u) => exp(fixed(Fraction.of(u).minus(Fraction.of(best)).over(width)))));
 }
 
 export const law = (given) => fixedLaw(given).map(toNumber);
-export const lawOfWeights = ({ weights, selector }) => lawOf(weights.map(fixed), selector).map(toNumber);
+export const lawOfWeights = ({ weights }) => lawOf(weights.map(fixed)).map(toNumber);
 
-export function loss({ statement: given, counts, neighbour, selector }) {
-  const logs = [counts, neighbour].map((h) => fixedLaw({ utilities: utilities({ statement: given, counts: h }), scale: given.scale, selector }).map(ln));
+export function loss({ statement: given, counts, neighbour }) {
+  const logs = [counts, neighbour].map((h) => fixedLaw({ utilities: utilities({ statement: given, counts: h }), scale: given.scale }).map(ln));
   const one = read(given), total = (h) => h.reduce((a, b) => a + b, 0);
   const range = ranges(one)[total(counts) === total(neighbour) ? 0 : 1];
   const worst = logs[0].map((p, j) => asFraction(p - logs[1][j]).abs()).reduce((a, b) => larger(a, b), ZERO);

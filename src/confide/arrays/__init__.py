@@ -10,7 +10,7 @@ loops.py          loops that would take numpy several passes
 """
 
 from confide.arrays import loops
-from confide.arrays.blocks import ELEMENTS, FLOATS, in_blocks, machine_code, worth_compiling
+from confide.arrays.blocks import ELEMENTS, in_blocks, machine_code, worth_compiling
 from confide.arrays.checked import (
     AllValid,
     ExperimentalUniforms,

@@ -194,7 +194,7 @@ def calibrate(
     >>> scores = np.random.default_rng(0).random(2000)
     >>> released = calibrate(scores, alpha=0.1, epsilon=1.0, candidates=Candidates.unit(1000))
     >>> print(released.privacy)
-    1-differential privacy for adding or removing one record
+    1-differential privacy and 0.1127-zCDP for adding or removing one record
     """
     payer, fields = split_options("calibrate", options)
     check_together(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)

@@ -326,8 +326,8 @@ def _charged(
     """Charge the share that chooses, then draw; the name of the chosen score."""
     from confide.ledger import make_payment, pay
 
-    privacy = with_choice(PrivacyStatement("add_remove", 0.0, records, 0.0, 0.0, None), chosen.epsilon)
-    payment = make_payment(privacy, "choice by permute-and-flip", asked, **{"ledger": None, **options})
+    privacy = with_choice(PrivacyStatement("add_remove", 0.0, records, 0.0, 0.0, 0.0), chosen.epsilon)
+    payment = make_payment(privacy, "choice by the exponential mechanism", asked, **{"ledger": None, **options})
     text = pay(
         payment,
         utilities,

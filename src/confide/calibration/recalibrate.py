@@ -71,9 +71,8 @@ def recalibrate(
     candidates
         For candidate values of your own, which a release does not contain: the same values again.
     **options
-        `rho`, `n_typical`, `slopes`, `rise`, `shift`, as in `Choices`: a release does not contain these choices, and
-        without them they are chosen anew. `about`, as in `calibrate`; the metadata of `previous` are not taken over.
-        `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it.
+        `rho` and `n_typical`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken
+        over. `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it.
         `ledger`, `dataset`, `partition`, `again`, as in `calibrate` and `calibrate_groups`. The renewal of another
         release is another request. Therefore new records under the same name are charged, and the same renewal with
         the same data returns the earlier answer.

@@ -153,7 +153,7 @@ class _Share:
             privacy, parameters = terms.price, _request_fields_before_design(part, terms)
         else:
             mechanism = mechanism_for(terms)
-            privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
+            privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person)
             parameters = _request_fields(terms, mechanism, part.score)
         if part.words.predecessors:  # the renewal of another release is another request
             parameters["renewed"] = part.words.predecessors[-1].checksum
@@ -276,9 +276,7 @@ class PreparedThreshold:
             threshold=threshold,
             alpha=terms.alpha,
             guarantee=guarantee,
-            privacy=privacy_statement(
-                mechanism, terms.neighbors, terms.records_per_person, terms.selector, terms.size_scale
-            ),
+            privacy=privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale),
             size=size,
             mechanism=mechanism,
             candidates=m,
@@ -648,7 +646,7 @@ def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any
     >>> from confide.calibration import Scores
     >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
     >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
-    1-differential privacy for adding or removing one record
+    1-differential privacy and 0.1127-zCDP for adding or removing one record
     """
     n = source.n
     if request.public_n and n is None:

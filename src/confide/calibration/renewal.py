@@ -1,6 +1,6 @@
 """The request of an earlier release, for new records: `Request(renews=...)`.
 
-A release states its own request: level, privacy loss, adjacency, selector, method, classes, groups, sides. The new
+A release states its own request: level, privacy loss, adjacency, method, classes, groups, sides. The new
 candidates start at the earlier threshold. Part of them is spread independently of it, so that a threshold that has
 moved far costs little:
 
@@ -60,12 +60,6 @@ class NewChoices(Protocol):
     @property
     def longest(self) -> int | None: ...  # noqa: D102
     @property
-    def slopes(self) -> tuple[int, int] | None: ...  # noqa: D102
-    @property
-    def rise(self) -> float | None: ...  # noqa: D102
-    @property
-    def shift(self) -> float | None: ...  # noqa: D102
-    @property
     def cold(self) -> bool: ...  # noqa: D102
 
 
@@ -88,7 +82,7 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
     Parameters
     ----------
     request
-        The new choices: another budget, candidates that the release does not contain, slopes, metadata, a cold start.
+        The new choices: another budget, candidates that the release does not contain, metadata, a cold start.
     previous
         A release of `calibrate` or a related function.
 
@@ -102,18 +96,16 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
     groups = most_groups(previous.overlap, len(old)) if previous.disjoint else 1
-    new_choices = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         model = part.fingerprint if request.fingerprint is None else request.fingerprint
         words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor), fingerprint=model)
-        choices = _choices(part) | budget | new_choices | {"population": part.population}
+        choices = _choices(part) | budget | {"population": part.population}
         choices["n_typical"] = _typical(request, part)
         check_combinations(choices)
         law = _law(part, request.cold, request.candidates)
-        listed = isinstance(law, Candidates)
-        terms = Terms.partial(listed=listed, groups=groups, longest=request.longest, **choices)
+        terms = Terms.partial(groups=groups, longest=request.longest, **choices)
         if part.size is not None and terms.size_scale is not None and request.epsilon is None and request.rho is None:
             terms = replace(terms, size_scale=part.size.scale)  # epsilon does not determine its share of a zCDP loss
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
@@ -177,7 +169,6 @@ def _choices(part: Calibration) -> dict[str, Any]:
     }
     if method == "slopes":
         choices["delta"] = guarantee.delta
-        choices["selector"] = None if privacy.rho is None else "exponential"
     return choices
 
 

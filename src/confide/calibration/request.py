@@ -34,7 +34,7 @@ from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors
 from confide.planning import CHOICES, Population, Terms, check_combinations
 from confide.releases import Metadata, ModelFingerprint, Release, critical_score, kind_asked
 from confide.scores import score_kind
-from confide.selection import Selector, range_of_zcdp
+from confide.selection import range_of_zcdp
 from confide.support import Level, check_names, one_of, privacy_loss
 
 By = Literal["level", "group", "class", "side"]
@@ -67,7 +67,7 @@ class Request:
     longest
         The longest list among which a design for a noisy number of records chooses, if one pass counts over few
         lists, as in a warehouse; by default there are more and longer ones.
-    neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift, mechanism
+    neighbors, n_min, n_typical, delta, records_per_person, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
     Raises
@@ -102,10 +102,6 @@ class Request:
     n_typical: int | None = None
     delta: Level | None = None
     records_per_person: int = 1
-    selector: Selector | None = None
-    slopes: tuple[int, int] | None = None
-    rise: float | None = None
-    shift: float | None = None
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
     cold: bool = False
@@ -222,9 +218,8 @@ class Request:
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
-            listed = isinstance(law, Candidates)
             groups = most_groups(self.overlap, k) if self.disjoint else 1
-            terms = Terms.partial(level, listed=listed, groups=groups, **(choices | loss))
+            terms = Terms.partial(level, groups=groups, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 

@@ -7,7 +7,6 @@ spread.py  `Spread`: quantiles of a public heavy-tailed law, in a scale for each
 
 from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_of, spread_words
 from confide.candidates.spread import (
-    OLDER_NINES,
     PLAUSIBLE,
     SPREAD_PLAUSIBLE,
     SPREADS,

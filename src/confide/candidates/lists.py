@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.candidates.spread import ENDING_AT_ONE, NINES, OLDER_NINES, Spread, SpreadKind, check_nines
+from confide.candidates.spread import Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, raise_for_rows
+from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
 
 _OF = {
     "probability": "spread for scores from 0 to 1, densest in the middle",
@@ -30,7 +30,7 @@ _OF = {
 }
 """Descriptions of how candidates are spread, by the kind of `Spread`."""
 
-BUILDERS = ("spread", "unit", "published", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
+BUILDERS = ("spread", "unit", "published")
 """The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them."""
 
 Spacing = Literal["uniform", "logit"]
@@ -41,7 +41,7 @@ class Candidates:
     """Candidate thresholds, always ending in +inf.
 
     The default is `spread`, for the score and the number of records. Other constructors are `unit`, `published`,
-    `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
+    `from_reference` and `of`.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Candidates:
     --------
     >>> Candidates.unit(5).values
     array([0.25, 0.5 , 0.75, 1.  ,  inf])
-    >>> Candidates.geometric(unit=10.0).size
-    2781
+    >>> Candidates.of([0.5, 2.0]).size
+    3
     """
 
     edges: NDArray[np.float64]
@@ -134,8 +134,6 @@ class Candidates:
         kind = options.pop("kind", None)
         if kind not in BUILDERS:
             raise InputError("recipe", f"must have one of the kinds {', '.join(BUILDERS)}", got=repr(kind))
-        if _ends_at_one(recipe):
-            options.setdefault("nines", OLDER_NINES)
         if kind == "spread":
             options["kind"] = options.pop("of", None)
         try:
@@ -181,7 +179,6 @@ class Candidates:
         unit: float | None = None,
         around: float | None = None,
         hedged: bool = False,
-        nines: int = NINES,
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
 
@@ -193,7 +190,7 @@ class Candidates:
         >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
         array([ 0.  ,  1.01, 10.  , 99.24,   inf])
         """
-        return cls.quantiles(Spread(kind, unit, around, hedged, nines), size)
+        return cls.quantiles(Spread(kind, unit, around, hedged), size)
 
     @classmethod
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
@@ -201,25 +198,23 @@ class Candidates:
         stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
         if law.hedged:
             stated["hedged"] = True
-        if law.kind in ENDING_AT_ONE:
-            stated |= _nines(law.nines)
         return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
     @classmethod
-    def unit(cls, size: int = 1000, spacing: Spacing = "uniform", nines: int = NINES) -> "Candidates":
+    def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
         """`size` candidates for scores in [0, 1]: equally spaced, or equally spaced in the logit from 1e-6 to 1-1e-6.
 
         The largest finite candidate is 1. Logit spacing resolves both ends; use it for 1 - p and for APS scores. A
-        twentieth of the candidates then lies between 1-1e-6 and 1 - 10**-`nines`, where the scores of over-confident
+        twentieth of the candidates then lies between 1-1e-6 and 1-1e-12, where the scores of over-confident
         models crowd.
         """
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         one_of("spacing", spacing, ("uniform", "logit"))
         if spacing == "uniform":
-            edges, stated = np.arange(1, size) / max(size - 1, 1), {}
+            edges = np.arange(1, size) / max(size - 1, 1)
         else:
-            edges, stated = np.append(1 / (1 + np.exp(-_logits(size - 2, nines))), 1.0)[: size - 1], _nines(nines)
-        return cls._build(edges, {"kind": "unit", "size": size, "spacing": spacing, **stated})
+            edges = np.append(1 / (1 + np.exp(-_logits(size - 2))), 1.0)[: size - 1]
+        return cls._build(edges, {"kind": "unit", "size": size, "spacing": spacing})
 
     @classmethod
     def published(cls, size: int) -> "Candidates":
@@ -236,100 +231,6 @@ class Candidates:
         """
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         return cls._build(np.arange(1, size) / size, {"kind": "published", "size": size})
-
-    @classmethod
-    def mass(cls, below: int = 1400, beyond: int = 100) -> "Candidates":
-        """Candidates for sums of probabilities: they resolve differences to 1, on both sides, down to 1e-14.
-
-        `below` of them lie between 1e-6 and 1 - 1e-14, equally spaced in the logit, because saturated probabilities
-        crowd there. Then comes 1. Then `beyond` candidates have the form 1 + d, for sums that round to more than 1 and
-        for penalties: a tenth with d from 1e-14 to 1e-5, the others from there to 1e3, equally spaced in the logarithm.
-
-        Examples
-        --------
-        >>> [f"{value:.4g}" for value in Candidates.mass(3, 10).values][:6]
-        ['1e-06', '0.9999', '1', '1', '1', '1']
-        """
-        below = positive_integer("below", below, most=MOST_CANDIDATES)
-        beyond = positive_integer("beyond", beyond, most=MOST_CANDIDATES)
-        missing = 1 / (1 + np.exp(np.linspace(-np.log(1e6 - 1), np.log(1e14 - 1), below)))
-        tiny = np.exp(np.linspace(np.log(1e-14), np.log(1e-5), beyond // 10, endpoint=False))
-        above = np.exp(np.linspace(np.log(1e-5), np.log(1e3), beyond - beyond // 10))
-        edges = np.concatenate([1 - _rounded(missing), [1.0], 1 + _rounded(np.append(tiny, above))])
-        return cls(np.unique(edges), {"kind": "mass", "below": below, "beyond": beyond})
-
-    @classmethod
-    def signed_unit(cls, size: int = 1000, nines: int = NINES) -> "Candidates":
-        """`size` candidates for differences of probabilities, in [-1, 1]: equally spaced in log((1+x)/(1-x)), then 1.
-
-        A twentieth of them lies between 1-2e-6 and 1 - 2 * 10**-`nines`.
-
-        Examples
-        --------
-        >>> Candidates.signed_unit(5).values
-        array([-0.999998,  0.      ,  0.999998,  1.      ,       inf])
-        """
-        size = positive_integer("size", size, most=MOST_CANDIDATES)
-        edges = np.append(np.tanh(_logits(size - 2, nines) / 2), 1.0)[: size - 1]
-        return cls._build(edges, {"kind": "signed_unit", "size": size, **_nines(nines)})
-
-    @classmethod
-    def ranks(cls, each: int = 200, step: float = 0.01) -> "Candidates":
-        """Whole numbers for scores that are ranks: each of 1 .. `each`, then steps of `step` up to a million.
-
-        Examples
-        --------
-        >>> Candidates.ranks(3, step=9.0).values
-        array([1.e+00, 2.e+00, 3.e+00, 3.e+01, 3.e+02, 3.e+03, 3.e+04, 3.e+05, inf])
-        """
-        each = positive_integer("each", each, most=10**6)
-        step = positive_number("step", step)
-        beyond = each * np.exp(np.arange(1, _count(np.log(1e6 / each), float(np.log1p(step)))) * np.log1p(step))
-        edges = np.concatenate([np.arange(1, each + 1), np.round(beyond)])
-        return cls._build(edges, {"kind": "ranks", "each": each, "step": step})
-
-    @classmethod
-    def geometric(cls, unit: float = 1.0, step: float = 0.01, decades: int = 12) -> "Candidates":
-        """Candidates for scores in [0, inf) in any units: 0, then steps of `step` over `decades` decades around `unit`.
-
-        The relative error of a threshold is at most `step`, for every scale of the residuals. `unit` is a public number
-        in the units of the scores and may be wrong by decades/2 powers of ten. With two or three hundred records one of
-        the many candidates beyond all scores is drawn often. A `step` of 0.1 makes this rare, and so does `spread`, the
-        default of `calibrate`, which uses a number of candidates that fits the request.
-        """
-        unit, step = positive_number("unit", unit), positive_number("step", step)
-        decades = positive_integer("decades", decades, most=300)
-        log_step = np.log1p(step)
-        half = _count(np.log(10.0) * decades / 2, log_step)
-        with np.errstate(over="ignore"):
-            edges = np.append(0.0, unit * np.exp(np.arange(-half, half + 1) * log_step))
-        return cls._build(edges, {"kind": "geometric", "unit": unit, "step": step, "decades": decades})
-
-    @classmethod
-    def sinh(cls, unit: float = 1.0, step: float = 0.01, decades: int = 6) -> "Candidates":
-        """Candidates for signed scores: unit * sinh(t), t in steps of `step`, up to `decades` decades above `unit`.
-
-        Linear with resolution unit * step near 0, geometric with relative resolution `step` far from it.
-        """
-        unit, step = positive_number("unit", unit), positive_number("step", step)
-        decades = positive_integer("decades", decades, most=300)
-        half = _count(np.arcsinh(10.0**decades), step)
-        with np.errstate(over="ignore"):
-            edges = unit * np.sinh(np.arange(-half, half + 1) * step)
-        return cls._build(edges, {"kind": "sinh", "unit": unit, "step": step, "decades": decades})
-
-    @classmethod
-    def anything(cls) -> "Candidates":
-        """Candidates for scores without a name: the default for counts of unnamed scores.
-
-        Logit-spaced in (0, 1) from 1e-6 to 1-1e-6 as for probabilities, steps of 1 % from 1 to 1e6, and all of that
-        mirrored below 0. These are about 4,800 candidates; a named score needs fewer.
-        """
-        end = np.log(1e6 - 1)
-        unit = 1 / (1 + np.exp(-np.linspace(-end, end, 1000)))
-        above = np.exp(np.arange(_count(np.log(1e6), 0.01) + 1) * 0.01)
-        positive = np.concatenate([unit, above])
-        return cls._build(np.concatenate([-positive[::-1], [0.0], positive]), {"kind": "anything"})
 
     @classmethod
     def from_reference(cls, scores: ArrayLike, size: int = 1000) -> "Candidates":
@@ -362,29 +263,17 @@ class Candidates:
                 "candidates",
                 f"must number at most {MOST_CANDIDATES}, +inf included",
                 got=str(len(edges) + 1),
-                remedy="Choose a larger step or fewer decades",
             )
         if not np.isfinite(edges).all():
-            raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1 or fewer decades")
+            raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1")
         return cls(np.unique(_rounded(edges)), recipe)
 
 
-def _ends_at_one(recipe: Mapping[str, Any]) -> bool:
-    """Whether `nines` concerns the recipe."""
-    of_law = recipe.get("kind") == "spread" and recipe.get("of") in ENDING_AT_ONE
-    return of_law or recipe.get("spacing") == "logit" or recipe.get("kind") == "signed_unit"
-
-
-def _nines(nines: int) -> dict[str, int]:
-    """Its part of a recipe; recipes of version 0.3 and older do not state it."""
-    return {} if nines == OLDER_NINES else {"nines": nines}
-
-
-def _logits(size: int, nines: int) -> NDArray[np.float64]:
+def _logits(size: int) -> NDArray[np.float64]:
     """Logits, equally spaced from 1e-6 to 1 - 1e-6; a twentieth of them lies beyond, but so few that all differ."""
     size, end = max(size, 0), np.log(1e6 - 1)
-    beyond = min(size // 20, _MOST_BEYOND) if check_nines(nines) > OLDER_NINES else 0
-    last = np.linspace(end, np.log(10.0**nines - 1), beyond + 1)[1:]
+    beyond = min(size // 20, _MOST_BEYOND)
+    last = np.linspace(end, np.log(1e12 - 1), beyond + 1)[1:]
     return np.append(np.linspace(-end, end, size - beyond), last)
 
 
@@ -394,17 +283,9 @@ def spread_of(recipe: Mapping[str, Any]) -> Spread:
     Examples
     --------
     >>> spread_of(Candidates.spread("probability", 30, around=0.9).recipe)
-    Spread(kind='probability', unit=None, around=0.9, hedged=False, nines=12)
+    Spread(kind='probability', unit=None, around=0.9, hedged=False)
     """
-    nines = recipe.get("nines", OLDER_NINES) if _ends_at_one(recipe) else NINES
-    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False), nines)
-
-
-def _count(length: float, step: float) -> int:
-    number = float(length) / float(step)
-    if number > MOST_CANDIDATES:
-        raise InputError("step", f"must give at most {MOST_CANDIDATES} candidates", remedy="Choose a larger step")
-    return int(np.ceil(number))
+    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False))
 
 
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,20 +26,15 @@ residuals; residuals with a sign; scores without a name."""
 
 _Edges = NDArray[np.float64]
 
-ENDING_AT_ONE: tuple[SpreadKind, ...] = ("probability", "margin")
-"""Kinds of scores whose largest value is 1."""
-NINES = 12
-"""The last candidate below the largest score of 1 is 1 - 1e-12: scores of over-confident models crowd there."""
-OLDER_NINES = 6
-"""The same in files of version 0.3 and older, whose recipes do not state it."""
-
 _LOGITS = 13.8
 """The logit of 1 - 1e-6."""
+_MOST_LOGITS = 27.6
+"""The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there."""
 _BEYOND = 10
 """Beyond it lies a tenth as many candidates."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Spread:
     """How candidates are spread. A plan chooses their number.
 
@@ -56,9 +51,6 @@ class Spread:
     hedged
         With `around`: only half of the candidates lie around the guess, and half as without a guess, so that a guess
         that is far off costs little.
-    nines
-        For `probability` and `margin`: the last candidate below 1 is 1 - 10**-nines, for margins 1 - 2 * 10**-nines;
-        12, or 6 as in files of version 0.3.
 
     Raises
     ------
@@ -77,7 +69,6 @@ class Spread:
     unit: float | None = None
     around: float | None = None
     hedged: bool = False
-    nines: int = NINES
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -94,12 +85,6 @@ class Spread:
             raise InputTypeError("hedged", "must be True or False", got=type(self.hedged).__name__)
         if self.hedged and self.around is None:
             raise InputError("hedged", "must be left out without around, the guess that may be wrong")
-        check_nines(self.nines)
-
-    def __repr__(self) -> str:
-        """The fields; `nines` only for kinds that it concerns."""
-        fields = {name: value for name, value in vars(self).items() if name != "nines" or self.kind in ENDING_AT_ONE}
-        return f"Spread({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 
     @property
     def without_guess(self) -> "Spread":
@@ -122,13 +107,6 @@ class Spread:
             return np.unique(np.concatenate([half.edges(max(size // 2, 2)) for half in halves]))
         edges = _EDGES[self.kind](max(size, 2), self)
         return np.unique(edges[np.isfinite(edges)])
-
-
-def check_nines(nines: Any) -> int:
-    """Return the number of nines that candidates reach; raise `InputError` for another than those of the versions."""
-    if nines not in (OLDER_NINES, NINES) or not isinstance(nines, int):
-        raise InputError("nines", f"must be {NINES}, or {OLDER_NINES} as in files of version 0.3", got=repr(nines))
-    return nines
 
 
 def _guess(kind: SpreadKind | None, around: Any) -> float:
@@ -155,15 +133,13 @@ def cauchy(size: int, width: float, low: float, high: float, centre: float = 0.0
     return quantiles
 
 
-def _logits(size: int, law: Spread, around: float | None) -> _Edges:
-    """`size` logits of a probability, around 1/2 or around a guess; and a tenth as many more, up to the nines."""
+def _logits(size: int, around: float | None) -> _Edges:
+    """`size` logits of a probability, around 1/2 or around a guess; and a tenth as many more, up to 1 - 1e-12."""
     if around is None:
         middle = cauchy(size, 4.0, -_LOGITS, _LOGITS)
     else:
         middle = cauchy(size, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
-    beyond = max(size // _BEYOND, 1) if law.nines > OLDER_NINES else 0
-    high = _LOGITS * (law.nines / OLDER_NINES)
-    return np.append(middle, np.linspace(_LOGITS, high, beyond + 1)[1:])
+    return np.append(middle, np.linspace(_LOGITS, _MOST_LOGITS, max(size // _BEYOND, 1) + 1)[1:])
 
 
 def _logit(p: float) -> float:
@@ -171,12 +147,12 @@ def _logit(p: float) -> float:
 
 
 def _probability(size: int, law: Spread) -> _Edges:
-    return np.append(1 / (1 + np.exp(-_logits(size - 1, law, law.around))), 1.0)
+    return np.append(1 / (1 + np.exp(-_logits(size - 1, law.around))), 1.0)
 
 
 def _margin(size: int, law: Spread) -> _Edges:
     around = None if law.around is None else (1 + law.around) / 2
-    return np.append(np.tanh(_logits(size - 1, law, around) / 2), 1.0)
+    return np.append(np.tanh(_logits(size - 1, around) / 2), 1.0)
 
 
 def _mass(size: int, law: Spread) -> _Edges:
@@ -295,32 +271,11 @@ def _ranks(recipe: Mapping[str, Any]) -> _Range:
     return 0.0, 1e5
 
 
-def _anything(recipe: Mapping[str, Any]) -> _Range:
-    return 1e-5, 1e4
-
-
-def _geometric(recipe: Mapping[str, Any]) -> _Range:
-    half, unit = recipe["decades"] / 2, float(recipe["unit"])
-    outer = min(2.0, half / 3)
-    return unit * 10.0 ** (outer / 2 - half), unit * 10.0 ** (half - outer)
-
-
-def _sinh(recipe: Mapping[str, Any]) -> _Range:
-    above, unit = recipe["decades"], float(recipe["unit"])
-    return 1.5 * unit * float(recipe["step"]), unit * 10.0 ** (above - min(2.0, above / 3))
-
-
 PLAUSIBLE: Mapping[str, Callable[[Mapping[str, Any]], _Range]] = MappingProxyType(
     {
         "spread": _spread,
         "unit": _bounded,
         "published": _bounded,
-        "mass": _penalties,
-        "signed_unit": _bounded,
-        "ranks": _ranks,
-        "geometric": _geometric,
-        "sinh": _sinh,
-        "anything": _anything,
     }
 )
 """By the kind of a recipe, one for each of `BUILDERS`."""

@@ -67,11 +67,10 @@ def parse_metadata(stated: Sequence[str]) -> Mapping[str, str] | None:
 
 
 SPEC_HELP = (
-    "unit[:SIZE[:uniform|logit]], published:SIZE, geometric[:UNIT[:STEP[:DECADES]]], sinh[:UNIT[:STEP[:DECADES]]], "
-    "around:THRESHOLD[:hedged], around:RELEASE[:hedged], anything, or a number of them"
+    "unit[:SIZE[:uniform|logit]], published:SIZE, around:THRESHOLD[:hedged], around:RELEASE[:hedged], or a number of "
+    "them"
 )
 _Field = tuple[str, Callable[[str], Any]]
-_SCALED: tuple[_Field, ...] = (("unit", float), ("step", float), ("decades", int))
 
 
 def _hedged(text: str) -> bool:
@@ -100,10 +99,7 @@ def _guess(text: str) -> float:
 _FORMS: dict[str, tuple[Callable[..., Candidates | Spread], tuple[_Field, ...]]] = {
     "unit": (Candidates.unit, (("size", int), ("spacing", str))),
     "published": (Candidates.published, (("size", int),)),
-    "geometric": (Candidates.geometric, _SCALED),
-    "sinh": (Candidates.sinh, _SCALED),
     "around": (Candidates.around, (("guess", _guess), ("hedged", _hedged))),
-    "anything": (Candidates.anything, ()),
 }
 
 
@@ -124,9 +120,7 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
     Examples
     --------
     >>> parse_candidates("unit:500:logit")
-    Candidates.unit(size=500, spacing='logit', nines=12)
-    >>> parse_candidates("geometric:0.5")
-    Candidates.geometric(unit=0.5, step=0.01, decades=12)
+    Candidates.unit(size=500, spacing='logit')
     >>> parse_candidates("around:0.93:hedged")
     Spread(kind=None, unit=None, around=0.93, hedged=True)
     """

@@ -27,8 +27,8 @@ _CALIBRATE, _COUNTED = ("calibrate",), ("calibrate", "sql")
 _EVALUATE, _PLAN, _FEDERATED_PLAN = ("evaluate",), ("plan",), ("federated plan",)
 _COLUMNS = "probabilities prediction logits score_column label label_positions target truth losses loss bound"
 _READING = "table skip_incomplete decimal"
-_BUDGET = "epsilon rho neighbors records_per_person n_min n_typical selector n mechanism"
-_SPENT = "epsilon rho neighbors records_per_person n_typical selector"
+_BUDGET = "epsilon rho neighbors records_per_person n_min n_typical n mechanism"
+_SPENT = "epsilon rho neighbors records_per_person n_typical"
 _PEOPLE, _GROUPS = "person max_records_per_person order sample", "by groups by_class"
 _SHIFT = "class_weights source_shares target_shares weight_column weight_bound"
 _ACCOUNT = "again group one_cell charged_by ledger_key"
@@ -123,7 +123,6 @@ BELONGS = (
              "epsilon", "a private evaluation", _EVALUATE),
     Requires("examples", "out"),
     Requires("examples", "probabilities", commands=_EVALUATE),
-    Requires("watch_epsilon tolerance drop looks", "watch_batch"),
     Requires(f"{_COLUMNS} classes {_READING}", "pilot", "it is about the pilot's columns",
              _PLAN),
     Requires(f"{_COLUMNS} {_READING}", "pilot", "it is about the pilot's columns",

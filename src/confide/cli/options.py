@@ -15,7 +15,6 @@ import click
 from confide.ledger import RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
 from confide.releases import ABOUT
-from confide.selection import SELECTORS
 from confide.support import ObjectPath, as_place
 
 COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"
@@ -157,11 +156,10 @@ OPTIONS: Mapping[str, Row] = dict([
                  click.Choice((*RULES, "best"))),
     ),
     *_panel(THRESHOLD,
-        selector=Row("RULE", "permute_and_flip (default) or exponential (with --rho).", click.Choice(SELECTORS)),
         mechanism=Row("NAME", "slopes, or for comparison pps, pps-laplace, noisy-histogram, opendp-quantile, or none, "
                       "which is NOT PRIVATE.",
                       click.Choice(MECHANISMS)),
-        candidates=Row("SPEC", "Public candidates, such as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, "
+        candidates=Row("SPEC", "Public candidates, such as unit:1000, around:THRESHOLD, "
                        "around:RELEASE, or their number (default: suitable for the score)."),
         unit=Row("NUMBER", "For residuals: a public typical size of the target.", float),
         choose=Row("[COLUMNS:]SCORE", "Repeat it: choose one of these scores, or models in other columns, privately on "
@@ -204,11 +202,7 @@ OPTIONS: Mapping[str, Row] = dict([
                   PLACE, everyday=True),
         look=Row("NAME", "Name of this look (batch), such as 2026-03-02; every batch needs a new name.", everyday=True),
         batch=Row("N", "First look: the planned number of records in a look.", _AT_LEAST_1, everyday=True),
-        watch_batch=Row("N", "Also state how soon `confide watch` detects a drop, with N records in each look.",
-                        _AT_LEAST_1),
-        watch_epsilon=Row("NUMBER", "Privacy loss of one look (default: 1).", float),
         tolerance=Row("SHARE", "How far coverage may be below the promise (default: 0.02).", float),
-        drop=Row("SHARE", "How far coverage falls below the promise (default: 0.05).", float),
         looks=Row("N", "The planned number of looks (default: 52).", _AT_LEAST_1),
         error=Row("SHARE", "First look: probability of a false alarm over all looks together (default: 0.05)."),
         correct=Row("GAMMA|auto", "First look: also correct the threshold from the noisy counts of looks, at no "

@@ -15,28 +15,6 @@ from confide.ledger import IN_WORDS, BudgetPlan, PlannedReleases, best_of, by_ru
 from confide.planning import Plan, needed_by_scores
 from confide.planning import plan as make_plan
 from confide.support import FileKind, Section, Table, aligned, to_text
-from confide.watching import WatchPower, watch_power
-
-
-@dataclass(frozen=True)
-class WatchOptions:
-    """The options of a monitor of the planned calibration."""
-
-    watch_batch: int | None = None
-    watch_epsilon: float | None = None
-    tolerance: float | None = None
-    drop: float | None = None
-    looks: int | None = None
-
-    def power(self, made: Plan) -> WatchPower | None:
-        """The detection delay of a drop; None without --watch-batch."""
-        if self.watch_batch is None:
-            return None
-        given = {"epsilon": self.watch_epsilon, "tolerance": self.tolerance, "drop": self.drop, "looks": self.looks}
-        chosen: dict[str, Any] = {"epsilon": 1.0} | {name: one for name, one in given.items() if one is not None}
-        people = made.privacy.records_per_person
-        chosen["epsilon"] /= people * (1 if made.privacy.neighbors == "add_remove" else 2)
-        return watch_power(made.guarantee.coverage, batch=self.watch_batch, per_person=people, **chosen)
 
 
 @command("plan")
@@ -50,7 +28,6 @@ def plan(
     candidates: str | None = None,
     unit: float | None = None,
     pilot: PilotOptions,
-    watched: WatchOptions,
     needed: bool = False,
     output: Findings,
 ) -> None:
@@ -59,8 +36,7 @@ def plan(
     --score is the score of the thresholds (default: lac). With --pilot, a
     PUBLIC sample, the plan states how large sets and intervals will be. With
     --needed it states how many records common scores need. With --out it is
-    also written as a page. With --watch-batch it states how many records a
-    monitor needs to detect a drop of coverage.
+    also written as a page.
 
     Example:
 
@@ -81,12 +57,10 @@ def plan(
         from confide.reports import report
 
         output.write(report(made).html)
-    power = watched.power(made)
     numbers = needed_by_scores(level, **chosen) if needed else {}
-    watch = None if power is None else {**asdict(power), "small": power.small}
-    document = {**_document(made), "watch": watch, "records_needed_by_scores": numbers or None, **left_out}
+    document = {**_document(made), "records_needed_by_scores": numbers or None, **left_out}
     table = _needed(numbers) if numbers else None
-    print_result(lambda: document, made, power, table, left_out_text(left_out), output.saved(), as_json=output.as_json)
+    print_result(lambda: document, made, table, left_out_text(left_out), output.saved(), as_json=output.as_json)
 
 
 def _needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
@@ -184,7 +158,7 @@ def _worth(year: BudgetPlan, entry: PlannedReleases, sizes: list[int], alpha: st
     worth: dict[str, Any] = {"kind": entry.kind, "epsilon": entry.epsilon}
     if entry.kind == "calibration":
         coverage = [made.expected_coverage for size in sizes if (made := year.plan(size, alpha)) is not None]
-        return {**worth, "selector": entry.selector, "expected_coverage": coverage}
+        return {**worth, "expected_coverage": coverage}
     return {**worth, "records": year.records_of(entry, alpha)}
 
 
@@ -192,6 +166,5 @@ def _row(entry: PlannedReleases, worth: dict[str, Any], sizes: list[int]) -> tup
     each = f"epsilon {decimal_form(entry.epsilon)} each"
     if entry.kind == "calibration":
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])
-        drawn = str(entry.selector).replace("_", "-")
-        return entry.words, f"{each}, {drawn}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
+        return entry.words, f"{each}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
     return entry.words, f"{each}; with {worth['records']} records or more, noise adds less than sampling does"

@@ -154,7 +154,8 @@ class Released:
         """Load the release, or its calibration of one level; compare its fingerprint with that of the model."""
         release = load_release(self.calibration)
         if self.fingerprint is not None:
-            release.for_model(read_fingerprint(self.fingerprint))
+            stated = release.first.fingerprint
+            release.for_model(read_fingerprint(self.fingerprint, decimals=None if stated is None else stated.decimals))
         elif reminder_due(release):
             print_warning(uncompared(release))
         if self.alpha is None:
@@ -182,8 +183,12 @@ class Released:
             raise click.UsageError("--by must be left out: the calibration has no thresholds per group of records")
 
 
-def read_fingerprint(path: FileLocation, records: Iterable[FileLocation] = ()) -> ModelFingerprint:
+def read_fingerprint(
+    path: FileLocation, records: Iterable[FileLocation] = (), decimals: int | None = None
+) -> ModelFingerprint:
     """The fingerprint in a table of outputs on public probe records, by all its columns, or else of a model's file.
+
+    Outputs are rounded to this number of decimals, by default to that of `ModelFingerprint.of`.
 
     Raises
     ------
@@ -196,7 +201,8 @@ def read_fingerprint(path: FileLocation, records: Iterable[FileLocation] = ()) -
     if format_of(path) is None:
         return ModelFingerprint.of_file(path)
     with open_table(str(path)) as table:
-        return ModelFingerprint.of(read_numbers(table))
+        outputs = read_numbers(table)
+    return ModelFingerprint.of(outputs) if decimals is None else ModelFingerprint.of(outputs, decimals)
 
 
 @dataclass(frozen=True)
@@ -222,7 +228,6 @@ class PrivacyOptions:
     records_per_person: int = 1
     n_min: int = 1
     n_typical: int | None = None
-    selector: str | None = None
     delta: str | None = None
 
 

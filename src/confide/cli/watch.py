@@ -18,7 +18,7 @@ from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
 from confide.releases import remarks
 from confide.support import FileKind, check_not_input
-from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for, watch_power
+from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for
 from confide.watching import watch as take_look
 
 
@@ -143,20 +143,13 @@ def _look_name(look: str | None, budget: LedgerOptions) -> str:
 
 
 def _say_start(before: Watch) -> None:
-    """Print the settings before the first look, and the detection delay of a drop."""
+    """Print the settings before the first look."""
     made = before.settings
     print_text(f"a new monitor; its first look fixes these settings\n{before}")
     if before.monitors_sizes:
         print_text("a larger reference detects smaller drifts")
         return
     level = min(made.promised.values())
-    size = max(1, made.batch // len(made.promised))
-    if made.tolerance + 0.03 < level:
-        power = watch_power(
-            level, made.noise_epsilon, size, tolerance=made.tolerance, drop=made.tolerance + 0.03, looks=made.looks,
-            error=made.error, per_person=min(made.records_per_person, size),
-        )  # fmt: skip
-        print_text(power.sentence + ("" if len(made.promised) == 1 else " of a part, if it were monitored alone"))
     if made.tolerance:
         least = records_for(made.tolerance, level)
         print_text(

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays import loops, machine_code
-
 BLOCK = 2**16
 """The number of scores that are counted at a time; it fits in the cache."""
 
@@ -21,10 +19,6 @@ _SAMPLE = 2**10
 _CELLS = 2**14
 _MOST_DOUBTFUL = 0.1
 _TAIL = 0.005
-
-_COMPILED_CELLS = 2**15
-_TOGETHER = 2**11
-_MOST_STEPS = 2.0
 
 
 def in_order(scores: NDArray[Any]) -> NDArray[np.float64]:
@@ -98,56 +92,3 @@ class Cells:
             block = np.subtract(block, self._low, out=room)
         np.multiply(block, self._scale, out=keys, dtype=np.float64, casting="unsafe")
         return keys
-
-
-class CompiledCells:
-    """Count with machine code: from a score's cell to its first edge, and from there to the edge of the score.
-
-    If many scores share their cell with many edges, new cells are placed over these scores.
-    """
-
-    def __init__(self, edges: NDArray[np.float64], low: float, scale: float) -> None:
-        self._low, self._scale = low, scale
-        self._count = machine_code(loops.count)
-        self._edges = np.append(edges, np.inf)
-        steps = np.diff(self._cells_of(edges), prepend=-1, append=_COMPILED_CELLS)
-        self._starts = np.repeat(np.arange(len(self._edges), dtype=np.int32), steps)
-        self._clear()
-
-    def _clear(self) -> None:
-        self._laid_at = 0
-        self._room = np.empty(_TOGETHER, dtype=np.int32)
-        self.counts = np.zeros(len(self._edges), dtype=np.int64)
-
-    def empty_copy(self) -> "CompiledCells":
-        """The same cells, empty, for another thread."""
-        other = copy(self)
-        other._clear()
-        return other
-
-    @classmethod
-    def for_sample(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "CompiledCells | None":
-        """Cells for such scores, given sorted; None if too many edges would share a cell with a score."""
-        bins = np.searchsorted(edges, sample)
-        for low, _, scale in _spans(sample, _COMPILED_CELLS):
-            cells = cls(edges, low, scale)
-            if np.mean(bins - cells._starts[cells._cells_of(sample)]) <= _MOST_STEPS:
-                return cells
-        return None
-
-    def add(self, scores: NDArray[Any], low: float, high: float) -> int:
-        """Count float32 or float64 scores up to the first outside [low, high]; returns the number of counted scores."""
-        cells = self._low, self._scale, self._starts, self._edges
-        counted, far = self._count(scores, low, high, *cells, self._room, self.counts)
-        if far > _MOST_DOUBTFUL * counted and (total := int(self.counts.sum())) >= 2 * self._laid_at:
-            self._laid_at = total
-            better = self.for_sample(in_order(scores[:counted]), self._edges[:-1])
-            if better is not None:
-                self._low, self._scale, self._starts = better._low, better._scale, better._starts
-        return int(counted)
-
-    def _cells_of(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """The cell of each number, with the steps of `loops.count`."""
-        with np.errstate(all="ignore"):
-            place = np.fmax((numbers - self._low) * self._scale, 0.0)
-        return np.fmin(place, _COMPILED_CELLS - 1).astype(np.int32)

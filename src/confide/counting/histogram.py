@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import FLOATS, as_vector, in_blocks, worth_compiling
+from confide.arrays import as_vector, in_blocks
 from confide.candidates import Candidates
-from confide.counting.cells import BLOCK, Cells, CompiledCells, in_order
+from confide.counting.cells import BLOCK, Cells, in_order
 from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind
 from confide.support import MOST_RECORDS
@@ -53,9 +53,7 @@ class BinCounter:
     ) -> None:
         self._edges, self._low, self._high, self._infinity = edges, low, high, infinity
         self._cells: Cells | None = None
-        self._compiled: CompiledCells | None = None
-        self._choose_cells = self._choose_compiled = expected is None or expected >= _WORTH_CELLS
-        self._expected = expected or 0
+        self._choose_cells = expected is None or expected >= _WORTH_CELLS
         self._clear()
 
     def _clear(self) -> None:
@@ -70,7 +68,6 @@ class BinCounter:
         """An empty counter for another thread, with the counting method of this one."""
         other = copy(self)
         other._cells = None if self._cells is None else self._cells.empty_copy()
-        other._compiled = None if self._compiled is None else self._compiled.empty_copy()
         other._clear()
         return other
 
@@ -84,24 +81,14 @@ class BinCounter:
         if len(scores) >= _ENOUGH:
             self.choose(scores)
         while len(scores):
-            counted = self._add_quickly(scores)
-            if not counted:
-                block = scores[:BLOCK]
-                counted = len(block)
-                self._add(block.astype(np.float64, copy=False))
-            scores = scores[counted:]
+            self._add(scores[:BLOCK].astype(np.float64, copy=False))
+            scores = scores[BLOCK:]
 
     def choose(self, scores: NDArray[Any]) -> None:
         """Choose the counting method for such scores, once; `add` calls it with the first large batch."""
-        compiled = self._choose_compiled and scores.dtype in FLOATS and worth_compiling(max(self.seen, self._expected))
-        plain = self._choose_cells and self._compiled is None
-        if not (compiled or plain):
-            return
-        sample = in_order(scores)
-        sample = sample[(sample >= self._low) & (sample <= self._high)]
-        if compiled:
-            self._choose_compiled, self._compiled = False, CompiledCells.for_sample(sample, self._edges)
-        if plain and self._compiled is None:
+        if self._choose_cells:
+            sample = in_order(scores)
+            sample = sample[(sample >= self._low) & (sample <= self._high)]
             self._choose_cells, self._cells = False, Cells.for_sample(sample, self._edges)
 
     def counts(self) -> NDArray[np.int64]:
@@ -109,15 +96,7 @@ class BinCounter:
         self._settle()
         at_or_below = self._at_or_below + (0 if self._cells is None else self._cells.at_or_below())
         counts: NDArray[np.int64] = np.diff(np.concatenate([[0], at_or_below, [self._total]]))
-        return counts if self._compiled is None else counts + self._compiled.counts
-
-    def _add_quickly(self, scores: NDArray[Any]) -> int:
-        """Count valid scores by machine code, if it is available; returns the number of counted scores."""
-        if self._compiled is None or scores.dtype not in FLOATS:
-            return 0
-        counted = self._compiled.add(scores, self._low, self._high)
-        self.seen += counted
-        return counted
+        return counts
 
     def _add(self, block: NDArray[np.float64]) -> None:
         least, most = self._extent(block)  # NaN fails both comparisons

@@ -41,9 +41,7 @@ def read_evidence(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: C
     whole = {name: item for name, item in sent.items() if isinstance(item, dict)}
     digests = {name for name, item in sent.items() if isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item)}
     expected = set(answered) if _has_evidence(plan) else set()
-    by_digest = not plan.channel.single_replies
-    if digests and not by_digest:  # version 0.2 wrote whole answers into files of any length
-        by_digest = not fits_whole_answers(text, plan)
+    by_digest = not plan.channel.single_replies or not fits_whole_answers(text, plan)
     if expected != (digests if by_digest else whole.keys()) or len(sent) != len(expected):
         raise Refusal("malformed", "the calibration does not contain the required evidence; do not use it")
     replies = {}

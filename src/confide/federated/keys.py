@@ -369,8 +369,7 @@ class SiloKeys:
             The number of calibration records, if it may be public.
         ledger
             `SiloLedger.identity` of the ledger that these keys answer with, by default the one that the keys name.
-            Then no copy of the keys answers with another ledger. Silos of version 0.2 cannot read plans with such
-            public files.
+            Then no copy of the keys answers with another ledger.
         now
             The present time; by default that of the system clock.
         """

@@ -22,7 +22,7 @@ from confide.federated.certificates import (
 )
 from confide.federated.reply_laws import RandomRankReply, ReplyTable, WholeRanks, random_rank, slopes_reply
 from confide.mechanisms import Slopes
-from confide.selection import Selector, selection_law
+from confide.selection import selection_law
 from confide.support import bisect
 
 _SIZES = 48
@@ -48,7 +48,6 @@ class Goal:
     most_k: int
     n_min: int
     n_typical: int
-    selector: Selector
 
     @property
     def public(self) -> tuple[int, ...]:
@@ -267,13 +266,11 @@ def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply
 
     Examples
     --------
-    >>> reply = typical_reply(100, Slopes(Fraction(0), Fraction(90), 3, 1, 4.0, "permute_and_flip"), 50)
+    >>> reply = typical_reply(100, Slopes(Fraction(0), Fraction(90), 3, 1, 4.0), 50)
     >>> round(float(np.dot(reply.ranks, reply.probabilities)), 1)
-    92.4
+    92.5
     """
-    slopes = _LogOdds(
-        mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise, mechanism.selector
-    )
+    slopes = _LogOdds(mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise)
     return _typical_reply(n, float(mechanism.offset), slopes, candidates)
 
 
@@ -300,7 +297,6 @@ class _LogOdds(NamedTuple):
     right: float
     flat: float
     rise: float
-    selector: Selector
 
 
 @lru_cache(maxsize=8192)
@@ -321,6 +317,6 @@ def _typical_reply(n: int, target: float, slopes: _LogOdds, candidates: int) -> 
     place = candidates * ranks / (n + 1)
     ahead = slopes.rise * np.maximum(place - slopes.flat, 0) / max(candidates - slopes.flat, 1.0)
     utility = ahead - np.maximum(short, over)
-    law = selection_law(np.exp(utility - utility.max()), slopes.selector)
+    law = selection_law(np.exp(utility - utility.max()))
     kept = law > 1e-9
     return RandomRankReply(n, tuple(ranks[kept].tolist()), tuple((law[kept] / law[kept].sum()).tolist()))

@@ -242,7 +242,7 @@ def _promised(promise: Promise) -> str:
 
 _ORDER = (
     *("method", "alpha", "delta", "epsilon", "score", "candidates", "silos", "targets", "rate", "left", "right"),
-    *("scale", "selector", "liars", "dropouts", "missing", "population", "colluding", "bits", "n_min", "n_typical"),
+    *("scale", "liars", "dropouts", "missing", "population", "colluding", "bits", "n_min", "n_typical"),
     *("published_k", "session", "closes"),
 )
 

@@ -25,7 +25,6 @@ from confide.ledger import name_key, similar
 from confide.planning import OnPilot
 from confide.releases import check_about
 from confide.scores import score_kind
-from confide.selection import SELECTORS
 from confide.support import (
     MOST_RECORDS,
     Level,
@@ -50,7 +49,6 @@ _DEFAULTS: PlanChoices = {
     "colluding": None,
     "n_min": 1,
     "n_typical": None,
-    "selector": "permute_and_flip",
     "closes": None,
     "classes": None,
     "about": None,
@@ -70,7 +68,6 @@ def plan_by_method(
     delta, n_min, score = asked["delta"], asked["n_min"], asked["score"]
     row = PROTOCOLS[one_of("method", method, METHODS)]
     options = Options(
-        selector=one_of("selector", asked["selector"], SELECTORS),
         colluding=asked["colluding"],
         n_min=check_count("n_min", n_min, MOST_RECORDS),
         n_typical=positive_integer("n_typical", asked["n_typical"] or max(n_min, 1000), most=MOST_RECORDS),
@@ -381,8 +378,6 @@ def plan(
     n_min, n_typical
         For secret sizes: public lower bound on, and guess of, the number of records per silo. With `n_min` = 0 the
         guarantee also holds where silos have no records, at a small cost.
-    selector
-        As in `confide.plan`.
     closes
         Time after which answers are late.
     classes, about

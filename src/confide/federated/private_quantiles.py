@@ -27,7 +27,6 @@ from confide.federated.many_silos import (
 from confide.guarantee import secret_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, flat_for
-from confide.selection import Selector
 from confide.support import bisect
 
 _SPLITS, _LEFT = (8, 10, 12, 14, 16), 14
@@ -77,7 +76,6 @@ def best_private_qq(
     most_k: int | None = None,
     n_min: int = 1,
     n_typical: int = 1000,
-    selector: Selector = "permute_and_flip",
 ) -> MechanismChoice | None:
     """Mechanisms and k for all silos, of least expected coverage among those that certify the level.
 
@@ -107,8 +105,6 @@ def best_private_qq(
         The largest allowed k; by default `honest`.
     n_min, n_typical
         For secret sizes: the least number of scores of a silo, and the one for which the plan is optimized.
-    selector
-        As in `confide.plan`.
 
     Returns
     -------
@@ -119,14 +115,14 @@ def best_private_qq(
     --------
     >>> found = best_private_qq([200] * 5, Fraction(9, 10), 5.0, 100)
     >>> found.k, {int(m.offset) for m in found.mechanisms}, round(found.expected, 3)
-    (5, {176}, 0.906)
+    (5, {176}, 0.907)
     >>> found = best_private_qq([None] * 5, Fraction(9, 10), 2.0, 100, n_min=50, n_typical=300)
     >>> found.coverage >= 0.9, found.expected < 0.95
     (True, True)
     """
     m = len(sizes) if honest is None else honest
     top = min(m, most_k or m)
-    return _best(Goal(tuple(sizes), level, epsilon, candidates, delta, m, absent, top, n_min, n_typical, selector))
+    return _best(Goal(tuple(sizes), level, epsilon, candidates, delta, m, absent, top, n_min, n_typical))
 
 
 @lru_cache(maxsize=256)
@@ -212,7 +208,7 @@ def _certified(goal: Goal, trial: Slopes, line: Line) -> MechanismChoice | None:
 
 def _trial(goal: Goal, rise: float, left: int) -> Slopes:
     """The mechanism of this rise and split of the loss for a public size, without its target."""
-    plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", goal.epsilon, goal.selector)
+    plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", goal.epsilon)
     return _raised(plain, rise, goal.candidates)
 
 
@@ -239,12 +235,12 @@ def _smallest_targets(goal: Goal, trial: Slopes, k: int) -> tuple[Slopes, ...] |
 def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     """Lines rate (n + 1) + offset on which one silo's reply misses the level with a few probabilities."""
     level, unit = goal.level, goal.level.denominator * -(-UNIT // goal.level.denominator)
-    slopes = _LEFT, PARTS - _LEFT, "add_remove", goal.epsilon, goal.selector
+    slopes = _LEFT, PARTS - _LEFT, "add_remove", goal.epsilon
     for failure, rise in product((0.35, 0.2, 0.1), _RISES[1::2]):
         rate = tangent_rate(level, failure, goal.n_typical)
         trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, goal.candidates)
         ratio, slope, least = trial.rivals(goal.candidates), trial.slope_left, max(goal.n_min, 1)
-        offset = secret_offset(rate, level, failure, least, goal.n_typical, slope, ratio, goal.selector, unit)
+        offset = secret_offset(rate, level, failure, least, goal.n_typical, slope, ratio, unit)
         yield (_raised(slopes_for(rate, offset, *slopes), rise, goal.candidates),) * len(goal.sizes), None
 
 

@@ -181,10 +181,10 @@ def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankRepl
 
     Examples
     --------
-    >>> mechanism = Slopes(Fraction(0), Fraction(90), 3, 1, 4.0, "permute_and_flip")
+    >>> mechanism = Slopes(Fraction(0), Fraction(90), 3, 1, 4.0)
     >>> reply = random_rank(100, mechanism, 50)
     >>> round(float(reply.below(np.array([0.9]))[0]), 2)
-    0.9
+    0.91
     """
     law = mechanism.rank_law(n, candidates)
     assert law is not None
@@ -233,7 +233,7 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
     def holds(log_delta: float) -> bool:
         rate, offset, slope = mechanism.rate, mechanism.offset, mechanism.slope_left
         ratio = mechanism.rivals(candidates)
-        return line_holds(rate, offset, t, math.exp(log_delta), n_min, slope, ratio, mechanism.selector)
+        return line_holds(rate, offset, t, math.exp(log_delta), n_min, slope, ratio)
 
     low, high = -16.0, -0.02
     if not holds(high):

@@ -15,7 +15,6 @@ from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 from confide.mechanisms import Neighbors
 from confide.releases import check_about
-from confide.selection import Selector
 from confide.support import Classes, Level, one_of, public_classes
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]
@@ -45,7 +44,6 @@ class PlanChoices(TypedDict, total=False):
     colluding: int | None
     n_min: int
     n_typical: int | None
-    selector: Selector
     closes: datetime | None
     classes: Iterable[Any] | int | None
     about: Mapping[str, str] | None

@@ -28,7 +28,7 @@ _WIDTH = 0.35
 _MOST = 2000
 """Largest number of divisions per case; then the bound is returned as it is."""
 _SPARE = 1e-7
-"""Rounding and quadrature lower no line by more than this; tests/proofs encloses them and finds 3e-8 at most."""
+"""Rounding lowers no line by more than this."""
 _ALL = -1
 """Used in place of a corner: a point below all corners."""
 

@@ -20,17 +20,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection import Selector, unit_nodes
-
 _BRACKETS = 64
 _BLOCKS = 48
 _AT_ONCE = 12
 """Programs that are solved together. More would not fit into the cache of a processor."""
 
 
-def public_coverage(
-    n: int, target: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector
-) -> Fraction:
+def public_coverage(n: int, target: Fraction, slope_left: float, slope_right: float, rivals: float) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem C2a).
 
     Slopes are in log-odds per rank below and above the target. `rivals` is the competitor ratio G, see
@@ -38,12 +34,12 @@ def public_coverage(
 
     Examples
     --------
-    >>> round(float(public_coverage(1000, Fraction(9075, 10), 0.7, 0.3, 999.0, "permute_and_flip")), 4)
-    0.8999
+    >>> round(float(public_coverage(1000, Fraction(9075, 10), 0.7, 0.3, 999.0)), 4)
+    0.8995
     """
     top = math.ceil(target)
     fraction = float(target - top + 1)
-    lost = sharp_loss(fraction, slope_left, rivals, selector, competitor=math.exp(-slope_right * (1 - fraction)))
+    lost = sharp_loss(fraction, slope_left, rivals, competitor=math.exp(-slope_right * (1 - fraction)))
     return max(Fraction(0), (top + 1 - Fraction(lost)) / (n + 1))
 
 
@@ -56,7 +52,6 @@ def secret_shortfall(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
 ) -> float:
     """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min (Theorem C2b); at most 0 if enough.
 
@@ -68,25 +63,25 @@ def secret_shortfall(
 
     Examples
     --------
-    >>> short = secret_shortfall(Fraction(9, 10), Fraction(6), 3.1, 0.0, 1, 0.778, 0.333, 999.0, "permute_and_flip")
+    >>> short = secret_shortfall(Fraction(9, 10), Fraction(7), 3.1, 0.0, 1, 0.778, 0.333, 999.0)
     >>> short <= 0
     True
     """
     unit = math.lcm(rate.denominator, offset.denominator)
-    worst = _worst_above(unit, slope_left, slope_right, rivals, selector)
+    worst = _worst_above(unit, slope_left, slope_right, rivals)
     if few := list(sizes_below_target(rate, offset, fade, n_min, slope_left)):
         low, high, last = np.array(few).T
         ahead = np.maximum(0.0, head_start - fade * last)
-        worst = max(worst, float((sharp_losses(low + ahead, slope_left, rivals, selector) + high).max()))
+        worst = max(worst, float((sharp_losses(low + ahead, slope_left, rivals) + high).max()))
     return worst - 2 - float(offset)
 
 
 @lru_cache(maxsize=4096)
-def _worst_above(unit: int, slope_left: float, slope_right: float, rivals: float, selector: Selector) -> float:
+def _worst_above(unit: int, slope_left: float, slope_right: float, rivals: float) -> float:
     """The largest L(f) + f where T(n) <= n, over all fractional parts f of target ranks in steps of 1/unit."""
     low, high = np.array(list(_brackets(Fraction(1), Fraction(0), unit, slope_left))).T
     competitor = np.exp(-slope_right * (1 - low))
-    return float((sharp_losses(low, slope_left, rivals, selector, competitor) + high).max())
+    return float((sharp_losses(low, slope_left, rivals, competitor) + high).max())
 
 
 def sizes_below_target(
@@ -128,7 +123,7 @@ def _brackets(top: Fraction, bottom: Fraction, unit: int, slope: float) -> Itera
 
 
 @lru_cache(maxsize=4096)
-def sharp_loss(x: float, slope: float, rivals: float, selector: Selector, *, competitor: float = 1.0) -> float:
+def sharp_loss(x: float, slope: float, rivals: float, *, competitor: float = 1.0) -> float:
     """L(x): an upper bound on the expected number of missed points at or below rank ceil(T)+1.
 
     A candidate of index d falls short of the target by (d + x - 1)_+ ranks. x is the fractional part of T in (0, 1],
@@ -137,25 +132,24 @@ def sharp_loss(x: float, slope: float, rivals: float, selector: Selector, *, com
 
     Examples
     --------
-    >>> round(sharp_loss(1.0, 0.72, 999.0, "permute_and_flip"), 2)
-    7.47
+    >>> round(sharp_loss(1.0, 0.72, 999.0), 2)
+    7.89
     """
-    return float(sharp_losses(np.array([x]), slope, rivals, selector, np.array([competitor]))[0])
+    return float(sharp_losses(np.array([x]), slope, rivals, np.array([competitor]))[0])
 
 
 def sharp_losses(
     x: NDArray[np.float64],
     slope: float,
     rivals: float,
-    selector: Selector,
     competitor: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """`sharp_loss` for many x, float64 of shape (k,). `competitor` has the same shape; None means 1 for all.
 
     Examples
     --------
-    >>> sharp_losses(np.array([0.5, 1.0]), 0.72, 999.0, "permute_and_flip").round(2)
-    array([7.96, 7.47])
+    >>> sharp_losses(np.array([0.5, 1.0]), 0.72, 999.0).round(2)
+    array([8.37, 7.89])
     """
     lost = np.zeros(len(x)) if competitor is None else 1 - competitor
     if rivals == 0:
@@ -164,17 +158,17 @@ def sharp_losses(
     weights, step = _weights(x, slope, rivals)
     able = np.flatnonzero(weights[:, 0])
     for some in (able[k : k + _AT_ONCE] for k in range(0, len(able), _AT_ONCE)):
-        programs = _programs(weights[some], step - lost[some], step, selector)
+        programs = _programs(weights[some], step - lost[some], step)
         lost[some] += _maxima(programs, weights[some], rivals, tolerance)
     return lost
 
 
-def sharp_loss_within(most: float, x: float, slope: float, rivals: float, selector: Selector) -> bool:
+def sharp_loss_within(most: float, x: float, slope: float, rivals: float) -> bool:
     """Whether L(x) <= most, decided in as few steps as possible.
 
     Examples
     --------
-    >>> [sharp_loss_within(most, 1.0, 0.72, 999.0, "permute_and_flip") for most in (7.4, 7.5)]
+    >>> [sharp_loss_within(most, 1.0, 0.72, 999.0) for most in (7.8, 7.9)]
     [False, True]
     """
     if rivals == 0:
@@ -182,7 +176,7 @@ def sharp_loss_within(most: float, x: float, slope: float, rivals: float, select
     weights, step = _weights(np.array([x]), slope, rivals)
     if weights[0, 0] == 0:
         return most >= 0
-    programs, spread = _programs(weights, np.array([float(step)]), step, selector), _initial_spread(weights, rivals)
+    programs, spread = _programs(weights, np.array([float(step)]), step), _initial_spread(weights, rivals)
     tolerance = _tolerance(slope)
     while True:
         value, gap, push = _evaluate(programs, spread, rivals)
@@ -205,7 +199,7 @@ def _tolerance(slope: float) -> float:
 
 
 def _maxima(
-    programs: "_Exponential | _PermuteAndFlip", weights: NDArray[np.float64], rivals: float, tolerance: float
+    programs: "_Programs", weights: NDArray[np.float64], rivals: float, tolerance: float
 ) -> NDArray[np.float64]:
     """Upper bounds on the maxima of some programs, each within the tolerance; shape (k,)."""
     found, left, spread = np.empty(len(weights)), np.arange(len(weights)), _initial_spread(weights, rivals)
@@ -229,7 +223,7 @@ def _initial_spread(weights: NDArray[np.float64], rivals: float) -> NDArray[np.f
 
 
 def _evaluate(
-    programs: "_Exponential | _PermuteAndFlip", spread: NDArray[np.float64], rivals: float
+    programs: "_Programs", spread: NDArray[np.float64], rivals: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The value at a spread, the duality gap above it, and what each index contributes to its growth."""
     value, gradient = programs(spread)
@@ -243,16 +237,14 @@ def _next_spread(push: NDArray[np.float64], rivals: float) -> NDArray[np.float64
     return better
 
 
-def _programs(
-    weights: NDArray[np.float64], first: NDArray[np.float64], step: int, selector: Selector
-) -> "_Exponential | _PermuteAndFlip":
+def _programs(weights: NDArray[np.float64], first: NDArray[np.float64], step: int) -> "_Programs":
     """The concave programs with these weights, and `first` points of index 0 where other indices have `step`."""
     points = np.full(weights.shape, float(step))
     points[:, 0] = first
-    return (_PermuteAndFlip if selector == "permute_and_flip" else _Exponential)(weights, points)
+    return _Programs(weights, points)
 
 
-class _Exponential:
+class _Programs:
     """phi = W/(1+W), W the total weight of the candidates of index >= f; k programs over (k, depth) at once."""
 
     def __init__(self, weights: NDArray[np.float64], points: NDArray[np.float64]) -> None:
@@ -266,47 +258,3 @@ class _Exponential:
         total = np.cumsum((spread * self.weights)[:, ::-1], axis=1)[:, ::-1]
         value = np.sum(self.points * total / (1 + total), axis=1)
         return value, self.weights * np.cumsum(self.points / (1 + total) ** 2, axis=1)
-
-
-_MANY = 3
-"""Number of programs from which on it is faster to add slices one by one."""
-_GONE = 600.0
-"""exp(-600) is negligible compared with 1. Smaller (subnormal) numbers are slow."""
-
-
-class _PermuteAndFlip:
-    """phi = 1 - int_0^1 prod (1 - s w)^K ds over the candidates of index >= f, by Gauss-Legendre in a stretched s.
-
-    Arrays have shape (depth, programs, nodes): sums over indices add up whole slices.
-    """
-
-    def __init__(self, weights: NDArray[np.float64], points: NDArray[np.float64]) -> None:
-        s, self.ds = unit_nodes()
-        self.logs = -np.log1p(-weights.T[:, :, None] * s)
-        self.points = points.T
-
-    def keep(self, which: NDArray[np.bool_]) -> None:
-        """Keep only some of the programs."""
-        self.logs, self.points = self.logs[:, which], self.points[:, which]
-
-    def __call__(self, spread: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        survive = spread.T[:, :, None] * self.logs
-        _add_up(survive[::-1])
-        np.minimum(survive, _GONE, out=survive)
-        np.exp(np.negative(survive, out=survive), out=survive)
-        survive *= self.ds
-        survive *= self.points[:, :, None]
-        _add_up(survive)
-        value = self.points.sum(axis=0) - survive[-1].sum(axis=1)
-        return value, np.einsum("ijk,ijk->ji", self.logs, survive)
-
-
-def _add_up(slices: NDArray[np.float64]) -> None:
-    """Cumulative sums of slices, in place. Faster than `np.cumsum` where slices are long."""
-    if slices.shape[1] < _MANY:
-        np.cumsum(slices, axis=0, out=slices)
-        return
-    total = slices[0]
-    for one in slices[1:]:
-        one += total
-        total = one

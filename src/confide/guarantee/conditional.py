@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee.random_rank import binomial_at_least, conditional_failure, tail
-from confide.selection import Selector
 from confide.support import bisect, ceil_to
 
 _LARGEST_N = 2**60
@@ -24,19 +23,17 @@ _CELLS = 2**16
 """Number of pairs (deficit, n) that are computed at once."""
 
 
-def public_target(
-    n: int, level: Fraction, delta: float, slope: float, rivals: float, selector: Selector, unit: int
-) -> Fraction | None:
+def public_target(n: int, level: Fraction, delta: float, slope: float, rivals: float, unit: int) -> Fraction | None:
     """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails.
 
     Examples
     --------
-    >>> float(public_target(1000, Fraction(9, 10), 0.05, 0.72, 999.0, "permute_and_flip", 10))
-    924.9
+    >>> float(public_target(1000, Fraction(9, 10), 0.05, 0.72, 999.0, 10))
+    925.6
     """
 
     def enough(steps: int) -> bool:
-        return conditional_failure(n, float(level), steps / unit, slope, rivals, selector) <= delta
+        return conditional_failure(n, float(level), steps / unit, slope, rivals) <= delta
 
     if not enough(n * unit):
         return None
@@ -67,7 +64,6 @@ def secret_offset(
     n_typical: int,
     slope: float,
     rivals: float,
-    selector: Selector,
     unit: int,
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min.
@@ -81,7 +77,7 @@ def secret_offset(
     def failing(offset: float, among: NDArray[np.int64]) -> NDArray[np.int64]:
         if not among.size:
             return among
-        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, rivals, selector, step)
+        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, rivals, step)
         return among[failure > delta]
 
     # A higher line fails at fewer n. A few n show most failures, and an n that passed is not checked again.
@@ -96,7 +92,7 @@ def secret_offset(
         else:
             high = middle
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
-    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, rivals, selector):
+    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, rivals):
         margin *= 2
     return ceil_to(high + margin, unit)
 
@@ -110,7 +106,6 @@ def line_holds(
     n_min: int,
     slope: float,
     rivals: float,
-    selector: Selector,
 ) -> bool:
     """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem C3).
 
@@ -121,21 +116,21 @@ def line_holds(
     """
     if rate <= level:
         return False
-    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, slope, rivals, selector)
+    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, slope, rivals)
     if last > _LARGEST_N:
         return False
     starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
         # The first n of each block alone detects a failure early.
-        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, rivals, selector)
+        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, rivals)
         if np.any(single > delta):
             return False
         if level > Fraction(1, 2):
             target, n = float(rate) * (high + 1) + float(offset) - (high - low), low
         else:
             target, n = float(rate) * (low + 1) + float(offset), high
-        block = _block_failure(target, n, float(level), slope, rivals, selector)
+        block = _block_failure(target, n, float(level), slope, rivals)
         low, high = low[block > delta], high[block > delta]
         if low.size > _MOST_BLOCKS:
             return False
@@ -150,7 +145,6 @@ def _block_failure(
     level: float,
     slope: float,
     rivals: float,
-    selector: Selector,
     step: int | None = None,
 ) -> NDArray[np.float64]:
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
@@ -162,7 +156,7 @@ def _block_failure(
     survival = np.ones(target.shape)
     rows = max(1, _CELLS // n.size)
     for d in (deficits[i : i + rows, None] for i in range(0, len(deficits), rows)):
-        beyond = tail(fraction + d + step - 1, slope, rivals, selector)  # P(rank deficit index >= d + step)
+        beyond = tail(fraction + d + step - 1, slope, rivals)  # P(rank deficit index >= d + step)
         rank = highest - d  # lowest rank of each group
         fails = np.where(rank <= 0, 1.0, 0.0)
         inside = (rank > 0) & (rank <= n)
@@ -179,11 +173,11 @@ def _step(n: int, level: float, slope: float) -> int:
 
 
 def _chernoff_from(
-    rate: float, offset: float, level: float, delta: float, n_min: int, slope: float, rivals: float, selector: Selector
+    rate: float, offset: float, level: float, delta: float, n_min: int, slope: float, rivals: float
 ) -> int:
     """An n from which on exp(-n KL(rank/n || level)) + tail <= delta: both terms fall from there on."""
     deficit = (math.log1p(rivals) + math.log(4 / delta)) / slope
-    missed = float(tail(np.array(deficit), slope, rivals, selector))
+    missed = float(tail(np.array(deficit), slope, rivals))
     n = max(n_min, 64)
     while n <= _LARGEST_N:
         ratio = (rate * (n + 1) + offset - deficit - 1) / n

@@ -12,8 +12,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection import Selector, unit_nodes
-
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
@@ -21,12 +19,6 @@ _LEAST = 1e-200
 """Weights below this value are raised to it."""
 _DEPTH = 7
 """Logarithm of the weight, relative to 1/G, below which indices are bounded together."""
-_BLOCK = 200_000
-"""Largest number of multiplications in one matrix product."""
-_POWER = 4
-"""Power of the quadrature rule for factors (1 - t)^a with any a: masses need not be whole."""
-_NODES = {400: 48, 4000: 64, 70_000: 96}
-"""Up to each mass of left candidates, the number of nodes whose error is at most 3e-8; the last one for any mass."""
 _AT_ONCE = 1000
 """Largest number of lines that are computed together: arrays of more do not stay in a processor's cache."""
 _STEP = 0.35
@@ -34,13 +26,12 @@ _TURNS = 4
 
 
 class Setting(NamedTuple):
-    """Public parameters: slopes, largest mass of left candidates, their least ratio to the next one, selector."""
+    """Public parameters: slopes, largest mass of left candidates, their least ratio to the next one."""
 
     slope_left: float
     slope_right: float
     total: float
     step: float
-    selector: Selector
 
 
 class Case(NamedTuple):
@@ -100,14 +91,6 @@ class LeftSide:
         self.twin = np.where(twin & (low < 1), setting.step * np.exp(-behind), 0.0)
         self.twin_short = self.twin * np.exp(-slope * np.minimum(high, 1.0))
         self.most = total * self.q[:, 0]
-        self.flip = setting.selector == "permute_and_flip"
-        if self.flip:
-            self.t, self.dt = unit_nodes(_POWER, node_count(total))
-            self.twin_silent = np.exp(self.twin[:, None] * np.log1p(-self.t)) * self.dt
-            tables, alike = np.unique(np.column_stack([self.q, self.y]), axis=0, return_inverse=True)
-            q, y, self.alike = tables[:, :-1], tables[:, -1], alike.ravel()
-            self.logs = -np.log1p(-q[:, :, None] * self.t)
-            self.gained = self.logs + np.log1p(-(q * y[:, None])[:, :, None] * self.t)
 
     def lines(self, rows: Rows, enough: Array | float = -math.inf) -> Array:
         """For each program, a line above it as a function of the weight of the spread: value at its W_0, and slope.
@@ -122,9 +105,8 @@ class LeftSide:
 
     def _lines(self, rows: Rows, enough: Array) -> Array:
         q = self.q[rows.case]
-        shared = self._integrands(rows) if self.flip else ()
         spread = self._spread(q, rows.weight)
-        value, slope, vertex = self._line(q, spread, rows, shared)
+        value, slope, vertex = self._line(q, spread, rows)
         plain = value.copy(), slope.copy()
         poor = np.flatnonzero(value > enough)
         if len(poor):
@@ -133,14 +115,14 @@ class LeftSide:
             order = np.argsort(index, axis=1)
             mixed = Spread(np.take_along_axis(index, order, 1), np.take_along_axis(mass, order, 1))
             some = Rows._make(column[poor] for column in rows)
-            again, steeper, _ = self._line(q[poor], mixed, some, tuple(column[poor] for column in shared))
+            again, steeper, _ = self._line(q[poor], mixed, some)
             slope[poor] = np.where(again < value[poor], steeper, slope[poor])
             value[poor] = np.minimum(value[poor], again)
         return np.stack([value, slope, *plain])
 
-    def _line(self, q: Array, spread: Spread, rows: Rows, shared: tuple[Array, ...]) -> tuple[Array, Array, Spread]:
+    def _line(self, q: Array, spread: Spread, rows: Rows) -> tuple[Array, Array, Spread]:
         """A line above the maximum over spreads (value at the weight, and slope), and the best spread for its plane."""
-        value, gradient, further = (self._race if self.flip else self._shares)(q, spread, rows, *shared)
+        value, gradient, further = self._shares(q, spread, rows)
         mean, at = np.minimum(rows.weight / self.total, q[:, 0]), np.arange(len(q))
         heavy = q >= mean[:, None]
         left = np.maximum(heavy.sum(axis=1) - 1, 0)
@@ -186,7 +168,7 @@ class LeftSide:
         return counts, reached
 
     def _shares(self, q: Array, spread: Spread, rows: Rows) -> tuple[Array, Array, Array]:
-        """Exponential mechanism: value, gradient, and what each f behind the last index adds to the gradient there."""
+        """Value, gradient, and what each f behind the last index adds to the gradient there."""
         fixed = 1 + rows.rate + self.twin_short[rows.case] + self.y[rows.case] * rows.weight
         behind = np.cumsum((spread.mass * np.take_along_axis(q, spread.place, 1))[:, ::-1], axis=1)[:, ::-1]
         whole = fixed[:, None] + (1 - self.y[rows.case])[:, None] * behind
@@ -196,57 +178,3 @@ class LeftSide:
         steep = rows.in_bin * (1 + rows.rate) / race**2 + rows.extra / slow**2
         each = np.concatenate([fixed[:, None] / whole**2, 1 / fixed[:, None]], axis=1)
         return value, q * (steep[:, None] + np.einsum("rs,rsd->rd", each, reached)), q[:, -1] / fixed * self.group
-
-    def _integrands(self, rows: Rows) -> tuple[Array, Array]:
-        """The factors of the probability that all are silent, in the credit and in phi_f."""
-        t, rest = self.t, 1 - self.t
-        # Neighbouring programs often differ in W_0 only.
-        new = np.ones(len(rows.case), bool)
-        new[1:] = np.any([column[1:] != column[:-1] for column in (rows.case, *rows[2:])], axis=0)
-        case, rate, later, in_bin, extra = (column[new, None] for column in (rows.case, *rows[2:]))
-        earned = in_bin * (1 + rate * rest) * np.exp(-rate * t) + extra * rest * np.exp(-later * t)
-        earned *= self.twin_silent[case[:, 0]]
-        k = (rows.rate + (self.twin_short[rows.case] + self.y[rows.case] * rows.weight))[:, None]
-        first = np.exp(-k * t) * (1 + k * rest) * self.dt / (1 - self.y[rows.case])[:, None]
-        return earned[np.cumsum(new) - 1], first
-
-    def _race(self, q: Array, spread: Spread, rows: Rows, earned: Array, first: Array) -> tuple[Array, Array, Array]:
-        """Permute-and-flip: value, gradient, and how much each f behind the last index adds to the gradient there."""
-        silent, kept = self._silent(rows, spread)
-        credit = silent * earned
-        missed = np.concatenate([kept * first[:, None], first[:, None]], axis=1)
-        counts, reached = self._counts(spread)
-        value = 1 - credit.sum(axis=1) + np.sum(counts * (missed[:, -1:] - missed[:, :-1]).sum(axis=2), axis=1)
-        each, gradient = np.empty((*missed.shape[:2], self.depth)), np.empty_like(q)
-        alike = self.alike[rows.case]
-        order = np.argsort(alike, kind="stable")
-        for here in np.split(order, np.flatnonzero(np.diff(alike[order])) + 1):
-            table, some = alike[here[0]], missed[here]
-            gradient[here] = _product(credit[here], self.logs[table])
-            each[here] = _product(some.reshape(-1, some.shape[2]), self.gained[table]).reshape(*some.shape[:2], -1)
-        return value, gradient + np.einsum("rsd,rsd->rd", each, reached), each[:, -1, -1] * self.group
-
-    def _silent(self, rows: Rows, spread: Spread) -> tuple[Array, Array]:
-        """exp(-K ln ..) over all left candidates, and exp(-b_f) for the f of each place, at the nodes."""
-        case, again = rows.case, None
-        if spread.place.shape[1] == 2:  # the first spread, which depends on W_0 only: many programs have it in common
-            _, some, again = np.unique(rows.case + 1j * rows.weight, return_index=True, return_inverse=True)
-            case, spread = case[some], Spread(spread.place[some], spread.mass[some])
-        at = (self.alike[case][:, None], spread.place)
-        silent = np.exp(-np.einsum("rs,rst->rt", spread.mass, self.logs[at]))
-        gained = spread.mass[:, :, None] * self.gained[at]
-        for place in reversed(range(gained.shape[1] - 1)):
-            gained[:, place] += gained[:, place + 1]
-        kept = np.exp(-gained)
-        return (silent, kept) if again is None else (silent[again], kept[again])
-
-
-def node_count(total: float) -> int:
-    """The number of nodes of the quadrature rule for this mass of left candidates."""
-    return next((count for most, count in _NODES.items() if total <= most), _NODES[max(_NODES)])
-
-
-def _product(rows: Array, table: Array) -> Array:
-    """Product rows @ table.T, in blocks so small that the library starts no threads, which would be slower."""
-    size = max(1, _BLOCK // table.size)
-    return np.concatenate([rows[k : k + size] @ table.T for k in range(0, len(rows), size)])

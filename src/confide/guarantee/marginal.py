@@ -10,7 +10,6 @@ from confide.guarantee.certificate import (
     sharp_loss_within,
     sizes_below_target,
 )
-from confide.selection import Selector
 from confide.support import bisect, ceil_to
 
 LARGE_N_MIN = 2**60
@@ -18,40 +17,38 @@ LARGE_N_MIN = 2**60
 
 
 def public_shift(
-    n: int, level: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector, unit: int
+    n: int, level: Fraction, slope_left: float, slope_right: float, rivals: float, unit: int
 ) -> Fraction | None:
     """The smallest target rank, in steps of 1/unit, with coverage >= level at a public n; None if n is too small.
 
     Examples
     --------
-    >>> float(public_shift(1000, Fraction(9, 10), 0.7, 0.3, 999.0, "permute_and_flip", 16))
-    907.5625
+    >>> float(public_shift(1000, Fraction(9, 10), 0.7, 0.3, 999.0, 16))
+    908.0
     """
-    whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, slope_left, rivals, selector)))
+    whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, slope_left, rivals)))
     if whole > n:
         return None
 
     def enough(steps: int) -> bool:
-        return public_coverage(n, Fraction(steps, unit), slope_left, slope_right, rivals, selector) >= level
+        return public_coverage(n, Fraction(steps, unit), slope_left, slope_right, rivals) >= level
 
     return Fraction(bisect(enough, max(whole - 1, 0) * unit, max(whole, 1) * unit), unit)
 
 
-def secret_shift(
-    level: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector, unit: int
-) -> Fraction:
+def secret_shift(level: Fraction, slope_left: float, slope_right: float, rivals: float, unit: int) -> Fraction:
     """The smallest offset s, in steps of 1/unit, with coverage >= level at every n that reaches its target rank.
 
     The target rank is T(n) = level (n+1) + s. Smaller n are covered by the prior bonus of +inf (`secret_prior_bonus`).
 
     Examples
     --------
-    >>> float(secret_shift(Fraction(9, 10), 0.8, 0.3, 999.0, "permute_and_flip", 20))
-    5.85
+    >>> float(secret_shift(Fraction(9, 10), 0.8, 0.3, 999.0, 20))
+    6.2
     """
 
     def short(offset: Fraction) -> float:
-        return secret_shortfall(level, offset, 0.0, 0.0, LARGE_N_MIN, slope_left, slope_right, rivals, selector)
+        return secret_shortfall(level, offset, 0.0, 0.0, LARGE_N_MIN, slope_left, slope_right, rivals)
 
     # The search interval does not depend on the offset here: one evaluation gives the offset itself.
     offset = ceil_to(max(0.0, short(Fraction(1, unit)) + 1 / unit), unit)
@@ -66,7 +63,6 @@ def secret_prior_bonus(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
 ) -> float:
     """The prior bonus of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
 
@@ -74,18 +70,18 @@ def secret_prior_bonus(
 
     Examples
     --------
-    >>> secret_prior_bonus(Fraction(9, 10), Fraction(4), 0.0, 1, 0.5, 0.5, 30.0, "permute_and_flip") < 5
+    >>> secret_prior_bonus(Fraction(9, 10), Fraction(4), 0.0, 1, 0.5, 0.5, 30.0) < 6
     True
     """
 
     def short(head_start: float, n_min: int) -> float:
-        return secret_shortfall(level, offset, head_start, fade, n_min, slope_left, slope_right, rivals, selector)
+        return secret_shortfall(level, offset, head_start, fade, n_min, slope_left, slope_right, rivals)
 
     settled = max(0.0, short(0.0, LARGE_N_MIN))
     limit = float(offset) + 2 + settled
 
     def serves(x: float, high: float) -> bool:
-        return sharp_loss_within(limit - high, x, slope_left, rivals, selector)
+        return sharp_loss_within(limit - high, x, slope_left, rivals)
 
     def needed(low: float, high: float) -> float:
         """The smallest bonus h, in steps of a twentieth of a unit of log-odds, with L(low + h) + high <= limit."""

@@ -11,75 +11,52 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection import Selector
-
 RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
 """Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""
 
 _NEGLIGIBLE = 1e-18
 
 
-def tail(
-    deficit: NDArray[Any], slope: float, rivals: float, selector: Selector, *, lighter: bool = True
-) -> NDArray[np.float64]:
+def tail(deficit: NDArray[Any], slope: float, rivals: float) -> NDArray[np.float64]:
     """An upper bound on the probability that the selected candidate misses the target by `deficit` ranks or more.
 
     With p = exp(-slope * deficit) and G = `rivals`, the candidates that fall short have a total weight of at most G p,
-    compared with one of weight 1. The bound is Gp / (1 + Gp) for the exponential mechanism. For permute-and-flip it is
-    1 - (1 - (1-p)^(G+1)) / ((G+1)p) if each of them has a weight of at most p (`lighter`, as left of the target).
-    Otherwise it is Gp/2, or 1 - 1/(2Gp) where Gp > 1. Deficits may have any shape. The slope is in log-odds per rank.
+    compared with one of weight 1. The bound is Gp / (1 + Gp). Deficits may have any shape. The slope is in log-odds per
+    rank.
 
     Examples
     --------
-    >>> tail(np.array([5.0, 10.0]), 1.0, 99.0, "permute_and_flip").round(5)
-    array([0.27071, 0.00224])
+    >>> tail(np.array([5.0, 10.0]), 1.0, 99.0).round(5)
+    array([0.40014, 0.00447])
     """
     with np.errstate(under="ignore"):
         p = np.exp(-slope * np.asarray(deficit, dtype=np.float64))
-    if selector == "exponential":
-        worst: NDArray[np.float64] = rivals * p / (1 + rivals * p)
-        return worst
-    if not lighter:
-        with np.errstate(divide="ignore", over="ignore"):
-            together = rivals * p
-            return np.where(together <= 1, together / 2, 1 - 1 / (2 * together))
-    m = rivals + 1
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        closed = 1 + np.expm1(m * np.log1p(-p)) / (m * p)
-        # For small mp the closed form loses its digits. (1-sp)^G >= 1 - Gsp if G >= 1, and >= 1 - Gsp/(1-p) else.
-        small = rivals * p / 2 / (1.0 if rivals >= 1 else 1 - p)
-    return np.where(m * p < 1e-5, small, closed)
+    bound: NDArray[np.float64] = rivals * p / (1 + rivals * p)
+    return bound
 
 
-def mean_overshoot(slope: float, rivals: float, selector: Selector, *, lighter: bool = True) -> float:
+def mean_overshoot(slope: float, rivals: float) -> float:
     """The integral of `tail` over all deficits.
 
-    Permute-and-flip: (H_(G+1) - 1)/slope, H the harmonic number; without `lighter` (ln G + 1/(2G))/slope, or
-    G/(2 slope) if G < 1. Exponential mechanism: ln(G+1)/slope. With the right slope and `competitor_ratio_right`, it
-    bounds the expected number of ranks by which the selected bin begins beyond the target.
+    It is ln(G+1)/slope. With the right slope and `competitor_ratio_right`, it bounds the expected number of ranks by
+    which the selected bin begins beyond the target.
 
     Examples
     --------
-    >>> round(mean_overshoot(0.25, 999.0, "permute_and_flip"), 2)
-    25.94
+    >>> round(mean_overshoot(0.25, 999.0), 2)
+    27.63
     """
-    from scipy.special import digamma
-
-    if selector == "exponential":
-        return math.log1p(rivals) / slope
-    if not lighter:
-        return (math.log(rivals) + 1 / (2 * rivals) if rivals >= 1 else rivals / 2) / slope
-    return float(digamma(rivals + 2) + np.euler_gamma - 1) / slope
+    return math.log1p(rivals) / slope
 
 
-def rank_law(target: float, slope: float, rivals: float, selector: Selector) -> RankLaw:
+def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
     For slopes below 1/100, ranks are grouped and each group is counted at its lowest rank. A smaller R is conservative.
 
     Examples
     --------
-    >>> ranks, probabilities, bottom = rank_law(90.0, 1.0, 99.0, "permute_and_flip")
+    >>> ranks, probabilities, bottom = rank_law(90.0, 1.0, 99.0)
     >>> int(ranks.max()), round(float(probabilities.sum() + bottom), 12)
     (90, 1.0)
     """
@@ -87,7 +64,7 @@ def rank_law(target: float, slope: float, rivals: float, selector: Selector) -> 
     reach = math.ceil((math.log1p(rivals) - math.log(_NEGLIGIBLE)) / slope)
     step = max(1, int(0.02 / slope))
     ranks = np.arange(top, max(0, top - reach - 1), -step, dtype=np.int64)[::-1]
-    at_least = 1 - tail(target - ranks + 1, slope, rivals, selector)
+    at_least = 1 - tail(target - ranks + 1, slope, rivals)
     return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
 
 
@@ -119,29 +96,29 @@ def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
     return probability
 
 
-def marginal_coverage(n: int, target: float, slope: float, rivals: float, selector: Selector) -> float:
+def marginal_coverage(n: int, target: float, slope: float, rivals: float) -> float:
     """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem C1a). Ties allowed, exchangeable data.
 
     Examples
     --------
-    >>> round(marginal_coverage(1000, 910.0, 0.72, 999.0, "permute_and_flip"), 4)
-    0.9006
+    >>> round(marginal_coverage(1000, 910.0, 0.72, 999.0), 4)
+    0.9
     """
-    ranks, probabilities, _ = rank_law(target, slope, rivals, selector)
+    ranks, probabilities, _ = rank_law(target, slope, rivals)
     return float(np.sum(np.minimum(ranks, n + 1) * probabilities)) / (n + 1)
 
 
-def conditional_failure(n: int, level: float, target: float, slope: float, rivals: float, selector: Selector) -> float:
+def conditional_failure(n: int, level: float, target: float, slope: float, rivals: float) -> float:
     """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem C1b).
 
     P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r); a rank above n stands for +inf and never fails.
 
     Examples
     --------
-    >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 999.0, "permute_and_flip"), 3)
-    0.038
+    >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 999.0), 3)
+    0.045
     """
-    return law_failure(rank_law(target, slope, rivals, selector), n, level)
+    return law_failure(rank_law(target, slope, rivals), n, level)
 
 
 @np.errstate(under="ignore")

@@ -14,7 +14,6 @@ from typing import NamedTuple, TypeAlias
 from confide.guarantee.adversary import each, largest
 from confide.guarantee.left_side import Case, Setting
 from confide.guarantee.two_sided import adversaries, setting_of, two_sided_loss
-from confide.selection import Selector
 from confide.support import ceil_to
 
 _ENOUGH = (5, 8, 12, 18, 30)
@@ -44,12 +43,11 @@ _USUAL = 14
 
 
 class TwoSidedTerms(NamedTuple):
-    """The numbers of a mechanism that the certificate needs: slopes, G, selector, least weight ratio, and its scale."""
+    """The numbers of a mechanism that the certificate needs: slopes, G, least weight ratio, and its scale."""
 
     slope_left: float
     slope_right: float
     rivals: float
-    selector: Selector
     step: float
     scale: float | None = None
 
@@ -71,7 +69,6 @@ def two_sided_offset(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     unit: int,
     *,
     step: float = 0.0,
@@ -82,11 +79,11 @@ def two_sided_offset(
 
     Examples
     --------
-    >>> float(two_sided_offset(Fraction(9, 10), 0.45, 0.55, 28.0, "exponential", 10, step=0.9))
+    >>> float(two_sided_offset(Fraction(9, 10), 0.45, 0.55, 28.0, 10, step=0.9))
     2.4
     """
-    setting = setting_of(slope_left, slope_right, rivals, selector, step)
-    lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, step=step)
+    setting = setting_of(slope_left, slope_right, rivals, step)
+    lost = two_sided_loss(1.0, slope_left, slope_right, rivals, step=step)
     offset = ceil_to(max(0.0, lost - 1), unit)
     while not _holds_for_large_n(setting, level, offset, _point_counts(setting)[-1]):
         offset += ceil_to(_small_step(slope_left + slope_right), unit)
@@ -101,7 +98,6 @@ def two_sided_shortfall(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     *,
     step: float = 0.0,
 ) -> float:
@@ -113,11 +109,11 @@ def two_sided_shortfall(
     Examples
     --------
     >>> rate, offset = Fraction(9, 10), Fraction(4)
-    >>> short = two_sided_shortfall(rate, offset, lambda n: 4.0, 1, 0.6, 0.5, 49.0, "exponential", step=1.0)
+    >>> short = two_sided_shortfall(rate, offset, lambda n: 4.0, 1, 0.6, 0.5, 49.0, step=1.0)
     >>> short <= 0
     True
     """
-    setting = setting_of(slope_left, slope_right, rivals, selector, step)
+    setting = setting_of(slope_left, slope_right, rivals, step)
     few = _groups_of_small_n(setting, rate, offset, n_min)
     if few is None:
         return math.inf
@@ -133,7 +129,6 @@ def two_sided_prior_bonus(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     *,
     most: float = math.inf,
     step: float = 0.0,
@@ -149,11 +144,11 @@ def two_sided_prior_bonus(
 
     Examples
     --------
-    >>> a = two_sided_prior_bonus(Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential", step=0.96)
+    >>> a = two_sided_prior_bonus(Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, step=0.96)
     >>> 3 < a < 5
     True
     """
-    setting = setting_of(slope_left, slope_right, rivals, selector, step)
+    setting = setting_of(slope_left, slope_right, rivals, step)
     groups = _groups_of_small_n(setting, rate, offset, n_min)
     if groups is None:
         return math.inf
@@ -199,7 +194,6 @@ def two_sided_secret(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     unit: int,
     *,
     step: float = 0.0,
@@ -214,25 +208,25 @@ def two_sided_secret(
 
     Examples
     --------
-    >>> terms = Fraction(9, 10), 0.05, 5.0, 1, 0.45, 0.55, 28.0, "exponential", 20
+    >>> terms = Fraction(9, 10), 0.05, 5.0, 1, 0.45, 0.55, 28.0, 20
     >>> offset, ahead = two_sided_secret(*terms, step=0.96)
     >>> float(offset), ahead < 5
     (2.4, True)
     """
-    about = TwoSidedTerms(slope_left, slope_right, rivals, selector, step)
+    about = TwoSidedTerms(slope_left, slope_right, rivals, step)
     if not two_sided_saves(slope_left, slope_right, rivals):
         return None
-    fewest = _point_counts(setting_of(*about[:5]))[0]
-    lost = two_sided_loss(1.0, *about[:4], step=step)
+    fewest = _point_counts(setting_of(*about[:4]))[0]
+    lost = two_sided_loss(1.0, *about[:3], step=step)
     if _first_large_n(level, ceil_to(lost, unit), fewest) - n_min > _MOST_SMALL:
         return None
-    least = two_sided_offset(level, *about[:4], unit, step=step) if exact is None else ceil_to(max(0.0, lost - 1), unit)
+    least = two_sided_offset(level, *about[:3], unit, step=step) if exact is None else ceil_to(max(0.0, lost - 1), unit)
     # A slightly larger offset makes the bonus much smaller, and faster to find.
     for more in _MORE if exact is None else _MORE_AT_ONCE:
         offset = least + ceil_to(more * _small_step(slope_left + slope_right), unit)
         of = about if exact is None else exact(offset)
         ahead = two_sided_prior_bonus(
-            level, offset, fade, n_min, *of[:4], most=most, step=of.step, scale=of.scale, sampled=sampled
+            level, offset, fade, n_min, *of[:3], most=most, step=of.step, scale=of.scale, sampled=sampled
         )
         if ahead < math.inf:
             return offset, ahead

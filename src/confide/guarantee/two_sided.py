@@ -6,18 +6,14 @@ candidates that reach a point compete for it as well. With x = T - c + 1 and N =
 
     coverage >= 1 - [ N - c - 1 + L2(x) ] / N,     L2 = max over (K, s, rho) of  1 - credit + sum_(f>=1) phi_f,
 
-    credit = [ v (s+1) (1+R) + X ] / (W_0 + a + 1 + R)                                       exponential,
-    phi_f  = W_f / (W_f + 1 + R + a e^(-lx) + y (W_0 - W_f)),
+    credit = [ v (s+1) (1+R) + X ] / (W_0 + a + 1 + R),
+    phi_f  = W_f / (W_f + 1 + R + a e^(-lx) + y (W_0 - W_f)).
 
-    credit = int F (1-t)^a [ v (s+1) (1 + R (1-t)) + X (1-t) ] e^(-Rt) dt                    permute-and-flip,
-    phi_f  = int [ 1 - exp(-b_f) ] (1 + nu (1-t)) e^(-nu t) dt / (1-y),   nu = R + a e^(-lx) + y W_0.
-
-K is the mass of the left candidates by index d, q_d their weights, W_f = sum_(d>=f) K_d q_d, y = exp(-l), F = prod (1 -
-t q_d)^K_d, and b_f = sum_(d>=f) K_d ln((1 - y t q_d)/(1 - t q_d)), beta_f in the docs. a is the weight of a candidate
-exactly at rank c, if there is one. s is the number of points beyond rank c + 1 in the bin of rank c + 1, and v the
-weight of that bin's candidate g when it has to cover them. R = w exp(-rs) rho is the weight of the candidates right of
-g, with w = exp(-r (c - T)). X = w exp(-rs) [ kappa + (1-v)(s+1) rho ] is that weight times the number of points that it
-covers beyond those of g. The docs write kappa_0 for kappa.
+K is the mass of the left candidates by index d, q_d their weights, W_f = sum_(d>=f) K_d q_d, and y = exp(-l). a is the
+weight of a candidate exactly at rank c, if there is one. s is the number of points beyond rank c + 1 in the bin of rank
+c + 1, and v the weight of that bin's candidate g when it has to cover them. R = w exp(-rs) rho is the weight of the
+candidates right of g, with w = exp(-r (c - T)). X = w exp(-rs) [ kappa + (1-v)(s+1) rho ] is that weight times the
+number of points that it covers beyond those of g. The docs write kappa_0 for kappa.
 """
 
 import math
@@ -27,7 +23,6 @@ from functools import lru_cache
 
 from confide.guarantee.adversary import accuracy, largest
 from confide.guarantee.left_side import Case, Setting
-from confide.selection import Selector
 
 _UNLIMITED = 2**40
 _FLAT = 0.008
@@ -40,7 +35,6 @@ def two_sided_coverage(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     *,
     step: float = 0.0,
 ) -> Fraction:
@@ -51,11 +45,11 @@ def two_sided_coverage(
 
     Examples
     --------
-    >>> round(float(two_sided_coverage(1000, Fraction(906), 0.7, 0.3, 999.0, "permute_and_flip", step=1.0)), 3)
+    >>> round(float(two_sided_coverage(1000, Fraction(906), 0.7, 0.3, 999.0, step=1.0)), 3)
     0.9
     """
     c = math.ceil(target)
-    lost = two_sided_loss(float(target - c + 1), slope_left, slope_right, rivals, selector, beyond=n - c, step=step)
+    lost = two_sided_loss(float(target - c + 1), slope_left, slope_right, rivals, beyond=n - c, step=step)
     return max(Fraction(0), (c + 1 - Fraction(lost)) / (n + 1))
 
 
@@ -65,7 +59,6 @@ def two_sided_loss(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     *,
     beyond: int | None = None,
     step: float = 0.0,
@@ -76,10 +69,10 @@ def two_sided_loss(
 
     Examples
     --------
-    >>> round(two_sided_loss(1.0, 0.45, 0.55, 28.0, "permute_and_flip"), 1)
-    3.2
+    >>> round(two_sided_loss(1.0, 0.45, 0.55, 28.0), 1)
+    3.3
     """
-    setting = setting_of(slope_left, slope_right, rivals, selector, step)
+    setting = setting_of(slope_left, slope_right, rivals, step)
     many = _UNLIMITED if beyond is None else beyond
     return largest(setting, list(adversaries(setting, x, x, many, beyond))) - x
 
@@ -92,7 +85,6 @@ def two_sided_holds(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     *,
     step: float = 0.0,
 ) -> bool:
@@ -102,12 +94,12 @@ def two_sided_holds(
 
     Examples
     --------
-    >>> two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, "exponential", step=0.9)
+    >>> two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, step=0.9)
     True
     """
     if not 0 < target <= n:
         return False
-    setting, c = setting_of(slope_left, slope_right, rivals, selector, step), math.ceil(target)
+    setting, c = setting_of(slope_left, slope_right, rivals, step), math.ceil(target)
     x, goal = float(target - c + 1), float(target + 2 - level * (n + 1))
     return largest(setting, list(adversaries(setting, x, x, n - c, n - c)), goal) <= goal
 
@@ -118,7 +110,6 @@ def two_sided_shift(
     slope_left: float,
     slope_right: float,
     rivals: float,
-    selector: Selector,
     unit: int,
     *,
     step: float = 0.0,
@@ -129,20 +120,20 @@ def two_sided_shift(
 
     Examples
     --------
-    >>> float(two_sided_shift(1000, Fraction(9, 10), 0.45, 0.55, 28.0, "exponential", 16, step=0.9))
+    >>> float(two_sided_shift(1000, Fraction(9, 10), 0.45, 0.55, 28.0, 16, step=0.9))
     903.25
     """
 
     def enough(number: int) -> bool:
         target = Fraction(number, unit)
-        return two_sided_holds(n, target, level, slope_left, slope_right, rivals, selector, step=step)
+        return two_sided_holds(n, target, level, slope_left, slope_right, rivals, step=step)
 
     if slope_left + slope_right < _FLAT:
         return None
     # The rank above level (n+1) hardly depends on the target's fractional part, unless it or `beyond` is small.
     beyond, lost, guess = None, 0.0, 1
     for _ in range(3):
-        lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, beyond=beyond, step=step)
+        lost = two_sided_loss(1.0, slope_left, slope_right, rivals, beyond=beyond, step=step)
         above = Fraction(lost + accuracy(lost) / 2) - 1
         guess = min(max(1, math.ceil((level * (n + 1) + above) * unit)), n * unit)
         left_over = n - -(-guess // unit)
@@ -173,6 +164,6 @@ def adversaries(
             yield Case(twin, True, low, high, beyond, most, head_start)
 
 
-def setting_of(slope_left: float, slope_right: float, rivals: float, selector: Selector, step: float) -> Setting:
+def setting_of(slope_left: float, slope_right: float, rivals: float, step: float) -> Setting:
     """The public parameters. For a list of one candidate, `rivals` is raised from 0 to 1e-9."""
-    return Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)
+    return Setting(slope_left, slope_right, max(rivals, 1e-9), step)

@@ -20,7 +20,6 @@ import numpy as np
 
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.random_rank import tail
-from confide.selection import Selector
 from confide.support import bisect
 
 _FINE = 1 / 16
@@ -28,7 +27,7 @@ _FINE = 1 / 16
 _BLOCKS = 64
 
 
-def weighted_loss(z: float, slope: float, rivals: float, selector: Selector) -> float:
+def weighted_loss(z: float, slope: float, rivals: float) -> float:
     """Lambda(z): an upper bound on the expected missed weight that lies z ranks or more before the target rank.
 
     Ranks are weights in units of the largest one. The slope is in log-odds per rank. `rivals` is G, see
@@ -36,15 +35,15 @@ def weighted_loss(z: float, slope: float, rivals: float, selector: Selector) -> 
 
     Examples
     --------
-    >>> round(weighted_loss(0.0, 0.72, 999.0, "permute_and_flip"), 2)
-    6.63
+    >>> round(weighted_loss(0.0, 0.72, 999.0), 2)
+    7.05
     """
     step = _FINE / slope
-    return step * sharp_loss(1.0 + z / step, _FINE, rivals, selector)
+    return step * sharp_loss(1.0 + z / step, _FINE, rivals)
 
 
 def weighted_shortfall(
-    rate: Fraction, offset: Fraction, head_start: float, fade: float, slope: float, rivals: float, selector: Selector
+    rate: Fraction, offset: Fraction, head_start: float, fade: float, slope: float, rivals: float
 ) -> float:
     """Number of ranks that `offset` lacks for coverage >= rate of the shifted population; at most 0 if enough.
 
@@ -53,28 +52,26 @@ def weighted_shortfall(
 
     Examples
     --------
-    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), 12.0, 0.1, 0.778, 99.0, "permute_and_flip") <= 0
+    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), 12.0, 0.1, 0.778, 99.0) <= 0
     True
     """
-    short = weighted_loss(0.0, slope, rivals, selector) - float(offset)
+    short = weighted_loss(0.0, slope, rivals) - float(offset)
     for low, high, last in _below_target(rate, offset):
         ahead = max(0.0, head_start - fade * last)
-        if not _serves(low + ahead, high, rate, offset, slope, rivals, selector):
+        if not _serves(low + ahead, high, rate, offset, slope, rivals):
             return math.inf
     return short
 
 
-def weighted_prior_bonus(
-    rate: Fraction, offset: Fraction, fade: float, slope: float, rivals: float, selector: Selector
-) -> float:
+def weighted_prior_bonus(rate: Fraction, offset: Fraction, fade: float, slope: float, rivals: float) -> float:
     """A small prior bonus of +inf, in ranks, that is enough for all total weights below their target rank.
 
     It fades by `fade` ranks with every rank of weight.
 
     Examples
     --------
-    >>> ahead = weighted_prior_bonus(Fraction(9, 10), Fraction(6), 0.1, 0.778, 99.0, "permute_and_flip")
-    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), ahead, 0.1, 0.778, 99.0, "permute_and_flip") <= 0
+    >>> ahead = weighted_prior_bonus(Fraction(9, 10), Fraction(6), 0.1, 0.778, 99.0)
+    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), ahead, 0.1, 0.778, 99.0) <= 0
     True
     """
     step, start = 0.05 / slope, 0.0
@@ -83,7 +80,7 @@ def weighted_prior_bonus(
         ahead = max(0.0, start - fade * last)
 
         def enough(steps: int, z: float = low + ahead, high: float = high) -> bool:
-            return _serves(z + steps * step, high, rate, offset, slope, rivals, selector)
+            return _serves(z + steps * step, high, rate, offset, slope, rivals)
 
         if enough(0):
             continue
@@ -102,10 +99,8 @@ def _below_target(rate: Fraction, offset: Fraction) -> Iterator[tuple[float, flo
         yield max(0.0, float(offset) - float(1 - rate) * last), float(offset) - float(1 - rate) * first, last
 
 
-def _serves(
-    z: float, high: float, rate: Fraction, offset: Fraction, slope: float, rivals: float, selector: Selector
-) -> bool:
+def _serves(z: float, high: float, rate: Fraction, offset: Fraction, slope: float, rivals: float) -> bool:
     """Whether the missed weight is small enough where +inf always covers: for each point, or for all together."""
-    if float(tail(np.array([z]), slope, rivals, selector)[0]) <= float(1 - rate) * (1 - 1e-9):
+    if float(tail(np.array([z]), slope, rivals)[0]) <= float(1 - rate) * (1 - 1e-9):
         return True
-    return high < offset and weighted_loss(z, slope, rivals, selector) + high <= float(offset)
+    return high < offset and weighted_loss(z, slope, rivals) + high <= float(offset)

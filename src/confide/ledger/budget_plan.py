@@ -3,7 +3,7 @@
 A plan is about one person: how many releases of a kind one person's records can be in, and the cost of all of these
 together by its rule.
 
-basic   epsilons add up; thresholds by permute-and-flip
+basic   epsilons add up
 zcdp    zero-concentrated losses add up, and the sum is converted at dp_delta; thresholds by the exponential mechanism
 
 A ledger does not contain plans. Charges of one data set add up, as if each person were in every release. If each person
@@ -26,7 +26,7 @@ from confide.ledger.composition import check_delta, epsilon_of_zcdp
 from confide.ledger.cost import KINDS, Cost, decimal, decimal_above, decimal_form
 from confide.mechanisms import NEIGHBORS, Neighbors, weak_privacy_text
 from confide.planning import Plan, plan
-from confide.selection import Selector, range_of_zcdp, zcdp_of_range
+from confide.selection import range_of_zcdp, zcdp_of_range
 from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
@@ -74,12 +74,10 @@ class PlannedReleases:
         verified from the releases.
     epsilon
         The privacy loss of each of them, per person.
-    selector
-        The selection mechanism of thresholds; None for other kinds.
 
     Examples
     --------
-    >>> PlannedReleases("calibration", 12, 12, 0.125, "permute_and_flip").words
+    >>> PlannedReleases("calibration", 12, 12, 0.125).words
     '12 releases'
     >>> PlannedReleases("look", 52, 1, 0.5).words
     '52 looks'
@@ -89,7 +87,6 @@ class PlannedReleases:
     count: int
     per_person: int
     epsilon: float
-    selector: Selector | None = None
 
     @property
     def words(self) -> str:
@@ -98,7 +95,7 @@ class PlannedReleases:
 
     def cost(self, neighbors: Neighbors) -> Cost:
         """The cost of one of them."""
-        rho = zcdp_of_range(self.epsilon) if self.selector == "exponential" else None
+        rho = zcdp_of_range(self.epsilon) if self.kind == "calibration" else None
         return Cost(self.epsilon, neighbors, "slopes" if self.kind == "calibration" else f"{self.kind} by plan", rho)
 
 
@@ -236,9 +233,9 @@ def budget_plan(
         The share of the total for calibrations, by default half of it, if evaluations or looks are planned too; these
         divide the rest evenly. It is a share of epsilon under `"basic"`, of the zero-concentrated loss under `"zcdp"`.
     rule
-        `"basic"`: permute-and-flip, epsilons add up. `"zcdp"`: the exponential mechanism, zero-concentrated losses add
-        up. Both are also valid if the plan is changed on the way. `"best"`: of the available rules, the one with the
-        least excess coverage of releases for `n` and `alpha`; without releases the one with the least noise in looks.
+        `"basic"`: epsilons add up. `"zcdp"`: zero-concentrated losses add up. Both are also valid if the plan is
+        changed on the way. `"best"`: of the available rules, the one with the least excess coverage of releases for
+        `n` and `alpha`; without releases the one with the least noise in looks.
     neighbors
         The adjacency for which losses are stated, `"add_remove"` by default.
     n, alpha
@@ -327,8 +324,7 @@ def by_rule(
                     f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}",
                     remedy="Plan fewer releases, or fewer per person",
                 )
-            drawn = None if kind != "calibration" else "exponential" if rule == "zcdp" else "permute_and_flip"
-            entries.append(PlannedReleases(kind, count, per_person, each, drawn))  # type: ignore[arg-type]
+            entries.append(PlannedReleases(kind, count, per_person, each))
         return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
     if rule == "basic":
@@ -403,6 +399,4 @@ def _join_with_and(parts: Sequence[str]) -> str:
 @lru_cache(maxsize=64)
 def _plan(entry: PlannedReleases, n: int, alpha: Level, neighbors: Neighbors, records: int) -> Plan:
     size: dict[str, Any] = {"n_typical": n} if neighbors == "add_remove" else {}
-    return plan(
-        alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records, selector=entry.selector, **size
-    )
+    return plan(alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records, **size)

@@ -48,12 +48,12 @@ def certify(
 
 
 def _keeps(mechanism: Slopes, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
-    slope, rivals, selector = mechanism.slope_left, mechanism.rivals(m), mechanism.selector
+    slope, rivals = mechanism.slope_left, mechanism.rivals(m)
     if n is not None:
         target = float(mechanism.target(n))
-        return conditional_failure(n, float(level), target, slope, rivals, selector) <= delta
+        return conditional_failure(n, float(level), target, slope, rivals) <= delta
     assert n_min is not None
-    return line_holds(mechanism.rate, mechanism.offset, level, delta, n_min, slope, rivals, selector)
+    return line_holds(mechanism.rate, mechanism.offset, level, delta, n_min, slope, rivals)
 
 
 def _rounded_down(coverage: Fraction, level: Fraction) -> float:

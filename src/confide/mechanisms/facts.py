@@ -44,7 +44,7 @@ def _slopes(mechanism: Slopes, m: int) -> Facts:
         ("slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
         ("rise of the prior weights", _rise(mechanism, m)),
         ("prior bonus of +inf", _head_start(mechanism)),
-        ("drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
+        ("drawn by", f"the exponential mechanism, noise scale {mechanism.scale:.17g} (OpenDP)"),
     )
 
 

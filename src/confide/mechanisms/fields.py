@@ -11,7 +11,6 @@ from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
-from confide.selection import SELECTORS
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, shapes
 
 _STATEMENTS: dict[MechanismName, type[Any]] = {
@@ -66,7 +65,6 @@ _FIELDS: shapes.Shape = {
     "left": shapes.integer(1000),
     "right": shapes.integer(1000),
     "scale": shapes.number(1e-9, 1e30),
-    "selector": shapes.choice(*SELECTORS),
     "head_start": _STEPS,
     "fade": _STEPS,
     "flat": shapes.fraction(

@@ -1,7 +1,7 @@
 """`opendp-quantile`: OpenDP's private quantile over candidates, run by OpenDP itself, without a coverage guarantee.
 
 OpenDP `make_private_quantile`: with `level` a, candidate c has score -|(1-a) #(X < c) - a #(X > c)|, and one is
-selected by permute-and-flip. Each score X is replaced by the smallest candidate that is not below it.
+selected by the exponential mechanism. Each score X is replaced by the smallest candidate that is not below it.
 
 Unsized data: the scores of neighbours differ by at most max(a, 1-a), in range distance twice that. Sized data: half a
 unit per addition or removal, range distance 2 per replaced record.
@@ -44,6 +44,7 @@ class OpenDPQuantile(Mechanism):
     """
 
     name: ClassVar[Literal["opendp-quantile"]] = "opendp-quantile"
+    bounded_range: ClassVar[bool] = True
 
     level: Fraction
     size: int | None
@@ -66,16 +67,20 @@ class OpenDPQuantile(Mechanism):
         return int(self._measurement(len(counts))(_records(counts)))
 
     def privacy_map(self, distance: int) -> float:
-        """OpenDP's statement of the loss at a symmetric distance: 1 for add or remove, 2 for replace."""
+        """OpenDP's statement of the zCDP loss at a symmetric distance: 1 for add or remove, 2 for replace."""
         return float(self._measurement(2).map(distance))
 
     def _measurement(self, m: int) -> Any:
         from opendp.measurements import make_private_quantile
-        from opendp.measures import max_divergence
+        from opendp.measures import zero_concentrated_divergence
 
         return with_contrib(
             lambda: make_private_quantile(
-                *_space(self.size), max_divergence(), list(range(m)), alpha=float(self.level), scale=self.scale
+                *_space(self.size),
+                zero_concentrated_divergence(),
+                list(range(m)),
+                alpha=float(self.level),
+                scale=self.scale,
             )
         )
 

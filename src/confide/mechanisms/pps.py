@@ -111,17 +111,17 @@ class PrivatePredictionSets(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's exponential mechanism."""
-        return select(self.utilities(counts), self.scale, "exponential")
+        return select(self.utilities(counts), self.scale)
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """The published claim, `level`, if it holds; otherwise the coverage of the random-rank lemma."""
         assert n is not None
-        lemma = marginal_coverage(n, float(self.level * n), self.slope_left, m - 1.0, "exponential")
+        lemma = marginal_coverage(n, float(self.level * n), self.slope_left, m - 1.0)
         return min(level, Fraction(lemma))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The law of the random rank (docs/theory.md, Theorem C1) at target rank q n."""
-        return rank_law(float(self.level * n), self.slope_left, m - 1.0, "exponential")
+        return rank_law(float(self.level * n), self.slope_left, m - 1.0)
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin.
@@ -132,9 +132,7 @@ class PrivatePredictionSets(Mechanism):
         """
         if self._b == 0:
             return 1.0
-        return min(
-            1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0, "exponential") + 1) / (n + 1)
-        )
+        return min(1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0) + 1) / (n + 1))
 
 
 def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None) -> PrivatePredictionSets:
@@ -327,7 +325,7 @@ class PpsOfSecretSize(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's exponential mechanism."""
-        return select(self.utilities(counts), self.scale, "exponential")
+        return select(self.utilities(counts), self.scale)
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """The published claim, `level`, if it holds for every n >= n_min; else the coverage of the random-rank lemma.
@@ -342,7 +340,7 @@ class PpsOfSecretSize(Mechanism):
         uncapped = max(self.rate + min(self.offset - price, Fraction(0)) / (first + 1), Fraction(0))
         if least >= self.reached_from:
             return min(level, uncapped)
-        lemma = marginal_coverage(least, float(least), self.slope_left, m - 1.0, "exponential")
+        lemma = marginal_coverage(least, float(least), self.slope_left, m - 1.0)
         return min(level, uncapped, Fraction(lemma))
 
     def certified_from(self, level: Fraction, m: int) -> int:
@@ -358,7 +356,7 @@ class PpsOfSecretSize(Mechanism):
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The law of the random rank (docs/theory.md, Theorem C1) for n records."""
-        return rank_law(float(self.target(n)), self.slope_left, m - 1.0, "exponential")
+        return rank_law(float(self.target(n)), self.slope_left, m - 1.0)
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin, as for a public n."""
@@ -366,7 +364,7 @@ class PpsOfSecretSize(Mechanism):
         if odds <= 0:
             return 1.0
         # rounding down loses less than one unit of the utilities
-        beyond = mean_overshoot(odds * self.slope_left, m - 1.0, "exponential") + 1 / (GRID * odds)
+        beyond = mean_overshoot(odds * self.slope_left, m - 1.0) + 1 / (GRID * odds)
         return min(1.0, (float(self.target(n)) + beyond + 1) / (n + 1))
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.noisy_size import size_zcdp
-from confide.selection import Selector, zcdp_of_range
+from confide.selection import zcdp_of_range
 from confide.support import decimal_text, float_above, float_below
 
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
@@ -146,14 +146,13 @@ def privacy_statement(
     mechanism: Mechanism | None,
     neighbors: Neighbors,
     records_per_person: int,
-    selector: Selector = "permute_and_flip",
     size: float | None = None,
 ) -> PrivacyStatement:
     """The statement for one run of a mechanism, from its privacy map. Without a mechanism the loss is 0.
 
     `size` is the scale of the noise of a noisy number of records that was released first; its privacy loss is added.
     """
-    alone = _statement(mechanism, neighbors, records_per_person, selector)
+    alone = _statement(mechanism, neighbors, records_per_person)
     if size is None:
         return alone
     one = 1 / Fraction(size)
@@ -163,12 +162,9 @@ def privacy_statement(
     return replace(alone, epsilon=epsilon, add_remove=added, rho=rho)
 
 
-def _statement(
-    mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int, selector: Selector
-) -> PrivacyStatement:
+def _statement(mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
     if mechanism is None:
-        rho = 0.0 if selector == "exponential" else None
-        return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, rho)
+        return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, 0.0)
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
     if per_record is None:
         raise InputError(
@@ -207,7 +203,7 @@ def with_choice(alone: PrivacyStatement, one: float | None) -> PrivacyStatement:
         epsilon=max(alone.epsilon, float_above(chosen)),
         add_remove=added,
         replace_one=max(alone.replace_one, float_above(2 * Fraction(added))),
-        rho=None if alone.rho is None else max(alone.rho, float_above(chosen**2 / 2)),
+        rho=None if alone.rho is None else max(alone.rho, zcdp_of_range(chosen)),
     )
 
 

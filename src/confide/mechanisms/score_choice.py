@@ -42,7 +42,7 @@ class Chosen:
         The privacy loss of one record of the share.
     largest_size
         Scores were compared by the mean size of their sets, in which a size above this one counts as this one: a number
-        of labels, or a width. None in files of version 0.3, which do not state it.
+        of labels, or a width.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class ScoreChoice:
-    """The mechanism that chooses one of several scores: permute-and-flip.
+    """The mechanism that chooses one of several scores: the exponential mechanism.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class ScoreChoice:
 
     @cached_property
     def scale(self) -> float:
-        """The scale of the selector."""
+        """The noise scale."""
         return scale_for(self.range_distance, self.epsilon)
 
     @property
@@ -145,7 +145,7 @@ class ScoreChoice:
 
     def choose(self, utilities: NDArray[np.int64]) -> int:
         """Draw the position of a score, with OpenDP's sampler; int64, shape (K,)."""
-        return select(utilities, self.scale, "permute_and_flip")
+        return select(utilities, self.scale)
 
 
 CHOSEN = shapes.Field(

@@ -11,7 +11,7 @@ are public, so they have no privacy cost, and with them the price does not depen
 The last candidate is +inf. It covers everything, so it has no left penalty. If n is secret it may get a prior bonus
 (`head_start`), which provides the guarantee for small n and fades with every record.
 
-All utilities are integers: ranks are multiplied by the common denominator `unit` of rate and offset, and one selector
+All utilities are integers: ranks are multiplied by the common denominator `unit` of rate and offset, and one draw
 with one float scale follows. Therefore the privacy map is exact. Integers of any size are supported. Utilities that
 exceed the sampler's 64 bits are saturated, so every number of records is accepted.
 
@@ -43,7 +43,7 @@ from confide.guarantee import (
     weighted_shortfall,
 )
 from confide.mechanisms.interface import Mechanism
-from confide.selection import Selector, select
+from confide.selection import select
 from confide.support import float_above, scale_for
 
 UNIT = 16
@@ -71,9 +71,7 @@ class Slopes(Mechanism):
     left, right
         Positive integers: fall of the utility per rank below and above the target.
     scale
-        Noise scale of the selector, in units of left/unit.
-    selector
-        `"permute_and_flip"` or `"exponential"`.
+        Noise scale of the exponential mechanism, in units of left/unit.
     head_start, fade
         Prior bonus of +inf: the utility max(0, head_start - fade n) is added to it. Non-negative integers, in units of
         left/unit. With weights it fades with every step of the total weight.
@@ -86,21 +84,21 @@ class Slopes(Mechanism):
 
     Examples
     --------
-    >>> mechanism = Slopes(Fraction(0), Fraction(9), left=3, right=1, scale=4.0, selector="permute_and_flip")
+    >>> mechanism = Slopes(Fraction(0), Fraction(9), left=3, right=1, scale=4.0)
     >>> mechanism.replace_one, mechanism.slope_left
     (1.0, 0.75)
-    >>> Slopes(Fraction(0), Fraction(9), 3, 1, 4.0, "exponential", flat=Fraction(5, 2), rise=7).log_prior_weights(6)
+    >>> Slopes(Fraction(0), Fraction(9), 3, 1, 4.0, flat=Fraction(5, 2), rise=7).log_prior_weights(6)
     array([0, 0, 1, 3, 5, 7])
     """
 
     name: ClassVar[Literal["slopes"]] = "slopes"
+    bounded_range: ClassVar[bool] = True
 
     rate: Fraction
     offset: Fraction
     left: int
     right: int
     scale: float
-    selector: Selector
     head_start: int = 0
     fade: int = 0
     flat: Fraction = Fraction(0)
@@ -157,11 +155,6 @@ class Slopes(Mechanism):
         """Privacy loss when one record is added or removed and n is secret (Theorem P1b)."""
         distance = add_remove_range(self.left, self.right, self.rate, self.unit, self.fade if self.head_start else 0)
         return float_above(self.heaviest * distance / Fraction(self.scale))
-
-    @property
-    def bounded_range(self) -> bool:
-        """Whether the loss is the length of an interval of log-ratios: for the exponential mechanism only."""
-        return self.selector == "exponential"
 
     @property
     def records_needed(self) -> int | None:
@@ -228,27 +221,27 @@ class Slopes(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that uses private counts."""
-        return select(self.utilities(counts), self.scale, self.selector)
+        return select(self.utilities(counts), self.scale)
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """Guaranteed marginal coverage by the sharp certificate (Theorem C2)."""
         slopes, rivals = (self.slope_left, self.slope_right), self.rivals(m)
         if self.weight is not None:
             terms = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
-            serves = n is None and weighted_shortfall(*terms, self.slope_left, rivals, self.selector) <= 0
+            serves = n is None and weighted_shortfall(*terms, self.slope_left, rivals) <= 0
             return self.rate if serves else Fraction(0)
         if n is not None:
-            return public_coverage(n, self.target(n), *slopes, rivals, self.selector)
+            return public_coverage(n, self.target(n), *slopes, rivals)
         assert n_min is not None
         ahead = self.head_start_ranks, self.fade_ranks
-        short = secret_shortfall(self.rate, self.offset, *ahead, n_min, *slopes, rivals, self.selector)
+        short = secret_shortfall(self.rate, self.offset, *ahead, n_min, *slopes, rivals)
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
         """Whether the two-sided certificate guarantees this marginal coverage (Theorem T1); False with weights."""
         if self.weight is not None:
             return False
-        terms, step = (self.slope_left, self.slope_right, self.rivals(m), self.selector), self.step(m)
+        terms, step = (self.slope_left, self.slope_right, self.rivals(m)), self.step(m)
         if n is not None:
             return two_sided_holds(n, self.target(n), level, *terms, step=step)
         assert n_min is not None
@@ -262,14 +255,12 @@ class Slopes(Mechanism):
         """The law of the random rank for n records (Theorem C1); None for weighted records."""
         if self.weight is not None:
             return None
-        return rank_law(float(self.target(n)), self.slope_left, self.rivals(m), self.selector)
+        return rank_law(float(self.target(n)), self.slope_left, self.rivals(m))
 
     def overshoot(self, n: int, m: int) -> float:
         """Upper bound on the expected number of ranks by which the selected bin begins beyond the target."""
         heights = self.log_weights(m, n)
-        return mean_overshoot(
-            self.slope_right, competitor_ratio_right(heights), self.selector, lighter=not heights.any()
-        )
+        return mean_overshoot(self.slope_right, competitor_ratio_right(heights))
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem C4).
@@ -299,14 +290,13 @@ def slopes_for(
     right: int,
     neighbors: str,
     epsilon: float,
-    selector: Selector,
     weight: int | None = None,
 ) -> Slopes:
     """The mechanism with the smallest noise whose privacy loss under `neighbors` is at most epsilon per record.
 
     Examples
     --------
-    >>> slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0, "permute_and_flip").add_remove
+    >>> slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0).add_remove
     1.0
     """
     unit = math.lcm(rate.denominator, offset.denominator)
@@ -322,7 +312,7 @@ def slopes_for(
             "must give utilities of at most 64 bits",
             remedy=f"Use an alpha of fewer digits, or a larger epsilon{weights}",
         )
-    return Slopes(rate, offset, left, right, scale, selector, weight=weight)
+    return Slopes(rate, offset, left, right, scale, weight=weight)
 
 
 def replace_one_range(left: int, right: int, unit: int) -> int:
@@ -341,7 +331,7 @@ def free_fade(mechanism: Slopes) -> int:
 
     Examples
     --------
-    >>> mechanism = slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0, "permute_and_flip")
+    >>> mechanism = slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0)
     >>> free_fade(mechanism), mechanism.unit
     (26, 10)
     """

@@ -108,7 +108,7 @@ def append(
     if isinstance(calibration, Release):
         _refuse_other_labels(copy, classes_of(calibration) if classes is None else tuple(classes))
         stated = calibration.first.fingerprint
-        if stated is not None and stated.kind == "file" and isinstance(model, str | Path):
+        if stated is not None and stated.decimals is None and isinstance(model, str | Path):
             calibration.for_model(ModelFingerprint.of_file(model))
     appended = _appended(copy, calibration, options)
     warn_about(calibration)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates, Spread, SpreadKind, spread_of
 from confide.guarantee import sharp_loss, tail, two_sided_saves, weighted_loss
 from confide.mechanisms import Neighbors
-from confide.selection import Selector, selection_law
+from confide.selection import selection_law
 
 # Public reference laws of scores, and the price of a threshold under each.
 #
@@ -50,12 +50,6 @@ _DESERTS = ((0.7, 0.25), (0.9, 0.1))
 """The share of alpha beyond the empty candidate range, and the weight of the law."""
 _ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
 
-_SPREAD_AS: dict[str, SpreadKind] = {
-    "unit": "probability", "published": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank",
-    "anything": "any", "geometric": "residual", "sinh": "signed",
-}  # fmt: skip
-"""Lists that are not quantiles of a law, and the spread of each."""
-
 
 @dataclass(frozen=True)
 class ReferenceLaws:
@@ -81,7 +75,7 @@ def law_of(candidates: Candidates) -> Spread | None:
     kind = candidates.recipe["kind"]
     if kind == "spread":
         return spread_of(candidates.recipe)
-    return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
+    return Spread("probability") if kind in ("unit", "published") else None
 
 
 def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
@@ -286,7 +280,6 @@ class ChoiceInputs:
     epsilon: float
     neighbors: Neighbors
     delta: float | None
-    selector: Selector
     weighted: bool = False
     counted: bool = False
     longest: int | None = None
@@ -335,7 +328,7 @@ def choose(
 
     Examples
     --------
-    >>> terms = ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None, "exponential")
+    >>> terms = ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None)
     >>> made = choose(Spread("probability"), terms)
     >>> made.left < 14 and made.rise > 5
     True
@@ -387,7 +380,7 @@ def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: floa
             total += weight * PRICE_OF_ALL
             continue
         for below, prices, share in zip(laws.below, laws.prices, laws.weights, strict=True):
-            law = answer_law(n * below, target, slope_left, slope_right, heights, terms.selector)
+            law = answer_law(n * below, target, slope_left, slope_right, heights)
             # A product of long vectors starts threads, which cost more than they save; most entries of the law are 0.
             some = np.flatnonzero(law) if m > _LONG else slice(None)
             total += weight * float(share * (law[some] @ prices[some]))
@@ -400,7 +393,6 @@ def answer_law(
     slope_left: float,
     slope_right: float,
     heights: NDArray[np.float64],
-    selector: Selector,
 ) -> NDArray[np.float64]:
     """The law of the chosen candidate if `reached` scores, maybe not an integer, lie at or below each; shape (m,).
 
@@ -419,7 +411,7 @@ def answer_law(
     utility = heights[near] - np.maximum(slope_right * np.maximum(begins - target, 0), short)
     weights = np.exp(utility - utility.max())
     kept = np.flatnonzero(weights > _NO_WEIGHT)
-    law[near.start + kept] = selection_law(weights[kept], selector)
+    law[near.start + kept] = selection_law(weights[kept])
     return law
 
 
@@ -493,23 +485,22 @@ def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: 
     """
     level, slope = float(terms.level), slopes[0]
     if terms.weighted:
-        return level * (n + 1) + weighted_loss(0.0, slope, rivals, terms.selector)
+        return level * (n + 1) + weighted_loss(0.0, slope, rivals)
     if terms.delta is None:
-        lost = sharp_loss(1.0, slope, rivals, terms.selector) if sharp else _lost(slopes, rivals, terms.selector)
+        lost = sharp_loss(1.0, slope, rivals) if sharp else _lost(slopes, rivals)
         return level * (n + 1) - 1 + lost
     from scipy.special import ndtri
 
     # The random rank is D below the target, and the binomial count has the variance n q (1 - q).
     step = 0.25 / slope
     at = np.arange(0, (math.log1p(rivals) + 12) / slope, step) + step / 2
-    missed = tail(at, slope, rivals, terms.selector)
+    missed = tail(at, slope, rivals)
     mean = float(missed.sum() * step)
     variance = float(2 * (missed * at).sum() * step) - mean**2
     return level * n + mean - float(ndtri(terms.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5
 
 
-def _lost(slopes: tuple[float, float], rivals: float, selector: Selector) -> float:
+def _lost(slopes: tuple[float, float], rivals: float) -> float:
     """Approximate L2(1) of the two-sided certificate; its gain over the sharp one hardly depends on the competitors."""
-    sharp, total = sharp_loss(1.0, slopes[0], rivals, selector), sum(slopes)
-    saved = 1.7 if selector == "exponential" else 0.5 + 1.5 * slopes[0] / total
-    return max(sharp / 3, sharp - saved / total)
+    sharp, total = sharp_loss(1.0, slopes[0], rivals), sum(slopes)
+    return max(sharp / 3, sharp - 1.7 / total)

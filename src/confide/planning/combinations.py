@@ -70,7 +70,7 @@ class Combination:
 
 
 COMBINATIONS = (
-    Combination("mechanism", _PUBLISHED, ("rho", "delta", "selector", "slopes", "rise", "shift"),
+    Combination("mechanism", _PUBLISHED, ("rho", "delta"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
     Combination("mechanism", ("pps-laplace",), ("neighbors",),
                 "for mechanism={value!r}: its target rank depends on n, which must be public",
@@ -86,11 +86,6 @@ COMBINATIONS = (
                 "with weights: any number of records may have weight 0, and the guarantee holds for every number"),
     Combination("population", (), ("delta",),
                 "with weights: the guarantee for a shifted population is marginal"),
-    Combination("population", (), ("shift",),
-                "with weights: a target that was not computed has no guarantee for a shifted population"),
-    Combination("rho", (), ("selector",),
-                "with rho: permute-and-flip has no better zCDP bound", ("exponential",)),
-    Combination("delta", (), ("shift",), "with delta: a training-conditional target is computed"),
     Combination("by", _DISJOINT, ("population",),
                 "with groups or classes: their thresholds keep their guarantee under every shift of shares"),
     Combination("by", ("level",), ("population",),
@@ -118,7 +113,7 @@ COMBINATIONS = (
                 _DISJOINT),
     Combination("loss", (), ("unit",), "with a loss: its thresholds have a scale of their own"),
     Combination("renews", (), ("alpha", "by", "names", "shares", "loss", "bound", "population", "score", "classes",
-                               "unit", "neighbors", "records_per_person", "n_min", "delta", "selector", "mechanism",
+                               "unit", "neighbors", "records_per_person", "n_min", "delta", "mechanism",
                                "chosen"),
                 "with an earlier release, which states it"),
 )  # fmt: skip
@@ -152,10 +147,10 @@ def check_combinations(asked: Mapping[str, Any]) -> None:
 
     Examples
     --------
-    >>> check_combinations({"delta": 0.1, "shift": 3.0})
+    >>> check_combinations({"delta": 0.1, "mechanism": "pps"})
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: shift: must be left out with delta: a training-conditional target is computed
+    confide.errors.InputError: delta: must be left out with mechanism='pps'; it belongs to mechanism='slopes'
     """
     for one in COMBINATIONS:
         if (name := one.clash(asked)) is not None:

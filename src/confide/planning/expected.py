@@ -48,7 +48,7 @@ def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray
     Examples
     --------
     >>> from fractions import Fraction
-    >>> mechanism = Slopes(Fraction(0), Fraction(90), 1, 1, 1.0, "permute_and_flip")
+    >>> mechanism = Slopes(Fraction(0), Fraction(90), 1, 1, 1.0)
     >>> int(typical_answer(mechanism, Candidates.unit(101), 100).argmax())
     89
     """
@@ -60,7 +60,7 @@ def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray
 def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
     slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
-    return answer_law(n * below, float(mechanism.target(n)), *slopes, heights, mechanism.selector)
+    return answer_law(n * below, float(mechanism.target(n)), *slopes, heights)
 
 
 # The number of records from which on an answer beyond all scores is unlikely.

@@ -112,9 +112,7 @@ def _slopes(request: Terms) -> Slopes | None:
 
     @cache
     def build(rate: Fraction, offset: Fraction) -> Slopes:
-        plain = slopes_for(
-            rate, offset, left, right, request.neighbors, request.per_record, request.selector, request.weight
-        )
+        plain = slopes_for(rate, offset, left, right, request.neighbors, request.per_record, request.weight)
         flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
@@ -125,8 +123,7 @@ def _slopes(request: Terms) -> Slopes | None:
     plain = _certified(_private_line(request, build), request, build)
     if plain is None or request.delta is not None:
         return plain
-    lower = _two_sided(request, build, plain.offset) if request.shift is None else None
-    return lower or _with_head_start(plain, request)
+    return _two_sided(request, build, plain.offset) or _with_head_start(plain, request)
 
 
 def _certified(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
@@ -144,13 +141,11 @@ def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | N
     """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
     n, level, unit = request.n or 0, request.level, request.unit
     trial = build(Fraction(0), Fraction(1, unit))
-    rivals, selector = trial.rivals(request.m), request.selector
-    if request.shift is not None:
-        target: Fraction | None = ceil_to(level * (n + 1) + request.shift, unit)
-    elif request.delta is not None:
-        target = public_target(n, level, request.delta, trial.slope_left, rivals, selector, unit)
+    rivals = trial.rivals(request.m)
+    if request.delta is not None:
+        target = public_target(n, level, request.delta, trial.slope_left, rivals, unit)
     else:
-        terms = n, level, trial.slope_left, trial.slope_right, rivals, selector, unit
+        terms = n, level, trial.slope_left, trial.slope_right, rivals, unit
         shifts = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
         target = min((shift for shift in shifts if shift is not None), default=None)
     return None if target is None or target > n else (Fraction(0), target)
@@ -158,7 +153,7 @@ def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | N
 
 def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
     """Rate and offset of the target line for a secret n."""
-    level, n_min, unit, selector = request.level, request.n_min, request.unit, request.selector
+    level, n_min, unit = request.level, request.n_min, request.unit
     trial = build(level, Fraction(1, unit))
     rivals = trial.rivals(request.m)
     if request.delta is not None:
@@ -166,16 +161,12 @@ def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
         n_typical = max(n_min, request.n_typical)
         rate = tangent_rate(level, request.delta, n_typical)
         slope = build(rate, Fraction(1, unit)).slope_left
-        return rate, secret_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, selector, unit)
-    if request.shift is not None:
-        return level, ceil_to(request.shift, unit)
-    return level, secret_shift(level, trial.slope_left, trial.slope_right, rivals, selector, unit)
+        return rate, secret_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, unit)
+    return level, secret_shift(level, trial.slope_left, trial.slope_right, rivals, unit)
 
 
 def _is_certified(mechanism: Slopes, request: Terms) -> bool:
-    """Whether the target is certified (from the n on that reach it, if n is secret), or was set by hand."""
-    if request.shift is not None:
-        return True
+    """Whether the target is certified (from the n on that reach it, if n is secret)."""
     n_min = LARGE_N_MIN if request.delta is None else request.n_min
     secret_from = n_min if request.n is None else None
     promised = certify(mechanism, request.alpha, request.m, request.n, secret_from, request.delta)
@@ -194,13 +185,13 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
     # A multiple of `parts` stays an integer if the offset has a smaller denominator.
     fade = min(max(1, math.ceil(fade / parts)), free_fade(trial) // parts) * parts / trial.scale
     few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
-    terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), request.selector, unit
+    terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), unit
     step = trial.step(request.m)
 
     def exact(offset: Fraction) -> TwoSidedTerms:
         made = build(level, offset)
         slopes, rivals = (made.slope_left, made.slope_right), made.rivals(request.m)
-        return TwoSidedTerms(*slopes, rivals, made.selector, made.step(request.m), made.scale)
+        return TwoSidedTerms(*slopes, rivals, made.step(request.m), made.scale)
 
     # The certificate checks all n in any case. For a guess, mostly the requirement of a few suffices, without a second
     # check. For a noisy number, the search is itself the check.
@@ -226,14 +217,14 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
 
 def _weighted(request: Terms, build: _Build) -> Slopes:
     """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
-    level, unit, m, selector = request.level, request.unit, request.m, request.selector
+    level, unit, m = request.level, request.unit, request.m
     trial = build(level, Fraction(1, unit))
-    offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m), selector), unit)
+    offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m)), unit)
     while True:
         plain = build(level, offset)
         fading = replace(plain, fade=free_fade(plain))
         ahead = weighted_prior_bonus(
-            level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m), selector
+            level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m)
         ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
         with_head_start = replace(fading, head_start=math.ceil(ahead))
         if certify(with_head_start, request.alpha, m, None, request.n_min, None).coverage >= float(level):
@@ -246,6 +237,6 @@ def _with_head_start(mechanism: Slopes, request: Terms) -> Slopes:
     fading = replace(mechanism, fade=free_fade(mechanism))
     ahead = secret_prior_bonus(
         request.level, mechanism.offset, fading.fade_ranks, request.n_min,
-        mechanism.slope_left, mechanism.slope_right, mechanism.rivals(request.m), request.selector,
+        mechanism.slope_left, mechanism.slope_right, mechanism.rivals(request.m),
     )  # fmt: skip
     return replace(fading, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))

@@ -74,7 +74,7 @@ class Plan(Described):
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.905, 134)
+    (0.905, 137)
     """
 
     request: Terms
@@ -93,7 +93,7 @@ class Plan(Described):
     def privacy(self) -> PrivacyStatement:
         """The privacy cost of the calibration."""
         r = self.request
-        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector, r.size_scale)
+        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.size_scale)
 
     @property
     def effective_n(self) -> int:
@@ -325,7 +325,7 @@ def plan(
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     >>> p.target_rank, p.nonprivate_rank
-    (903.8125, 901)
+    (904.0625, 901)
     """
     check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
     law, population = (
@@ -353,7 +353,7 @@ def needed_by_scores(
     Examples
     --------
     >>> needed_by_scores(0.1, 3.0)["probabilities of classes"]
-    (59, 59)
+    (57, 58)
     """
     shift: dict[str, Any] = {"class_weights": class_weights, "weight_bound": weight_bound}
     public_n = {name: value for name, value in choices.items() if name not in ("n_min", "n_typical")}
@@ -387,21 +387,21 @@ def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
         other = replace(stated, n=n)
         return make_plan(other if law is None else other.suited(law), n).enough_records
 
-    if stated.slopes is not None or stated.shift is not None:  # then little or nothing is chosen
+    if stated.slopes is not None:  # then little is chosen
         return least(enough, likely_enough(stated))
     many = closely_needed(stated, law or stated.candidates, UNLIKELY)
     return min(math.ceil(_CLOSE * many), MOST_RECORDS)
 
 
 def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
-    """For a public or a noisy n: the request with slopes, rise and shift that were set by hand, read off the mechanism.
+    """For a public or a noisy n: the request, with slopes and rise of a mechanism that does not follow from it.
 
-    With a noisy n a shift cannot be set by hand, and a design may have chosen among few lists.
+    With a noisy n a design may have chosen among few lists.
     """
-    decided = replace(request, slopes=None, rise=None, shift=None)
+    decided = replace(request, slopes=None, rise=None)
     given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
     few = [] if request.size_scale is None else [replace(decided, longest=FEW_SIZES[-1])]
-    for terms in (decided, *few, given):
+    for terms in (decided, *few):
         derived = slopes_for_request(terms)
         if derived is not None and (derived.left, derived.right, derived.offset) == (
             mechanism.left,
@@ -409,9 +409,7 @@ def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
             mechanism.offset,
         ):
             return terms
-    if request.n is None:
-        return given
-    return replace(given, shift=mechanism.offset - request.level * (request.n + 1))
+    return given
 
 
 def make_plan(request: Terms, n: int) -> Plan:

@@ -25,14 +25,13 @@ from confide.mechanisms import (
 from confide.planning.choice import FEW_SIZES, LEFTS, PARTS, Choice, ChoiceInputs, choose
 from confide.planning.combinations import check_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
-from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
+from confide.selection import range_of_zcdp, zcdp_of_range
 from confide.support import (
     LEAST_LOSS,
     MOST_CANDIDATES,
     MOST_PER_PERSON,
     MOST_RECORDS,
     Level,
-    as_number,
     exact_level,
     float_above,
     float_below,
@@ -41,7 +40,7 @@ from confide.support import (
     privacy_loss,
 )
 
-_OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
+_OF_PUBLISHED = 1000
 
 _TYPICAL, _LEAST_TYPICAL = 1000, 150
 """The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
@@ -67,7 +66,7 @@ class Choices(TypedDict, total=False):
     Parameters
     ----------
     rho
-        zCDP loss per person; selects the exponential mechanism with the largest epsilon that it allows
+        zCDP loss per person, instead of epsilon: the mechanism has the largest epsilon that it allows
         (docs/theory.md, Lemma P3).
     neighbors
         The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
@@ -77,7 +76,7 @@ class Choices(TypedDict, total=False):
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
         target are chosen. It affects efficiency, never validity. By default a noisy number of records is released
-        first, at a twentieth of the privacy loss, and takes the place of the guess. With `shift`, with a published
+        first, at a twentieth of the privacy loss, and takes the place of the guess. With a published
         method, or with epsilon below 2e-5 per record there is no noisy number, and the default is the larger of n_min
         and 1000. With weights it is the number of records, not their weight.
     delta
@@ -85,16 +84,6 @@ class Choices(TypedDict, total=False):
         coverage; in (0, 1).
     records_per_person
         Public bound on the number of records of one person; each record then gets epsilon/records_per_person.
-    selector
-        `"permute_and_flip"` (default) or `"exponential"` (default with `rho`).
-    slopes
-        Positive integers (left, right) to override the choice of slopes; only their ratio matters.
-    rise
-        The logarithm of the ratio of the last candidate's prior weight to the first's, to override the choice; 0 for
-        equal weights.
-    shift
-        The target rank minus (1-alpha)(n+1), to override the choice of target (marginal guarantee only). The guaranteed
-        coverage is then computed, and may be below 1-alpha.
     mechanism
         `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
         `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee) or `"none"` (**not private**: split
@@ -107,10 +96,6 @@ class Choices(TypedDict, total=False):
     n_typical: int | None
     delta: Level | None
     records_per_person: int
-    selector: Selector | None
-    slopes: tuple[int, int] | None
-    rise: float | None
-    shift: float | None
     mechanism: MechanismName
 
 
@@ -123,9 +108,9 @@ class Terms:
 
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
     otherwise. epsilon is infinite without privacy (`mechanism="none"`). `population` is that of the guarantee, if it
-    differs by a known shift. If `size_scale` is a number, a noisy number of records with noise of this scale is
-    released first, and `designed_for` returns the terms of the threshold. `longest` is then the length of the longest
-    list among which the design chooses.
+    differs by a known shift. `slopes` and `rise`, if stated, are those of a mechanism, and are not chosen. If
+    `size_scale` is a number, a noisy number of records with noise of this scale is released first, and `designed_for`
+    returns the terms of the threshold. `longest` is then the length of the longest list among which the design chooses.
     """
 
     alpha: Fraction
@@ -137,10 +122,8 @@ class Terms:
     delta: float | None
     candidates: Candidates
     records_per_person: int
-    selector: Selector
     slopes: tuple[int, int] | None = None
     rise: float | None = None
-    shift: Fraction | None = None
     mechanism: MechanismName = "slopes"
     population: Population | None = None
     size_scale: float | None = None
@@ -158,7 +141,7 @@ class Terms:
 
     @cached_property
     def choice(self) -> Choice:
-        """The optimal slopes and rise, unless they are set by hand."""
+        """The optimal slopes and rise."""
         return self.choice_of(self.candidates)
 
     def choice_of(self, candidates: Candidates | Spread) -> Choice:
@@ -171,9 +154,7 @@ class Terms:
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
         counted = self.size_scale is not None
-        return ChoiceInputs(
-            n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted, self.longest
-        )
+        return ChoiceInputs(n, self.level, self.per_record, self.neighbors, self.delta, weighted, counted, self.longest)
 
     @cached_property
     def n_known(self) -> int:
@@ -232,9 +213,7 @@ class Terms:
         """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
         assert self.size_scale is not None
         records, one, number = self.records_per_person, Fraction(self.per_record), 1 / Fraction(self.size_scale)
-        rho = None
-        if self.selector == "exponential":
-            rho = float_above(Fraction(zcdp_of_range(records * one)) + size_zcdp(self.size_scale, records))
+        rho = float_above(Fraction(zcdp_of_range(records * one)) + size_zcdp(self.size_scale, records))
         # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level. A
         # record of another weight is one that is removed and one that is added. Neither changes the number of records.
         replaced = 2 * one if self.population is not None else one * min(Fraction(2), 1 / self.level)
@@ -282,8 +261,7 @@ class Terms:
         Fraction(9, 10)
         """
         check_combinations({**choices, "epsilon": epsilon, "population": population})
-        listed = not isinstance(candidates, Spread)
-        made = cls.partial(alpha, epsilon, population, listed=listed, **choices)
+        made = cls.partial(alpha, epsilon, population, **choices)
         if made.size_scale is not None:
             made = made.designed_for(positive_integer("n", n, most=MOST_RECORDS))
         return made.with_candidates(candidates, n)
@@ -295,14 +273,12 @@ class Terms:
         epsilon: float | None = None,
         population: Population | None = None,
         *,
-        listed: bool = False,
         groups: int = 1,
         longest: int | None = None,
         **choices: Unpack[Choices],
     ) -> "Terms":
         """The terms before candidates and a number of records are fixed; combinations are valid already.
 
-        `listed` states that the candidates are a list. With slopes and a rise, no number of records is then needed.
         `groups` is the number of groups that the records are divided into. `longest` is used only with a noisy number.
         """
         method = one_of("mechanism", choices.get("mechanism", "slopes"), MECHANISMS)
@@ -319,9 +295,8 @@ class Terms:
                 ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
                 remedy="Take neighbors='replace_one'",
             )
-        typical, shift = choices.get("n_typical"), choices.get("shift")
-        decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None and delta is None
-        sized = neighbors == "add_remove" and method == "slopes" and not decided and typical is None and shift is None
+        typical = choices.get("n_typical")
+        sized = neighbors == "add_remove" and method == "slopes" and typical is None
         loss = _Loss.of(method, epsilon, choices, sized=sized)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         terms = cls(
@@ -336,10 +311,6 @@ class Terms:
             delta=None if delta is None else float(exact_level("delta", delta)),
             candidates=_NO_LIST,
             records_per_person=loss.records,
-            selector=one_of("selector", loss.selector, SELECTORS),
-            slopes=_pair(choices.get("slopes")),
-            rise=_from_0_to("rise", choices.get("rise"), _LARGEST_RISE, "a number", f"{_LARGEST_RISE}"),
-            shift=_sixteenths(_from_0_to("shift", shift, MOST_RECORDS, "a number of ranks", "2**48")),
             mechanism=method,
             population=population,
             size_scale=loss.size_scale,
@@ -357,7 +328,7 @@ class Terms:
         """
         for left, right in [self.slopes] if self.slopes else [(left, PARTS - left) for left in (LEFTS[0], LEFTS[-1])]:
             offset = Fraction(1, self.unit)
-            slopes_for(self.level, offset, left, right, self.neighbors, self.per_record, self.selector, self.weight)
+            slopes_for(self.level, offset, left, right, self.neighbors, self.per_record, self.weight)
 
     def with_candidates(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
         """The same terms over other candidates, for another public number of records."""
@@ -378,17 +349,15 @@ class _Loss:
     """A privacy budget in epsilon, and the number of records of a person."""
 
     epsilon: float
-    selector: str
     records: int
     size_scale: float | None = None
 
     @classmethod
     def of(cls, method: MechanismName, epsilon: float | None, choices: Choices, *, sized: bool) -> "_Loss":
-        rho, selector = choices.get("rho"), choices.get("selector")
-        selector = "permute_and_flip" if selector is None else selector
+        rho = choices.get("rho")
         records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
         if method == "none":
-            return cls(math.inf, selector, records)
+            return cls(math.inf, records)
         if epsilon is None and rho is None:
             raise InputError(
                 "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
@@ -398,17 +367,17 @@ class _Loss:
         if rho is not None:
             concentrated = privacy_loss("rho", rho)
             if not sized:
-                return cls._checked(range_of_zcdp(concentrated), "exponential", records, None)
+                return cls._checked(range_of_zcdp(concentrated), records, None)
             scale = records * math.sqrt(SHARE_OF_RHO / (2 * concentrated))
             left = float_below(Fraction(concentrated) - size_zcdp(scale, records))
             total = Fraction(range_of_zcdp(left)) + records / Fraction(scale)
-            return cls._checked(float_below(total), "exponential", records, scale)
+            return cls._checked(float_below(total), records, scale)
         exact = privacy_loss("epsilon", epsilon)
         noise = size_scale(exact / records) if sized and exact >= SHARE * LEAST_LOSS * records else None
-        return cls._checked(exact, selector, records, noise)
+        return cls._checked(exact, records, noise)
 
     @classmethod
-    def _checked(cls, epsilon: float, selector: str, records: int, scale: float | None) -> "_Loss":
+    def _checked(cls, epsilon: float, records: int, scale: float | None) -> "_Loss":
         if epsilon < LEAST_LOSS * records:
             raise InputError(
                 "records_per_person",
@@ -416,25 +385,7 @@ class _Loss:
                 got=f"{records} records for epsilon={epsilon:g}",
                 remedy="Raise epsilon or keep fewer records of each person",
             )
-        return cls(epsilon, selector, records, scale)
-
-
-def _pair(slopes: tuple[int, int] | None) -> tuple[int, int] | None:
-    if slopes is None:
-        return None
-    if not isinstance(slopes, tuple) or len(slopes) != 2:
-        raise InputTypeError("slopes", "must be a pair of positive integers (left, right)")
-    left, right = (positive_integer(f"slopes[{i}]", v, most=1000) for i, v in enumerate(slopes))
-    return left, right
-
-
-def _from_0_to(name: str, value: float | None, most: float, what: str, end: str) -> float | None:
-    if value is None:
-        return None
-    number = as_number(name, value, what)
-    if not 0 <= number <= most:
-        raise InputError(name, f"must be {what} from 0 to {end}", got=repr(number))
-    return number
+        return cls(epsilon, records, scale)
 
 
 def _longest(size: int | None) -> int | None:
@@ -442,10 +393,6 @@ def _longest(size: int | None) -> int | None:
     if size is not None and size not in longest:
         raise InputError("longest", f"must be one of {', '.join(map(str, longest))}", got=repr(size))
     return size
-
-
-def _sixteenths(shift: float | None) -> Fraction | None:
-    return None if shift is None else Fraction(shift).limit_denominator(16)
 
 
 def _even(number: int) -> Candidates:

@@ -1,7 +1,7 @@
 """Releases: thresholds with a coverage guarantee, a privacy statement and the mechanism that made them.
 
 documents.py     documents of every kind: JSON, files, pickles; the form of a file, its checksum; one reader for all
-fingerprint.py   the fingerprint of a model, by outputs on public probe records or by its file
+fingerprint.py   the fingerprint of a model, by rounded outputs on public probe records or by its file
 words.py         public metadata of a release, and the earlier releases of its chain
 needed.py        the required number of records, as a plan states it
 divisions.py     the types of keys of a release: levels, groups, classes, sides, a loss

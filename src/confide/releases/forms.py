@@ -41,7 +41,6 @@ from confide.releases.several import (
 )
 from confide.releases.words import PREDECESSORS, WORDS
 from confide.scores import SCORE
-from confide.selection import Selector
 from confide.support import (
     LEAST_LOSS,
     MOST_CANDIDATES,
@@ -175,10 +174,9 @@ def _check_claims(c: Calibration) -> None:
     weight = c.mechanism.weight if isinstance(c.mechanism, Slopes) else None
     if weight != (None if c.population is None else c.population.heaviest):
         raise FormatError("calibration.mechanism.weight", "must be that of its population", remedy=_UNUSABLE)
-    selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
     _check_size(c)
     scale = None if c.size is None else c.size.scale
-    alone = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector, scale)
+    alone = privacy_statement(c.mechanism, c.privacy.neighbors, records, scale)
     if c.chosen is not None:
         possible = LEAST_LOSS * 0.99 <= c.chosen.epsilon <= MOST_LOSS
         if c.privacy.neighbors != "add_remove" or not possible:

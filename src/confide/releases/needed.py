@@ -70,7 +70,7 @@ def own_loss(calibration: Stated) -> float:
 
 
 def request_of(calibration: Stated) -> Terms:
-    """The request as far as a release states it: without overridden slopes, and with the privacy loss that was spent.
+    """The request as far as a release states it, with the privacy loss that was spent.
 
     Examples
     --------
@@ -89,7 +89,6 @@ def request_of(calibration: Stated) -> Terms:
         n_min=c.guarantee.n_min or 1,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
-        selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
         population=c.population,
         n_typical=None if c.guarantee.n is not None else records_of_design(c),
     )
@@ -104,7 +103,7 @@ def records_needed(calibration: Stated) -> int | None:
     >>> import confide
     >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="absolute_residual")
     >>> records_needed(released), confide.plan(0.1, 1.0, score="absolute_residual").records_needed
-    (206, 206)
+    (215, 215)
     """
     plan = _plan(calibration)
     return None if plan is None else plan.records_needed
@@ -133,7 +132,7 @@ def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, st
     --------
     >>> import confide
     >>> needed_facts([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")])
-    (('records needed', 'about 134; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
+    (('records needed', 'about 137; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
     plans = [plan for part in _unlike(parts) if (plan := _plan(part)) is not None]
     needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]

@@ -45,7 +45,7 @@ def remarks(release: Release) -> tuple[str, ...]:
     >>> residuals = np.random.default_rng(0).random(4000) * 1e9
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     candidates = confide.Candidates.geometric()
+    ...     candidates = confide.Candidates.of([1.0, 1e6])
     ...     released = confide.calibrate(residuals, 0.1, 1.0, score="absolute_residual", candidates=candidates)
     >>> remarks(released)
     ('the threshold is +inf: every interval is the whole line; about ... calibration records are needed for a ...',)
@@ -249,7 +249,7 @@ def _beyond(c: Calibration) -> str:
 def _reaches(c: Calibration) -> bool:
     """Whether the candidates reach all values of the score."""
     kind, recipe_kind, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
-    made_for_it = recipe_kind == "scores" or recipe_kind == kind.builder[0] in ("mass", "ranks")
+    made_for_it = recipe_kind == "scores"
     made_for_it |= recipe_kind == "spread" and c.recipe.get("of") == kind.spread_kind in ("mass", "penalised", "rank")
     return made_for_it or (last is not None and kind.high <= last)
 
@@ -259,18 +259,10 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
     match recipe.get("kind"):
         case "spread":
             return float(Candidates.from_recipe(recipe).edges[-1])
-        case "unit" | "signed_unit":
+        case "unit":
             return 1.0 if recipe.get("size", 0) > 1 else None
         case "published":
             return 1.0  # represented by +inf
-        case "ranks" | "anything":
-            return 1e6
-        case "mass":
-            return 1e3
-        case "geometric":
-            return float(recipe["unit"] * 10.0 ** (recipe["decades"] / 2))
-        case "sinh":
-            return float(recipe["unit"] * 10.0 ** recipe["decades"])
     return None
 
 

@@ -87,7 +87,6 @@ def calibrate_command(plan: Plan) -> str:
         ("--n-min", r.n_min, 1),
         ("--n-typical", r.n_typical if r.size_scale is None else None, guess),
         ("--delta", r.delta, None),
-        ("--selector", r.selector, "permute_and_flip"),
     ):
         if value != default:
             words += [option, str(value)]

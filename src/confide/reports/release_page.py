@@ -181,7 +181,6 @@ def _plan(c: Calibration) -> Plan:
         n_typical=None if c.n is not None or c.size is not None else n,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
-        selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
         class_weights=c.population if isinstance(c.population, ClassShift) else None,
         weight_bound=c.population.bound if isinstance(c.population, RecordWeights) else None,
     )

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
     ELEMENTS,
-    FLOATS,
     AllValid,
     Uniforms,
     as_float_rows,
@@ -24,15 +23,12 @@ from confide.arrays import (
     as_uniforms,
     class_columns,
     in_blocks,
-    loops,
-    machine_code,
     refuse_other_rows,
     refuse_other_sums,
     refuse_outside_unit,
     softmax,
     unit_check,
     warn_of_unknown_labels,
-    worth_compiling,
 )
 from confide.errors import InputError
 from confide.scores import selected
@@ -208,11 +204,6 @@ def _tempered_scores(
 def _lac_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 - p_y; only the entries of the records' own classes are read."""
     out, sound = np.empty(len(p)), AllValid()
-    if p.dtype in FLOATS and worth_compiling(len(p)):
-        gather = machine_code(loops.gather)
-        in_blocks(lambda rows: sound.see(gather(p[rows], y[rows], out[rows])), len(p))
-        if sound.all:
-            return out
 
     def work(rows: slice) -> None:
         class_probabilities = p[np.arange(rows.start, rows.stop), y[rows]]
@@ -327,10 +318,6 @@ def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
     sound = AllValid()
     if np.ndim(cut) == 0 and p.flags.c_contiguous and mask.flags.c_contiguous:
         p, mask = p.reshape(-1), mask.reshape(-1)
-        if p.dtype == cut.dtype and worth_compiling(p.size):
-            compare = machine_code(loops.at_least)
-            in_blocks(lambda rows: sound.see(compare(p[rows], cut, mask[rows])), p.size, elements=_COMPILED)
-            return sound
     per_row = np.ndim(cut) == 2
     unit = unit_check(p)
 

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -29,15 +29,13 @@ class ScoreKind:
     """A named nonconformity score with values in the closed range from `low` to `high`.
 
     The family is the name without `_deterministic` and without parameters; it is None for a user's own score. A
-    randomised score uses a random number per record. The builder is the name and arguments of a constructor of
-    candidates for any number of records; `spread_kind` states how candidates are spread if a plan chooses their number.
+    randomised score uses a random number per record. `spread_kind` states how candidates are spread.
     """
 
     name: str | None
     task: Task
     low: float
     high: float
-    builder: tuple[Any, ...]
     spread_kind: SpreadKind
     family: str | None = None
     randomised: bool = False
@@ -83,7 +81,9 @@ class ScoreKind:
 
     def candidates(self) -> Candidates:
         """Candidates for any request, so that counts can be made before a request is known."""
-        return _make_candidates(*self.builder)
+        if self.spread_kind == "probability":
+            return Candidates.unit(_FOR_ANY, "logit")
+        return Candidates.spread(self.spread_kind, _FOR_ANY)
 
     def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
         """The spread of suitable candidates, of which a plan takes as many as it needs; `given` unchanged."""
@@ -118,7 +118,7 @@ class ScoreKind:
         >>> score_kind("lac").choose_candidates(100)
         Candidates.unit(size=100, spacing='uniform')
         >>> score_kind("lac").choose_candidates(None)
-        Spread(kind='probability', unit=None, around=None, hedged=False, nines=12)
+        Spread(kind='probability', unit=None, around=None, hedged=False)
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """
@@ -167,7 +167,6 @@ class _Family:
     task: Task
     low: float
     high: float
-    builder: tuple[Any, ...]
     spread: SpreadKind
     parameters: tuple[str, ...] = ()
     randomised: bool = False
@@ -178,28 +177,23 @@ COLDEST, HOTTEST = 0.01, 100.0
 """Lower and upper bound of temperatures."""
 
 
-@cache
-def _make_candidates(builder: str, *numbers: Any) -> Candidates:
-    candidates: Candidates = getattr(Candidates, builder)(*numbers)
-    return candidates
-
-
-_RESIDUALS, _SIGNED_RESIDUALS = ("geometric",), ("sinh",)
+_FOR_ANY = 1000
+"""The number of candidates for counts that are made before a request is known."""
 
 FAMILIES: Mapping[str, _Family] = MappingProxyType(
     {
-        "lac": _Family("classification", 0.0, 1.0, ("unit", 1000, "logit"), "probability"),
-        "aps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 100), "mass", randomised=True),
-        "raps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), "penalised", ("penalty", "k_reg"), True),
-        "saps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), "penalised", ("penalty",), True),
-        "margin": _Family("classification", -1.0, 1.0, ("signed_unit", 1000), "margin"),
-        "top_k": _Family("classification", 1.0, _LARGEST, ("ranks",), "rank"),
-        "absolute_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS, "residual"),
-        "normalised_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS, "residual"),
-        "gamma": _Family("regression", 0.0, _LARGEST, _RESIDUALS, "residual"),
-        "cqr": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
-        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
-        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
+        "lac": _Family("classification", 0.0, 1.0, "probability"),
+        "aps": _Family("classification", 0.0, _LARGEST, "mass", randomised=True),
+        "raps": _Family("classification", 0.0, _LARGEST, "penalised", ("penalty", "k_reg"), True),
+        "saps": _Family("classification", 0.0, _LARGEST, "penalised", ("penalty",), True),
+        "margin": _Family("classification", -1.0, 1.0, "margin"),
+        "top_k": _Family("classification", 1.0, _LARGEST, "rank"),
+        "absolute_residual": _Family("regression", 0.0, _LARGEST, "residual"),
+        "normalised_residual": _Family("regression", 0.0, _LARGEST, "residual"),
+        "gamma": _Family("regression", 0.0, _LARGEST, "residual"),
+        "cqr": _Family("regression", -_LARGEST, _LARGEST, "signed"),
+        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, "signed"),
+        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, "signed"),
     }
 )
 """The scores of this library. `aps`, `raps`, `saps` are randomised; each has a variant `aps_deterministic` etc."""
@@ -218,7 +212,7 @@ def _known_kind(name: str) -> ScoreKind | None:
         return None
     parameters = _parameters(name, match[3], family)
     return ScoreKind(
-        name, family.task, family.low, family.high, family.builder, family.spread, match[1],
+        name, family.task, family.low, family.high, family.spread, match[1],
         family.randomised and not deterministic, MappingProxyType(parameters),
     )  # fmt: skip
 
@@ -276,7 +270,7 @@ def score_kind(name: str | None) -> ScoreKind:
         raise InputError(
             "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
         )
-    return kind or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
+    return kind or ScoreKind(name, "any", -_LARGEST, math.inf, "any")
 
 
 def unimplemented(kind: ScoreKind) -> InputError:

@@ -13,17 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
-    FLOATS,
     AllValid,
     as_array,
     as_numeric,
     as_vector,
     finite,
     in_blocks,
-    loops,
-    machine_code,
     refuse_other_rows,
-    worth_compiling,
 )
 from confide.errors import InputError
 from confide.scores.kinds import NamedScores, ScoreKind, score_kind, unimplemented
@@ -69,11 +65,6 @@ def interval_score(
     out = np.empty(len(y))
     named = NamedScores.of(out, score)
     sound = AllValid()
-    if rule.family == "absolute_residual" and rule.compiles(y):
-        residuals = machine_code(loops.residuals)
-        in_blocks(lambda rows: sound.see(residuals(rule.center[rows], y[rows], out[rows])), len(y))
-        if sound.all:
-            return named
 
     def work(rows: slice) -> None:
         center, scale, target = rule.block(rows, sound), rule.scale_block(rows, sound), _float64(y[rows])
@@ -118,11 +109,6 @@ def interval_ends(
     with np.errstate(over="ignore"):
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(rule),))
     sound = AllValid()
-    if rule.family == "absolute_residual" and np.ndim(threshold) == 0 and rule.compiles():
-        ends = machine_code(loops.ends)
-        in_blocks(lambda rows: sound.see(ends(rule.center[rows], reach[0], lower[rows], upper[rows])), len(rule))
-        if sound.all:
-            return lower, upper
 
     def work(rows: slice) -> None:
         center, scale, beyond = rule.block(rows, sound), rule.scale_block(rows, sound), reach[rows]
@@ -166,10 +152,6 @@ class _Rule:
 
     def __len__(self) -> int:
         return len(self.center)
-
-    def compiles(self, *others: NDArray[Any]) -> bool:
-        """Whether there is machine code for predictions and other numbers of these types."""
-        return all(array.dtype in FLOATS for array in (self.center, *others)) and worth_compiling(len(self))
 
     def block(self, rows: slice, sound: AllValid) -> NDArray[np.float64]:
         """Some predictions in float64, which are checked on the way."""

@@ -1,4 +1,4 @@
-"""The two private selectors, sampled by OpenDP: permute-and-flip and the exponential mechanism.
+"""The exponential mechanism (McSherry and Talwar 2007), sampled by OpenDP.
 
 The law of the index j depends only on (u_j - max u)/scale. So the privacy loss is the *range distance* of neighbouring
 utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|, divided by the scale: Lemma P2 of docs/theory.md, which is proved
@@ -15,81 +15,53 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.support import MOST_LOSS, float_above, needs_extra
 
-Selector: TypeAlias = Literal["permute_and_flip", "exponential"]
-"""`permute_and_flip` (McKenna and Sheldon 2020) is the better of the two at pure epsilon; `exponential` (McSherry and
-Talwar 2007) also satisfies epsilon**2/8-zCDP."""
-
 _FEATURES = threading.Lock()
 """OpenDP's features are global, so one thread must not switch them off while another builds."""
 
-SELECTORS: tuple[Selector, ...] = ("permute_and_flip", "exponential")
 
-
-def select(utilities: NDArray[np.int64], scale: float, selector: Selector) -> int:
-    """Draw one index from the selector's law, with OpenDP's secure sampler. It cannot be seeded.
+def select(utilities: NDArray[np.int64], scale: float) -> int:
+    """Draw one index by the exponential mechanism, with OpenDP's secure sampler. It cannot be seeded.
 
     Utilities are int64 of shape (m,), larger is better; scale is in their units; the loss is (range distance)/scale.
 
     Examples
     --------
-    >>> select(np.array([-1000, 0, -1000]), 1.0, "permute_and_flip")
+    >>> select(np.array([-1000, 0, -1000]), 1.0)
     1
     """
-    return int(_noisy_max(scale, selector)(np.ascontiguousarray(utilities, dtype=np.int64)))
+    return int(_noisy_max(scale)(np.ascontiguousarray(utilities, dtype=np.int64)))
 
 
-def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[np.float64]:
-    """The exact law of a selector over candidates with weights exp((u_j - max u)/scale), the largest of them 1.
-
-    Exponential: w_j / sum w. Permute-and-flip: w_j int_0^1 prod_(i != j) (1 - s w_i) ds. Shape (m,), float64.
+def selection_law(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The exact law over candidates with weights exp((u_j - max u)/scale): w_j / sum w. Shape (m,), float64.
 
     Examples
     --------
-    >>> selection_law(np.array([1.0, 0.5]), "permute_and_flip")
-    array([0.75, 0.25])
+    >>> selection_law(np.array([1.0, 0.5]))
+    array([0.66666667, 0.33333333])
     """
-    if selector == "exponential":
-        law: NDArray[np.float64] = weights / weights.sum()
-        return law
-    s, ds = unit_nodes()
-    missed = np.multiply.outer(s, -weights)
-    missed += 1
-    all_missed = ds * missed.prod(axis=1)
-    law = weights * (all_missed @ np.reciprocal(missed, out=missed))
+    law: NDArray[np.float64] = weights / weights.sum()
     return law
 
 
-@lru_cache(maxsize=4)
-def unit_nodes(power: int = 2, count: int = 64) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gauss-Legendre nodes and weights for integrals over s in [0, 1] of prod (1 - s w_i).
-
-    s = 1 - (1 - z^5)^power makes them dense near 0, where many candidates have an effect, and near 1. Factors (1 - s)^a
-    with a below 1, and their logarithms, are not smooth near 1 and need a larger power.
-    """
-    x, w = np.polynomial.legendre.leggauss(count)
-    z = (x + 1) / 2
-    return 1 - (1 - z**5) ** power, w / 2 * 5 * power * z**4 * (1 - z**5) ** (power - 1)
-
-
 @lru_cache(maxsize=128)
-def _noisy_max(scale: float, selector: Selector) -> Any:
+def _noisy_max(scale: float) -> Any:
     check_sampler()
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_noisy_max
-    from opendp.measures import max_divergence, zero_concentrated_divergence
+    from opendp.measures import zero_concentrated_divergence
     from opendp.metrics import linf_distance
 
-    measure = max_divergence() if selector == "permute_and_flip" else zero_concentrated_divergence()
     metric = linf_distance(T="i64")
     domain = vector_domain(atom_domain(T="i64"))
-    return with_contrib(lambda: make_noisy_max(domain, metric, measure, scale=scale))
+    return with_contrib(lambda: make_noisy_max(domain, metric, zero_concentrated_divergence(), scale=scale))
 
 
 def check_sampler() -> None:

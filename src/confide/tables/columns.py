@@ -290,7 +290,7 @@ class LossColumns:
     def kind(self) -> ScoreKind:
         """The name of the critical thresholds, and the default candidates for them."""
         kind = score_kind(critical_score(self.loss))
-        return kind if self.losses is not None else replace(kind, builder=("unit", 1000, "logit"))
+        return kind if self.losses is not None else replace(kind, spread_kind="probability")
 
     def over(self, candidates: AnyCandidates) -> "LossColumns":
         """The same losses, with the thresholds that they belong to."""

@@ -13,7 +13,6 @@ with needs_extra("confide.torch", "torch"):
     import torch as _torch  # before the modules below, which need it
 
 from confide.torch.calibrate import (
-    LoaderOptions,
     calibrate,
     calibrate_masks,
     evaluate_masks,
@@ -25,7 +24,7 @@ from confide.torch.calibrate import (
 from confide.torch.outputs import probabilities
 
 __all__ = [
-    "LoaderOptions", "calibrate", "calibrate_masks", "evaluate_masks", "predict_interval",
+    "calibrate", "calibrate_masks", "evaluate_masks", "predict_interval",
     "predict_masks", "predict_set", "probabilities", "to_prediction_sets",
 ]  # fmt: skip
 

@@ -268,13 +268,6 @@ def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
     return PredictionSets(mask.cpu().numpy(), None if classes is None else class_names(classes, mask.shape[1]))
 
 
-class LoaderOptions(MaskOptions, total=False):
-    """Options of `calibrate_masks` that a loader does not determine."""
-
-    device: torch.device | str | None
-    progress: bool
-
-
 def calibrate_masks(
     model: Callable[..., Any],
     loader: Iterable[Any],

@@ -52,7 +52,7 @@ from confide.tables import (
     class_keys,
 )
 
-OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "selector", "mechanism", "epsilon")
+OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "mechanism", "epsilon")
 """The options of `calibrate` that a plan contains."""
 
 Names = tuple[str | int, ...]

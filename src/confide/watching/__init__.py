@@ -6,7 +6,6 @@ correction.py  how looks correct a threshold, with exact positions, and statemen
 corrected.py   `CorrectedRelease`: the thresholds in force
 settings.py    what is fixed before the first look, such as the bins of set sizes of a private evaluation
 e_process.py   the e-process: bets on noisy counts, with a wealth that does not grow on average while coverage holds
-power.py       how soon a drop is detected, from public numbers
 take_look.py   `watch`: one look at a table, charged and stored
 
 Only the noisy counts of a look are private and may be published. The exact counts must not leave the process.
@@ -14,14 +13,13 @@ Only the noisy counts of a look are private and may be published. The exact coun
 
 from confide.watching.corrected import CorrectedRelease
 from confide.watching.correction import Correction, Realised, Scale
-from confide.watching.power import WatchPower, records_enough, watch_power
 from confide.watching.settings import ERROR, LOOKS, TOLERANCE, Settings, promised_of, records_for, size_bins
 from confide.watching.take_look import level_of, load_or_start, local_state, watch
 from confide.watching.watch_state import Look, Point, Watch, evidence_text
 
 __all__ = [
-    "CorrectedRelease", "Correction", "Look", "Point", "Realised", "Scale", "Settings", "Watch", "WatchPower",
-    "records_for", "size_bins", "watch", "watch_power",
+    "CorrectedRelease", "Correction", "Look", "Point", "Realised", "Scale", "Settings", "Watch",
+    "records_for", "size_bins", "watch",
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import OLDER_NINES, Candidates, SpreadKind
+from confide.candidates import Candidates, SpreadKind
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import noise_beyond, noise_variance
 from confide.releases import Release
@@ -63,7 +63,7 @@ class Scale:
         in_units = self.kind in ("residual", "signed", "any") and 0 < abs(self.threshold) < math.inf
         kind: SpreadKind = "signed" if self.kind == "any" else self.kind
         unit = abs(self.threshold) if in_units else None
-        return Candidates.spread(kind, _POSITIONS, unit, nines=OLDER_NINES)  # as in all files of watches
+        return Candidates.spread(kind, _POSITIONS, unit)
 
     @cached_property
     def thresholds(self) -> NDArray[np.float64]:

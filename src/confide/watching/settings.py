@@ -5,7 +5,7 @@ Set sizes can be compared with a private evaluation that was made before the fir
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import ceil, prod, sqrt
+from math import ceil, exp, expm1, prod, sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -23,7 +23,6 @@ from confide.support import (
     privacy_loss,
 )
 from confide.watching.correction import Correction
-from confide.watching.power import records_enough, too_small
 
 MOST_NOISES = 5000
 
@@ -314,3 +313,25 @@ def records_for(tolerance: float, level: float) -> int:
     900
     """
     return ceil(4 * level * (1 - level) / tolerance**2 * (1 - 1e-9))
+
+
+def records_enough(coverage: float, epsilon: float) -> int:
+    """Number of records at which the sampling variance equals the noise variance of a look.
+
+    Smaller looks show little. Collect small batches until there are as many records; this has no privacy cost.
+
+    Examples
+    --------
+    >>> records_enough(0.9, 1.0), records_enough(0.9, 0.3), records_enough(0.9, 0.1)
+    (21, 246, 2221)
+    """
+    variance = 2 * exp(-epsilon) / expm1(-epsilon) ** 2
+    return ceil(variance / (coverage * (1 - coverage)))
+
+
+def too_small(batch: int, enough: int) -> str:
+    """Warning that a look has too few records."""
+    return (
+        f"a look of {batch:,} records shows little: noise exceeds sampling error below {enough:,} records; collect "
+        "small batches until there are as many, at no privacy cost"
+    )

@@ -1,48 +1,32 @@
 """Exact checks of small cases: laws, the privacy loss, and coverage, without any randomness.
 
-The laws of the selectors are computed differently than in the library. Permute-and-flip draws j with probability
-w_j int_0^1 prod_(i != j) (1 - s w_i) ds, w = exp((u - max u)/scale). The integrand is a polynomial in s, for which
-Gauss-Legendre quadrature with enough nodes is exact.
+The exponential mechanism draws j with probability w_j / sum w, w = exp((u - max u)/scale).
 """
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection import Selector
 from tests.audit.harness.subject import Data, Finding, Law, Subject
 
 Floats = NDArray[np.float64]
 
 
-def exact_law(utilities: NDArray[Any], scale: float, selector: Selector) -> Floats:
-    """Law of a selector over a few candidates.
+def exact_law(utilities: NDArray[Any], scale: float) -> Floats:
+    """Law of the exponential mechanism over a few candidates.
 
     Examples
     --------
-    >>> exact_law(np.array([0, -1]), 1.0, "exponential").round(3)
+    >>> exact_law(np.array([0, -1]), 1.0).round(3)
     array([0.731, 0.269])
     """
     weights: Floats = np.exp((utilities - utilities.max()) / scale)
-    if selector == "exponential":
-        return np.asarray(weights / weights.sum())
-    s, ds = _nodes(len(weights) // 2 + 1)
-    factors = 1 - s[:, None] * weights
-    ones = np.ones((len(s), 1))
-    before = np.cumprod(np.hstack([ones, factors[:, :-1]]), axis=1)
-    after = np.cumprod(np.hstack([ones, factors[:, :0:-1]]), axis=1)[:, ::-1]
-    return np.asarray(weights * (ds @ (before * after)))
-
-
-@lru_cache(maxsize=64)
-def _nodes(count: int) -> tuple[Floats, Floats]:
-    x, w = np.polynomial.legendre.leggauss(count)
-    return (x + 1) / 2, w / 2
+    return np.asarray(weights / weights.sum())
 
 
 ROUNDING = 1e-9

@@ -1,5 +1,6 @@
 """The library's own mechanisms as subjects, with the same code that `calibrate` runs."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -24,9 +25,12 @@ from confide.mechanisms import (
     pps_laplace_for,
     pps_of_secret_size,
     quantile_scores,
+    slopes_for,
 )
-from confide.planning import plan
-from confide.selection import SELECTORS, Selector
+from confide.planning import Terms, plan
+from confide.planning.choice import flat_for
+from confide.planning.mechanism import _with_head_start as with_head_start
+from confide.support import ceil_to
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.subject import Claims, Law, Scores, Subject
 
@@ -39,36 +43,28 @@ EPSILON = 1.0
 
 def library_subjects() -> Iterator[Subject]:
     """All mechanisms of the library that claim an epsilon, with every adjacency that they support."""
-    for neighbors in NEIGHBORS:
-        for selector in SELECTORS:
-            yield slopes_subject(neighbors, selector)
+    yield from map(slopes_subject, NEIGHBORS)
     yield from map(_pps, NEIGHBORS)
     yield from map(_noisy_histogram, NEIGHBORS)
     yield _pps_laplace()
     yield from map(_opendp_quantile, NEIGHBORS)
 
 
-def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
+def slopes_subject(neighbors: Neighbors) -> Subject:
     """The slope mechanism as planned for few records and four candidates, and for many records and 100 candidates."""
     m = len(ATOMS)
     # With these slopes and this rise, few records nearly reach the claimed loss.
-    small = plan(
-        "0.3",
-        EPSILON,
-        RECORDS,
-        neighbors=neighbors,
-        candidates=m,
-        selector=selector,
-        slopes=(7, 3),
-        rise=2.0,
-        shift=0.5,
-    )
-    large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100, selector=selector)
-    assert small.mechanism is not None
+    level, public = Fraction(7, 10), neighbors == "replace_one"
+    request = Terms.of(1 - level, m, RECORDS, epsilon=EPSILON, neighbors=neighbors, n_typical=RECORDS)
+    rate, offset = (Fraction(0), level * (RECORDS + 1)) if public else (level, Fraction(0))
+    plain = slopes_for(rate, ceil_to(offset + Fraction(1, 2), request.unit), 7, 3, neighbors, EPSILON)
+    plain = replace(plain, flat=flat_for(m, 2.0), rise=math.floor(2 * plain.scale))
+    small = plain if public else with_head_start(plain, request)
+    large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100)
     n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
-    coverage = certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage
-    law, run = partial(utility_law, small.mechanism, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
-    return _subject(f"slopes {selector}", neighbors, small.mechanism, law, run, small_coverage=coverage)
+    coverage = certify(small, request.alpha, m, n, n_min, None).coverage
+    law, run = partial(utility_law, small, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
+    return _subject("slopes", neighbors, small, law, run, small_coverage=coverage)
 
 
 def _pps(neighbors: Neighbors) -> Subject:
@@ -109,7 +105,7 @@ def _opendp_quantile(neighbors: Neighbors) -> Subject:
     def law(scores: Scores) -> dict[float, float]:
         candidates = Candidates.of(EDGES)
         utilities = quantile_scores(counts(scores, candidates), 0.75, mechanism.size)
-        chances = exact_law(utilities, mechanism.scale, "permute_and_flip")
+        chances = exact_law(utilities, mechanism.scale)
         return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
 
     return _subject("opendp-quantile", neighbors, mechanism, law, None)
@@ -146,7 +142,7 @@ def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:
 def utility_law(mechanism: Any, candidates: Candidates, scores: Scores) -> dict[float, float]:
     """Exact law of a mechanism that selects by integer utilities."""
     utilities = mechanism.utilities(counts(scores, candidates))
-    law = exact_law(utilities, mechanism.scale, getattr(mechanism, "selector", "exponential"))
+    law = exact_law(utilities, mechanism.scale)
     return dict(zip(candidates.values.tolist(), law.tolist(), strict=True))
 
 

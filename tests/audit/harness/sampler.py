@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection import SELECTORS, noisy_counts, select
+from confide.selection import noisy_counts, select
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.search import outcome
 from tests.audit.harness.subject import Finding, Scores, Subject, two_ends
@@ -74,18 +74,16 @@ def check_sampler(subject: Subject, runs: int, level: float) -> Finding:
 
 
 def check_magnitudes(runs: int, level: float) -> list[Finding]:
-    """Check OpenDP's two selectors and its discrete Laplace noise alone, across magnitudes; three findings."""
-    findings = []
-    for selector in SELECTORS:
-        found = []
-        for utilities, scale in MAGNITUDES:
-            u = np.array(utilities, dtype=np.int64)
-            gaps = (u.astype(object) - max(utilities)).astype(np.float64)  # exact: 64-bit differences may overflow
-            law = exact_law(gaps, scale, selector)
-            draws = [float(select(u, scale, selector)) for _ in range(runs)]
-            found.append(chi_square(draws, {float(i): float(p) for i, p in enumerate(law)}))
-        how = f", {len(MAGNITUDES)} magnitudes x {runs} runs of OpenDP's sampler"
-        findings.append(_finding(f"opendp {selector}", found, level, how))
+    """Check OpenDP's exponential mechanism and its discrete Laplace noise alone, across magnitudes; two findings."""
+    found = []
+    for utilities, scale in MAGNITUDES:
+        u = np.array(utilities, dtype=np.int64)
+        gaps = (u.astype(object) - max(utilities)).astype(np.float64)  # exact: 64-bit differences may overflow
+        law = exact_law(gaps, scale)
+        draws = [float(select(u, scale)) for _ in range(runs)]
+        found.append(chi_square(draws, {float(i): float(p) for i, p in enumerate(law)}))
+    how = f", {len(MAGNITUDES)} magnitudes x {runs} runs of OpenDP's sampler"
+    findings = [_finding("opendp exponential", found, level, how)]
     runs *= 4
     zeros = np.zeros(runs, dtype=np.int64)
     found = [chi_square(*_in_cells(noisy_counts(zeros, scale), scale)) for scale in NOISE_SCALES]

@@ -63,7 +63,7 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
     trust in the files rests on the right public files. `confide show FILE`
     prints the same digits of a file that you received. With --ledger, which
     every silo of a secure sum should use, a copy of the keys cannot answer a
-    plan a second time; all silos then need version 0.3.
+    plan a second time.
 
     Example:
 

@@ -116,7 +116,7 @@ class FedCP2QQ(SortedReplies):
 
         m, k = len(terms.silos), self.certify(terms, range(len(terms.silos)))[0]
         counts = rng.multinomial(terms.silos[0].size or 0, np.diff(below, prepend=0.0), _DRAWS)
-        replies = np.minimum(np.cumsum(mean_law_of_choice(self.mechanism(terms, 0), "exponential", counts)), 1.0)
+        replies = np.minimum(np.cumsum(mean_law_of_choice(self.mechanism(terms, 0), counts)), 1.0)
         at_most = binom.sf(k - 1, m, replies) if k <= m else np.zeros(len(below))
         at_most[-1] = 1.0
         return np.maximum(np.diff(at_most, prepend=0.0), 0.0)

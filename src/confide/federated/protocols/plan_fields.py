@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import word_of
 from confide.federated.terms import Terms
-from confide.selection import SELECTORS, Selector
 from confide.support import MOST_RECORDS, Fields, positive_number, shapes
 
 UNUSED_DEFAULTS: dict[str, Any] = {
@@ -25,7 +24,6 @@ UNUSED_DEFAULTS: dict[str, Any] = {
     "left": 1,
     "right": 1,
     "scale": 1.0,
-    "selector": "permute_and_flip",
     "colluding": 0,
     "bits": 32,
     "n_min": 1,
@@ -47,7 +45,6 @@ def table(silos: int) -> shapes.Shape:
         "left": shapes.integer(MOST_SLOPE),
         "right": shapes.integer(MOST_SLOPE),
         "scale": shapes.Field("a positive number", (float, int), partial(positive_number, "scale")),
-        "selector": shapes.choice(*SELECTORS),
         "colluding": shapes.integer(silos - 1, 0),
         "bits": shapes.Field("32 or 64", (int,), lambda bits: 8 * word_of(bits).itemsize),
         "n_min": shapes.integer(MOST_RECORDS, 0),
@@ -97,7 +94,6 @@ Counts: TypeAlias = NDArray[np.int64]
 class Options:
     """Options of a method and its channel in addition to the terms; see `confide.federated.plan`."""
 
-    selector: Selector
     colluding: int | None
     n_min: int
     n_typical: int

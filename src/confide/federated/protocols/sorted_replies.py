@@ -28,7 +28,7 @@ from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, PrivacyStatement, PrivatePredictionSets, Slopes
-from confide.selection import Selector, selection_law, zcdp_of_range
+from confide.selection import selection_law, zcdp_of_range
 from confide.support import Fields
 
 Choosing: TypeAlias = Slopes | PrivatePredictionSets
@@ -159,13 +159,13 @@ def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | 
     return ks
 
 
-def mean_law_of_choice(mechanism: Choosing, selector: Selector, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def mean_law_of_choice(mechanism: Choosing, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean law of the mechanism's choice over drawn counts of shape (draws, m); shape (m,)."""
     law = np.zeros(counts.shape[1])
     for row in counts:
         utility = mechanism.utilities(row) / mechanism.scale
         likely = utility > utility.max() - _UNLIKELY
-        law[likely] += selection_law(np.exp(utility[likely] - utility.max()), selector)
+        law[likely] += selection_law(np.exp(utility[likely] - utility.max()))
     mean: NDArray[np.float64] = law / law.sum()
     return mean
 
@@ -192,7 +192,7 @@ class PrivateQQ(SortedReplies):
         One target rank per silo.
     rate
         Increase of the target with n + 1 for silos of secret size, else 0.
-    left, right, scale, selector
+    left, right, scale
         The slopes and the noise of the mechanism.
     n_min, n_typical
         For secret sizes: least and typical number of records per silo.
@@ -215,7 +215,6 @@ class PrivateQQ(SortedReplies):
     left: int
     right: int
     scale: float
-    selector: Selector
     n_min: int
     n_typical: int
     flat: Fraction = Fraction(0)
@@ -237,18 +236,17 @@ class PrivateQQ(SortedReplies):
             most_k=sure,
             n_min=options.n_min,
             n_typical=options.n_typical,
-            selector=options.selector,
         )
         if found is None:
             raise too_few_records()
         one, targets = found.mechanisms[0], tuple(mechanism.offset for mechanism in found.mechanisms)
         sizes = options.n_min, options.n_typical
-        return cls(targets, one.rate, one.left, one.right, one.scale, options.selector, *sizes, one.flat, one.rise)
+        return cls(targets, one.rate, one.left, one.right, one.scale, *sizes, one.flat, one.rise)
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
         """Read its fields, each by its own name."""
-        names = ("targets", "rate", "left", "right", "scale", "selector", "n_min", "n_typical")
+        names = ("targets", "rate", "left", "right", "scale", "n_min", "n_typical")
         weights = [name for name in ("flat", "rise") if "flat" in fields or "rise" in fields]
         made = cls(*(read_field(fields, name, terms) for name in (*names, *weights)))
         refuse_contradiction(not 0 <= made.flat < terms.candidates.size or made.flat.denominator > MOST_DENOMINATOR)
@@ -265,7 +263,7 @@ class PrivateQQ(SortedReplies):
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:
         """The slope mechanism."""
-        slopes = self.left, self.right, self.scale, self.selector
+        slopes = self.left, self.right, self.scale
         return Slopes(self.rate, self.targets[i], *slopes, flat=self.flat, rise=self.rise)
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
@@ -281,7 +279,7 @@ class PrivateQQ(SortedReplies):
         draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(stand.sizes))
         bins = np.diff(below, prepend=0.0)
         replies = [
-            mean_law_of_choice(self.mechanism(terms, places[n]), self.selector, rng.multinomial(n, bins, draws))
+            mean_law_of_choice(self.mechanism(terms, places[n]), rng.multinomial(n, bins, draws))
             for n in stand.sizes.tolist()
         ]
         at_most = tails(np.cumsum(replies, axis=1), stand.silos)(k) if k <= len(terms.silos) else np.zeros(len(below))
@@ -289,9 +287,9 @@ class PrivateQQ(SortedReplies):
         return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
 
     def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
-        """The largest loss of a silo, with zCDP for the exponential selector and both adjacencies for secret sizes."""
+        """The largest loss of a silo, with zCDP and both adjacencies for secret sizes."""
         stated = super().privacy(terms, who)
-        rho = zcdp_of_range(stated.epsilon) if self.selector == "exponential" else None
+        rho = zcdp_of_range(stated.epsilon)
         if terms.neighbors == "replace_one":
             return replace(stated, rho=rho)
         replaced = max((self.mechanism(terms, i).replace_one for i in who), default=0.0)
