@@ -9,8 +9,7 @@ from confide.guarantee import chosen_by_last_rule
 def chosen(mechanism, counts: np.ndarray, rng: np.random.Generator) -> int:
     """A fast draw for experiments only: the largest of utility plus noise."""
     u = mechanism.utilities(counts) / mechanism.scale
-    flip = getattr(mechanism, "selector", "exponential") == "permute_and_flip"
-    return int(np.argmax(u + (rng.exponential(size=len(u)) if flip else rng.gumbel(size=len(u)))))
+    return int(np.argmax(u + rng.gumbel(size=len(u))))
 
 
 def drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: np.random.Generator) -> float:
