@@ -22,7 +22,7 @@ def choice_laws(mechanism, n, bins):
     if isinstance(mechanism, SplitConformal):
         return np.array([np.eye(bins)[min(mechanism.choose(np.array(h)), bins - 1)] for h in histograms(n, bins)])
     if isinstance(mechanism, PrivatePredictionSets):
-        laws = [law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential") for h in histograms(n, bins)]
+        laws = [law(mechanism.utilities(np.array(h)), mechanism.scale) for h in histograms(n, bins)]
         return np.array(laws)
     return np.array([mechanism_law(mechanism, h) for h in histograms(n, bins)])
 

@@ -1,6 +1,5 @@
 """One random split 40/40/20: a regressor is trained, calibration and test records are scored, the scores are kept."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -29,7 +28,6 @@ class Split:
     calibration: np.ndarray
     test: np.ndarray
     lengths: np.ndarray
-    seconds: float
 
 
 def cut(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,7 +40,6 @@ def cut(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def scored(x: np.ndarray, y: np.ndarray, regressor: str, seed: int) -> Split:
     """Train, and score: max(low - Y, Y - high), which for the ridge regression is the absolute residual."""
-    start = time.process_time()
     train, calibration, test = cut(len(y), seed)
     center, spread = x[train].mean(axis=0), x[train].std(axis=0)
     x, y = (x - center) / np.where(spread > 0, spread, 1), y / np.abs(y[train]).mean()
@@ -51,7 +48,7 @@ def scored(x: np.ndarray, y: np.ndarray, regressor: str, seed: int) -> Split:
     low, high = REGRESSORS[regressor](x[train], y[train], x[new], seed)
     scores = np.maximum(low - y[new], y[new] - high)
     n = len(calibration)
-    return Split(scores[:n], scores[n:], (high - low)[n:], time.process_time() - start)
+    return Split(scores[:n], scores[n:], (high - low)[n:])
 
 
 def place(data: str, regressor: str, seed: int) -> Path:
@@ -78,7 +75,7 @@ def _arrays(data: str) -> tuple[np.ndarray, np.ndarray]:
 def read(data: str, regressor: str, seed: int) -> Split:
     """A split that is there."""
     with np.load(place(data, regressor, seed)) as found:
-        return Split(found["calibration"], found["test"], found["lengths"], float(found["seconds"]))
+        return Split(found["calibration"], found["test"], found["lengths"])
 
 
 def made(data: str, regressor: str) -> Iterator[tuple[int, Split]]:
