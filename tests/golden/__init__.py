@@ -27,7 +27,6 @@ VALUES = {
     "calibration-weights": "class-shares",
     "published-method": "pps",
     "evaluation": "sets",
-    "evaluation-levels": "sets-levels",
     "private-evaluation": "private-sets",
     "watch": "watch-alarm",
     "watch-sizes": "watch-sizes",

@@ -97,7 +97,6 @@ def others(made: dict[str, Any]) -> dict[str, Any]:
     classes = ClassColumns(("a", "b"), "y", ("a", "b"))
     return {
         "sets": confide.evaluate_sets(one, P, letters, ["a", "b", "c"], groups=WARD, examples=3),
-        "sets-levels": confide.evaluate_sets(made["levels"], P, letters, ["a", "b", "c"], examples=1),
         "intervals": confide.evaluate_intervals(made["sides"], WIDTH, TARGET),
         "private-sets": confide.evaluate(one, probabilities=P, labels=letters, epsilon=1.0),
         "watch": Watch.start(made["groups"], **begun).with_look("a", [160, 40, 170, 30]),
@@ -118,15 +117,17 @@ def federation() -> dict[str, str]:
     )
     few: dict[str, Any] = {"candidates": confide.Candidates.unit(11)}
     plan = federated.plan(public, 0.2, 4.0, method="secure-sum", dropouts=1, **few).sign(boss)
-    levels = federated.plan_levels(public, [0.4, 0.3], 8.0, method="secure-sum", **few).sign(boss)
-    replies = federated.plan(public, 0.2, 6.0, method="private-qq", score="lac", classes=["a", "b"], **few).sign(boss)
+    levels = federated.plan_levels(public[:3], [0.4, 0.3], 8.0, method="secure-sum", **few).sign(boss)
+    replies = federated.plan(public[:3], 0.2, 6.0, method="private-qq", score="lac", classes=["a", "b"], **few).sign(
+        boss
+    )
     scores = [RNG.random(150) for _ in silos]
     with tempfile.TemporaryDirectory() as folder:
         own = [federated.SiloLedger(Path(folder) / f"{one.name}.db") for one in silos]
         everybody = list(zip(silos, own, scores, strict=True))
         sent = {
-            text: [federated.answer(text, s, one, policy, ledger, now=NOW) for one, ledger, s in everybody]
-            for text in (plan, levels, replies)
+            text: [federated.answer(text, s, one, policy, ledger, now=NOW) for one, ledger, s in everybody[:silos_of]]
+            for text, silos_of in ((plan, 5), (levels, 3), (replies, 3))
         }
         asked = federated.openings(plan, sent[plan], boss)
         parts = [
@@ -145,7 +146,7 @@ def federation() -> dict[str, str]:
         "federated-plans": levels,
         "federated-levels": federated.aggregate(levels, sent[levels], keys=boss).to_json(),
         "own-share": federated.own_share(replied, sent[replies][0]).to_json(),
-        "signed-release": federated.sign(confide.load(path_of("levels")), boss),
+        "signed-release": federated.sign(confide.load(path_of("pps")), boss),
         "silo": public[0].to_json(),
         "policy": policy.to_json(),
         "checkpoint": checkpoint,
