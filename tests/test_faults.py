@@ -58,13 +58,13 @@ NOISE = [
     ),
     Fault(
         "all counts get one noise",
-        "confide.selection.noise:noisy_counts",
+        "confide.selection.selector:noisy_counts",
         same_noise,
         "mechanisms/test_noisy_histogram.py::test_installed_noise_matches_its_law",
     ),
     Fault(
         "counts get half of their noise",
-        "confide.selection.noise:_laplace",
+        "confide.selection.selector:_laplace",
         arguments(lambda scale: (scale / 2,)),
         "noisy_counts/test_noise.py::test_draws_have_the_law",
     ),
@@ -184,7 +184,7 @@ PROMISES = [
     ),
     Fault(
         "rivals are rounded down",
-        "confide.guarantee.competitors:competitor_ratio",
+        "confide.guarantee.random_rank:competitor_ratio",
         result(lambda rivals: rivals * (1 - 1e-9)),
         f"{COMPETITORS}::test_competitor_ratio_is_rounded_up_by_less_than_a_billionth",
     ),

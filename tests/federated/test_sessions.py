@@ -271,7 +271,7 @@ def test_two_processes_open_at_once(five, tmp_path, lists):
     wait, go_on = os.pipe()
 
     def opened(text, path):
-        def both_are_here(*_):
+        def both_are_here(*_, **__):
             os.write(tell, b"1")
             os.read(wait, 1)
 

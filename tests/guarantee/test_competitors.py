@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from confide.guarantee.competitors import competitor_ratio, competitor_ratio_right
-from confide.guarantee.random_rank import mean_overshoot, tail
+from confide.guarantee.random_rank import competitor_ratio, competitor_ratio_right, mean_overshoot, tail
 from confide.mechanisms.slopes import Slopes
 
 

@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 
 from confide.guarantee.certificate import public_coverage
-from confide.guarantee.competitors import competitor_ratio_right
 from confide.guarantee.conditional import line_holds
-from confide.guarantee.random_rank import conditional_failure, mean_overshoot, tail
+from confide.guarantee.random_rank import competitor_ratio_right, conditional_failure, mean_overshoot, tail
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, free_fade, slopes_for
 from confide.planning.plan import make_plan

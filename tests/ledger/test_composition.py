@@ -28,9 +28,7 @@ def repeated_responses(epsilon, times):
 
 def exponential_pair(epsilon):
     """A neighbouring pair of laws of an exponential mechanism whose range is used up."""
-    return law(np.array([0.0, 0.0, -1.0, -3.0]), 1.0, "exponential"), law(
-        np.array([-epsilon, 0.0, -1.0, -3.0]), 1.0, "exponential"
-    )
+    return law(np.array([0.0, 0.0, -1.0, -3.0]), 1.0), law(np.array([-epsilon, 0.0, -1.0, -3.0]), 1.0)
 
 
 def test_totals_are_rounded_up_and_what_is_left_down():
@@ -98,8 +96,8 @@ def test_disjoint_groups_cost_their_maximum_exactly():
     """The joint law of releases about two groups, over all neighbours: one record is in one of them."""
     utilities = {"a": np.array([-8.0, 0.0, -2.0]), "b": np.array([-9.0, 0.0, -1.0])}
     spent = {"a": 0.8, "b": 0.5}
-    before = {name: law(u, 1.0, "exponential") for name, u in utilities.items()}
-    after = {name: law(u - [spent[name], 0, 0], 1.0, "exponential") for name, u in utilities.items()}
+    before = {name: law(u, 1.0) for name, u in utilities.items()}
+    after = {name: law(u - [spent[name], 0, 0], 1.0) for name, u in utilities.items()}
     costs = [Cost(e, ADD, "m", None, Group("part", name)) for name, e in spent.items()]
     claimed = compose(costs).epsilon
     assert claimed == 0.8

@@ -20,7 +20,7 @@ from confide.mechanisms.pps_laplace import (
     uniform_threshold,
     walk_stays_below,
 )
-from confide.selection.noise import laplace_map, noisy_counts
+from confide.selection.selector import laplace_map, noisy_counts
 from tests.builders import slow
 from tests.exact import assert_drawn_from, histograms, replaced, worst_log_ratio
 

@@ -10,7 +10,7 @@ import pytest
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import draw_counts, log_mgf, noise_law
 from confide.noisy_counts.noise import _WIDEST, noise_tail
-from confide.selection.noise import laplace_map
+from confide.selection.selector import laplace_map
 from confide.support import scale_for
 from tests.builders import slow
 from tests.federated.test_secure_sum import chi_square

@@ -124,9 +124,8 @@ def test_another_whole_loss_than_that_of_a_record(epsilon_0):
 
 def reply(mechanism, counts):
     """Return the exact distribution of one silo's reply."""
-    return selection_law(
-        np.exp((u := mechanism.utilities(np.array(counts)) / mechanism.scale) - u.max()), "exponential"
-    )
+    u = mechanism.utilities(np.array(counts)) / mechanism.scale
+    return selection_law(np.exp(u - u.max()))
 
 
 def summed(laws):

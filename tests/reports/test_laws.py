@@ -12,9 +12,7 @@ from tests.exact_tests import LEVEL
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("released")
-@pytest.mark.parametrize(
-    "name", ["add_remove", "rho", "people", "replace_one", "exponential", "delta", "one candidate"]
-)
+@pytest.mark.parametrize("name", ["add_remove", "rho", "people", "replace_one", "delta", "one candidate"])
 def test_laws_are_distribution_functions_with_numbers_of_library(name):
     cal = released(name)
     for law in laws(cal):

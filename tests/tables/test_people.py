@@ -98,7 +98,7 @@ def test_epsilon_is_stated_per_person(ranking):
     assert released.privacy.records_per_person == 3
     assert released.privacy.epsilon <= 1.5
     assert released.privacy.loss(records=3) == released.privacy.epsilon
-    assert str(released.privacy) == "1.5-differential privacy for adding or removing up to 3 records of a person"
+    assert str(released.privacy).endswith("-zCDP for adding or removing up to 3 records of a person")
     each = calibrate_table(table, ScoreColumn("s", "lac"), 0.5, 1.5, by="g", groups=["a", "b"], **options)
     assert each.privacy.epsilon <= 1.5
     with refused(InputError, "records_per_person"):

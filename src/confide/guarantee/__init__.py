@@ -16,7 +16,6 @@ statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
 from confide.guarantee.certificate import public_coverage, secret_shortfall, sharp_loss
-from confide.guarantee.competitors import competitor_ratio, competitor_ratio_right
 from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
 from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
 from confide.guarantee.noise_walk import (
@@ -32,6 +31,8 @@ from confide.guarantee.noise_walk import (
 from confide.guarantee.random_rank import (
     RankLaw,
     binomial_at_least,
+    competitor_ratio,
+    competitor_ratio_right,
     conditional_failure,
     law_failure,
     marginal_coverage,

@@ -1,15 +1,12 @@
 """Draws from OpenDP's secure samplers: an index from utilities, and noise on counts.
 
-selector.py  the exponential mechanism, its exact law and its exact zCDP
-noise.py     discrete Laplace and Gaussian noise on integers
+selector.py  the exponential mechanism, its exact law and its exact zCDP; discrete noise on integers
 padding.py   constant time for a release
 """
 
-from confide.selection.noise import (
-    noisy_counts,
-)
 from confide.selection.selector import (
     check_sampler,
+    noisy_counts,
     range_of_zcdp,
     select,
     selection_law,

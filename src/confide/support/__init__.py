@@ -41,6 +41,7 @@ from confide.support.checks import (
     SCHEMA,
     Level,
     as_number,
+    bisect,
     ceil_to,
     check_unknown_arguments,
     exact_level,
@@ -116,7 +117,6 @@ from confide.support.object_stores import (
     shown_address,
     store_words,
 )
-from confide.support.search import bisect
 from confide.support.section import (
     Described,
     Facts,

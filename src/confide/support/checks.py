@@ -299,3 +299,17 @@ def ceil_to(value: float | Fraction, denominator: int) -> Fraction:
     Fraction(2, 5)
     """
     return Fraction(math.ceil(Fraction(value) * denominator), denominator)
+
+
+def bisect(enough: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest number above `low` that is enough; `high` must be enough, and so must every number above one.
+
+    Examples
+    --------
+    >>> bisect(lambda n: n * n >= 50, 0, 50)
+    8
+    """
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

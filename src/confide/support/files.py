@@ -110,8 +110,9 @@ def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
     kind, document = kind_of_content(head), _DOCUMENT.match(head)
     if kind is FileKind.OTHER and document is not None:  # a document of another version
         stated, schema = (part.decode() for part in document.groups(b"none"))
-        got = f"kind {stated!r} of schema {schema}"
-        return FormatError("file", f"must be {wanted} of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
+        what = kind_named(stated.replace("confide.", "confide/", 1))
+        got = f"{what}: kind {stated!r}, schema {schema}"
+        return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
     if kind in (wanted, FileKind.EMPTY, FileKind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
     elsewhere = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
