@@ -55,13 +55,6 @@ class Combination:
         """The requirement on the others, in words."""
         return self.requirement or " or ".join(map(repr, self.allowed)) or "left out"
 
-    def as_row(self) -> str:
-        """The rule as a row of the table in the documentation."""
-        with_value = f"`{self.given}`" + (f" {', '.join(map(repr, self.values))}" if self.values else "")
-        others = ", ".join(f"`{name}`" for name in self.others)
-        because = self.because.format(value="...", found="...")
-        return f"| {others} | with {with_value} | {self.must} | {because} |"
-
     def clash(self, asked: Mapping[str, Any]) -> str | None:
         """The first of the others that violates the rule."""
         value = asked.get(self.given)
