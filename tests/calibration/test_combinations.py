@@ -3,7 +3,6 @@
 import itertools
 from dataclasses import fields
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ import confide
 from confide.calibration import Request
 from confide.errors import InputError
 from confide.mechanisms import Chosen
-from confide.planning import ALONE, COMBINATIONS, TOGETHER, ClassShift, Terms, check_combinations, check_together
+from confide.planning import ALONE, COMBINATIONS, ClassShift, Terms, check_combinations, check_together
 from tests.refused import refused
 
-ROOT = Path(__file__).parents[2]
 PREVIOUS = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 2.0, score="lac")
 SAMPLES = {
     "alpha": [0.1],
@@ -126,18 +124,6 @@ def test_terms_and_requests_reject_the_same_combinations():
     with refused(InputError, "by"):
         check_together(by=None, groups=["a"])
     check_together(by="ward", groups=["a"])
-
-
-def test_the_documentation_prints_the_table():
-    page = (ROOT / "docs" / "inside.md").read_text(encoding="utf-8")
-    for row in COMBINATIONS:
-        others = ", ".join(f"`{name}`" for name in row.others)
-        given = f"`{row.given}`" + (f" {', '.join(map(repr, row.values))}" if row.values else "")
-        assert f"| {others} | with {given} | {row.must} | {row.because.format(value='...', found='...')} |" in page
-    for name, other, why in ALONE:
-        assert f"| `{name}` | without `{other}` | left out | {why} |" in page
-    for one, other, what in TOGETHER:
-        assert f"| `{one}` | `{other}` | {what} |" in page
 
 
 def test_the_rejected_argument_may_be_a_default():
