@@ -1,6 +1,5 @@
 """Run the same call with and without Numba in one process."""
 
-from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -20,13 +19,3 @@ def numpy_alone():
         yield
     finally:
         confide.arrays.blocks._loads = kept
-
-
-def with_numpy_alone(call: Callable[[], object]) -> Callable[[], object]:
-    """Return a call that does not use Numba."""
-
-    def alone() -> object:
-        with numpy_alone():
-            return call()
-
-    return alone

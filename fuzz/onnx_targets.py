@@ -21,10 +21,10 @@ _APPENDED = "confide.appended"
 def appended() -> tuple[bytes, ...]:
     """Serialised models: sets of one threshold, of two groups, and intervals."""
     scores = np.linspace(0, 1, 300)
-    one = confide.calibrate(scores, 0.2, 4.0, score="aps_deterministic", classes=["a", "b"], neighbors="replace_one")
+    one = confide.calibrate(scores, 0.2, 4.0, score="margin", classes=["a", "b"], neighbors="replace_one")
     ward = np.where(np.arange(300) % 2, "north", "south")
     two = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, score="lac", neighbors="replace_one")
-    line = confide.calibrate(scores, 0.2, 4.0, score="normalised_residual", neighbors="replace_one")
+    line = confide.calibrate(scores, 0.2, 4.0, score="absolute_residual", neighbors="replace_one")
     made = (
         append(_passing(["n", 2]), one, logits=True),
         append(_passing(["n", 2]), two),

@@ -8,7 +8,6 @@ from typing import Any
 
 from confide import federated
 from confide.errors import ConfideError
-from confide.federated.keys import served_sessions
 from confide.ledger import Server
 from confide.scores import score_kind, score_name
 from fuzz.source import Source, change, one_line
@@ -54,18 +53,6 @@ def private_keys(data: bytes) -> None:
         shown = repr(read)
         assert (len(read.signing), len(read.agreement)) == (32, 32)
     assert not any(saved[part] in shown for part in ("signing", "agreement")), "a key is shown"
-
-
-def sessions_served(data: bytes) -> None:
-    """The list of sessions next to keys on arbitrary bytes: a token and a request a line, or an error."""
-    path = key_file()[0].with_suffix(".sessions")
-    path.write_bytes(data)
-    try:
-        known = served_sessions(path)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert all(" " not in token + request for token, request in known.items())
 
 
 def server_address(data: bytes) -> None:

@@ -31,7 +31,7 @@ from confide.tables.files import _as_regex, _base_and_pattern
 from confide.warehouse.counts_file import counts_of, of_csv, of_json
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
-from fuzz.stated_targets import name_of_a_score, private_keys, server_address, sessions_served
+from fuzz.stated_targets import name_of_a_score, private_keys, server_address
 from fuzz.valid import EVENTS, plans
 
 
@@ -272,7 +272,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
             counts_text,
             name_of_a_score,
             private_keys,
-            sessions_served,
             server_address,
         )
     },

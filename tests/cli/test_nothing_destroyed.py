@@ -15,7 +15,6 @@ from confide.federated import Policy, SiloKeys
 from confide.federated.envelope import sign_message
 from confide.ledger import Ledger
 from confide.reports.page import page_of
-from confide.sets import CoverageEstimate
 from confide.support import FileKind, OutputExistsError, kind_of
 from confide.tables import ClassColumns, predict_table
 from confide.tables.predict import kind_of_table
@@ -30,7 +29,6 @@ SETS = pa.table({"id": [1], "prediction_set": ['["cat"]'], "set_size": [1]})
 
 
 KEYS = SiloKeys.generate("north")
-ESTIMATE = CoverageEstimate(0.9, 0.8, 0.95, 0.95, 100)
 
 
 def _ledger(path: Path) -> None:

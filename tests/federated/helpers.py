@@ -1,15 +1,12 @@
 """Small federations in one process."""
 
 import os
-import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.ledger import Ledger
 from tests.killed import arm
 
 
@@ -100,32 +97,3 @@ def killed(step, work):
         work()
 
     assert os.WIFSIGNALED(os.waitpid(forked(armed_work), 0)[1])
-
-
-def asked_twice_at_once(monkeypatch, federation):
-    """Send a second request while the first one has charged and not answered: one message, one charge."""
-    plan = federation.plan()
-    charged, found = threading.Event(), threading.Event()
-    keep, hold = Ledger.attach_all, Ledger.lock
-
-    def wait(self, *arguments):
-        charged.set()
-        assert found.wait(60)
-        keep(self, *arguments)
-
-    def look(self, token):
-        if charged.is_set():
-            found.set()
-        return hold(self, token)
-
-    monkeypatch.setattr(Ledger, "attach_all", wait)
-    monkeypatch.setattr(Ledger, "lock", look)
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(federation.answer, 0, plan)
-        try:
-            assert charged.wait(60)
-            second = federation.answer(0, plan)
-        finally:
-            found.set()
-    assert second == first.result()
-    assert federation.ledgers[0].spent == 2.0

@@ -145,10 +145,6 @@ def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three,
     assert three.ledgers[0].spent == 4.0
 
 
-def kept_by(ledger, token):
-    return Ledger(ledger).snapshot().entry(token).release
-
-
 def test_the_checkpoint_is_no_secret(three, tmp_path):
     three.answer(0, three.plan())
     state, path = Ledger(tmp_path / "0.db").snapshot(), tmp_path / f"0.key{CHECKPOINT}"

@@ -80,7 +80,6 @@ PLACES = {
     "torch.calibrate, sets": lambda: _torch_calibrate(P, Y, "new_set", logits=False),
     "torch.calibrate, intervals": lambda: _torch_calibrate(P[:, 0], P[:, 1], "new_interval"),
     "onnx, sets": lambda: _onnx("new_set", ["n", 3]),
-    "onnx, deterministic sets": lambda: _onnx("new_set_deterministic", ["n", 3]),
     "onnx, intervals": lambda: _onnx("new_interval", ["n", 1]),
     "table, sets": lambda: score_histogram(TABLE, CLASSES),
     "table, intervals": lambda: score_histogram(TABLE, TargetColumns("f", "t", "new_interval")),

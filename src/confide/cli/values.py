@@ -304,9 +304,9 @@ class _Written:
         if self.out is not None:
             write_text(self.out, text, overwrite=self.force)
 
-    def saved(self, what: str = "saved") -> str | None:
+    def saved(self) -> str | None:
         """A line with the path of the file, if there is one."""
-        return None if self.out is None else f"{what}: {self.out}"
+        return None if self.out is None else f"saved: {self.out}"
 
 
 @dataclass(frozen=True)

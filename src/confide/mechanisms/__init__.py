@@ -33,7 +33,7 @@ from confide.mechanisms.noisy_size import (
     size_scale,
     size_zcdp,
 )
-from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
+from confide.mechanisms.opendp_quantile import opendp_quantile_for
 from confide.mechanisms.pps import (
     PpsOfSecretSize,
     PrivatePredictionSets,

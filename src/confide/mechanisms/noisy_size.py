@@ -14,7 +14,7 @@ import numpy as np
 
 from confide.errors import InputError
 from confide.selection import noisy_counts
-from confide.support import LEAST_LOSS, MOST_RECORDS, exact_level, float_above, scale_for, shapes
+from confide.support import LEAST_LOSS, MOST_RECORDS, float_above, scale_for, shapes
 
 SHARE = 20
 """The number of records has 1/SHARE of the privacy loss of one record; of a zCDP loss, 1/SHARE_OF_RHO."""
@@ -44,8 +44,8 @@ class NoisySize:
     Examples
     --------
     >>> size = NoisySize(213, 20.0, 220)
-    >>> size.loss, size.interval()
-    (0.05, (153, 273))
+    >>> size.loss, str(size)
+    (0.05, 'about 213 (+-60 at 95 %)')
     """
 
     counted: int
@@ -62,26 +62,6 @@ class NoisySize:
         0.05
         """
         return float_above(1 / Fraction(self.scale))
-
-    def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """An interval that contains the number of records with this probability, over the noise.
-
-        Parameters
-        ----------
-        confidence
-            In (0, 1).
-
-        Returns
-        -------
-        Its ends, at least 0.
-
-        Examples
-        --------
-        >>> NoisySize(-13, 20.0, 100).interval()
-        (0, 47)
-        """
-        reach = reach_of_noise(self.scale, float(1 - exact_level("confidence", confidence)))
-        return max(0, self.counted - reach), max(0, self.counted + reach)
 
     def __str__(self) -> str:
         return f"about {self.counted:,} (+-{reach_of_noise(self.scale, 0.05):,} at 95 %)"

@@ -94,26 +94,6 @@ def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> Op
     return OpenDPQuantile(level, size, scale_for(distance, epsilon))
 
 
-def quantile_scores(counts: NDArray[np.int64], level: float, size: int | None = None) -> NDArray[np.float64]:
-    """OpenDP's scores of all candidates (`make_quantile_score_candidates`), as fractions; larger is better.
-
-    Examples
-    --------
-    >>> quantile_scores(np.array([1, 1, 1, 1, 1]), 0.5)
-    array([-2., -1., -0., -1., -2.])
-    """
-    from opendp.transformations import make_quantile_score_candidates
-
-    domain, metric = _space(size)
-    candidates = list(range(len(counts)))
-    scorer = with_contrib(lambda: make_quantile_score_candidates(domain, metric, candidates, level))
-    losses = np.array(scorer(_records(counts)), dtype=np.float64)
-    # OpenDP multiplies by a denominator; the map of two additions determines it.
-    unit = scorer.map(2) / (2 * max(level, 1 - level)) if size is None else scorer.map(2)
-    scores: NDArray[np.float64] = -losses / unit
-    return scores
-
-
 def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 

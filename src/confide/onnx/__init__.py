@@ -4,9 +4,8 @@ append.py   `append`: appends to a tensor, and stores the certificate in the met
 graph.py    properties of a graph's tensors; nodes and constants with distinct names
 answers.py  thresholds as tensors, and sets or intervals from them, in ONNX operators
 
-Every ONNX runtime can run the result: onnxruntime in Python, .NET, Java, a browser or a phone, Triton, KServe. The
-numbers are those of `confide.scores`: comparisons and exact sums in float64, so that the sets are those of
-`predict_set`.
+Every ONNX runtime can run the result: onnxruntime in Python, .NET, Java, a browser or a phone, Triton, KServe. The sets
+are those of `predict_set`, for the scores `lac`, `margin`, `absolute_residual` and those of CQR.
 """
 
 from confide.support import needs_extra

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.onnx.answers import DIFFICULTY, GROUPS, UNIFORMS, Limits, append_intervals, append_sets
+from confide.onnx.answers import GROUPS, append_intervals, append_sets
 from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, opset_of, refuse_unless_model
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -23,7 +23,7 @@ from confide.releases import (
     names_for,
     warn_about,
 )
-from confide.scores import ScoreKind, score_kind, unimplemented
+from confide.scores import ScoreKind, score_kind
 from confide.support import Classes, Level, column_order, exact_level, parse_object
 
 KEY = "confide."
@@ -41,7 +41,6 @@ def append(
     classes: Sequence[str | int] | None = None,
     alpha: Level | None = None,
     score: str | None = None,
-    difficulty: str | None = None,
 ) -> onnx.ModelProto:
     """A copy of a model whose graph also returns prediction sets or intervals, with the release in its metadata.
 
@@ -53,9 +52,9 @@ def append(
     model
         A model of opset 13 or newer, or its path. It is not changed.
     calibration
-        A release of any kind. With thresholds per group the graph gets an input `groups`, the names of the groups,
-        int64 if all of them are integers, else strings; an unknown group gets every class, or the whole line. With
-        randomised scores it gets an input `u`, float64, shape (n,): numbers in [0, 1], fresh for every record.
+        A release for the score `lac`, `margin`, `absolute_residual`, `cqr`, `cqr_low` or `cqr_high`. With thresholds
+        per group the graph gets an input `groups`, the names of the groups, int64 if all of them are integers, else
+        strings; an unknown group gets every class, or the whole line.
     output
         The tensor with probabilities, shape (n, K), predictions, shape (n,) or (n, 1), or for CQR quantiles, shape
         (n, 2), or two tensors, lower and upper; by default the only output.
@@ -69,20 +68,19 @@ def append(
         One of the levels of a release with several.
     score
         Only for a calibration without a score name: the score of the calibration.
-    difficulty
-        For `normalised_residual`: the tensor with the difficulties; by default a new input `difficulty`.
 
     Raises
     ------
     InputError, InputTypeError
-        If the model has no such tensor, is too old or already has sets, if the release does not fit the tensor, if
-        `logits` is not given for a tensor that may contain logits, or if the file of the model is not the one whose
-        fingerprint the release states. For a fingerprint of outputs pass `calibration.for_model(...)`.
+        If the score is another one, if the model has no such tensor, is too old or already has sets, if the release
+        does not fit the tensor, if `logits` is not given for a tensor that may contain logits, or if the file of the
+        model is not the one whose fingerprint the release states. For a fingerprint of outputs pass
+        `calibration.for_model(...)`.
 
     Notes
     -----
     A graph cannot raise the errors of `predict_set`: a record with NaN or a number outside [0, 1] gets every class, and
-    one without a usable prediction or difficulty the whole line. The sums of rows are not checked.
+    one without a usable prediction the whole line. The sums of rows are not checked.
 
     Examples
     --------
@@ -102,7 +100,6 @@ def append(
         "classes": None if classes is None else list(classes),
         "alpha": None if alpha is None else str(exact_level("alpha", alpha)),
         "score": score,
-        "difficulty": difficulty,
     }
     copy = _copy(model)
     if isinstance(calibration, Release):
@@ -132,7 +129,7 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     release = Release.from_json(kept[_RELEASE])
     try:
         options = parse_object(kept[_APPENDED])
-        again = _appended(_without_tail(whole, own_difficulty=options["difficulty"] is None), release, options)
+        again = _appended(_without_tail(whole, grouped=release.at(options["alpha"]).by == "group"), release, options)
     except (KeyError, TypeError, ValueError):
         raise FormatError("model", "was altered: its appended part cannot be made from its release") from None
     if _comparable(again) != _comparable(whole):
@@ -160,14 +157,13 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
     tail = AppendedGraph(opset_of(model), main.shape[0] if main.shape else None)
     words = facts_of(release) | {name: facts_of(chosen)[name] for name in ("alpha", "promise")}
     if kind.task == "classification":
-        _refuse_given("difficulty", options["difficulty"], "classes")
         if pair:
             raise InputError("output", "must be one tensor for a score of classes", got="two")
         words |= _append_sets(model, tail, main, chosen, kind, options)
     else:
         for name in ("classes", "logits"):
             _refuse_given(name, options[name], "intervals")
-        _append_intervals(model, tail, main, pair, chosen, kind, options["difficulty"])
+        _append_intervals(tail, main, pair, chosen, kind)
     if clash := sorted(taken & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
         raise InputError(
             "model", f"must not use the name {clash[0]!r}, which the appended part needs", remedy="Rename that tensor"
@@ -213,7 +209,7 @@ def _append_sets(
         p = Tensor(converted, p.kind, p.shape)
     elif maker == "LogSoftmax":
         raise InputError("logits", f"must be True: {p.name!r} is made by LogSoftmax, so it contains logarithms")
-    append_sets(tail, p, k, kind, Limits.of(release, k if names is None else names))
+    append_sets(tail, p, k, kind, release, k if names is None else names)
     return {} if names is None else {"classes": _json({"names": list(names)})}
 
 
@@ -253,39 +249,18 @@ def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
     )
 
 
-def _append_intervals(
-    model: onnx.ModelProto,
-    tail: AppendedGraph,
-    main: Tensor,
-    pair: list[Tensor],
-    release: Release,
-    kind: ScoreKind,
-    difficulty: str | None,
-) -> None:
-    if kind.family in ("cqr", "cqr_low", "cqr_high"):
+def _append_intervals(tail: AppendedGraph, main: Tensor, pair: list[Tensor], release: Release, kind: ScoreKind) -> None:
+    if kind.family != "absolute_residual":
         centers = _quantiles(tail, main, pair)
-    elif kind.family not in ("absolute_residual", "normalised_residual", "gamma"):
-        raise unimplemented(kind)
+    elif pair:
+        raise InputError("output", f"must be one tensor for {kind.family}", got="two")
     else:
-        if pair:
-            raise InputError("output", f"must be one tensor for {kind.family}", got="two")
         centers = (_vector(tail, main),) * 2
-    scale = None
-    if kind.family == "gamma":
-        scale = centers[0]
-    elif kind.family == "normalised_residual":
-        given = Tensor(DIFFICULTY, main.kind, main.shape[:1]) if difficulty is None else Tensor.of(model, difficulty)
-        if difficulty is None:
-            tail.input(given.name, given.kind)
-        scale = _vector(tail, given)
-    if kind.family != "normalised_residual":
-        _refuse_given("difficulty", difficulty, f"the score {kind.name!r}")
     if release.by == "side":
-        append_intervals(tail, centers, None, *map(Limits.of, release.parts.values()))
+        append_intervals(tail, centers, *release.parts.values())
         return
-    limits = Limits.of(release)
-    one_sided = {"cqr_low": (limits, None), "cqr_high": (None, limits)}
-    append_intervals(tail, centers, scale, *one_sided.get(kind.family or "", (limits, limits)))
+    one_sided = {"cqr_low": (release, None), "cqr_high": (None, release)}
+    append_intervals(tail, centers, *one_sided.get(kind.family or "", (release, release)))
 
 
 def _quantiles(tail: AppendedGraph, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
@@ -314,6 +289,10 @@ def _vector(tail: AppendedGraph, one: Tensor) -> str:
     return tail.double(tail.flat(one.name, one.shape))
 
 
+_FAMILIES = ("lac", "margin", "absolute_residual", "cqr", "cqr_low", "cqr_high")
+"""Scores with a graph."""
+
+
 def _kind(release: Release, said: str | None) -> ScoreKind:
     """The score of the sets or intervals."""
     if release.by in ("side", "loss"):
@@ -333,6 +312,13 @@ def _kind(release: Release, said: str | None) -> ScoreKind:
     kind = score_kind(score or said)
     if kind.task == "any":
         raise InputError("calibration", f"was made for a score of your own, {kind.name!r}, which has no known graph")
+    if kind.family not in _FAMILIES:
+        raise InputError(
+            "score",
+            f"must be one of {', '.join(_FAMILIES)} for a graph",
+            got=repr(kind.name),
+            remedy="Predict in Python with confide.predict_set or confide.predict_interval",
+        )
     return kind
 
 
@@ -364,18 +350,15 @@ def _load(path: Path) -> onnx.ModelProto:
         raise FormatError("path", f"{str(path)!r} is not an ONNX model, or is damaged") from None
 
 
-def _without_tail(model: onnx.ModelProto, *, own_difficulty: bool) -> onnx.ModelProto:
+def _without_tail(model: onnx.ModelProto, *, grouped: bool) -> onnx.ModelProto:
     """The model as it was before something was appended, as far as names show it."""
     bare = _copy(model)
     graph = bare.graph
     appended = {name for node in graph.node if node.name.startswith(OWN) for name in node.output}
-    read_by_own = {name for node in graph.node if node.name.startswith(OWN) for name in node.input}
-    others = {name for node in graph.node if not node.name.startswith(OWN) for name in node.input}
-    new = {GROUPS, UNIFORMS, *([DIFFICULTY] if own_difficulty else [])} & read_by_own - others
     for entries, unwanted in (
         (graph.node, lambda entry: entry.name.startswith(OWN)),
         (graph.initializer, lambda entry: entry.name.startswith(OWN)),
-        (graph.input, lambda entry: entry.name in new),
+        (graph.input, lambda entry: grouped and entry.name == GROUPS),
         (graph.output, lambda entry: entry.name in appended),
         (bare.metadata_props, lambda entry: entry.key.startswith(KEY)),
     ):

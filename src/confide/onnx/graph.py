@@ -97,17 +97,13 @@ class AppendedGraph:
         self.constants.append(numpy_helper.from_array(np.array(value, dtype=dtype), name))
         return name
 
-    def all(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> list[str]:
-        """Append a node; returns the names of its outputs."""
+    def node(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> str:
+        """Append a node; returns the name of its first output."""
         name = f"{OWN}{op}_{len(self.nodes)}"
-        names = [name if i == 0 else f"{name}_{i}" for i in range(outputs)]
+        names = [name, *(f"{name}_{i}" for i in range(1, outputs))]
         self.nodes.append(helper.make_node(op, list(inputs), names, name=name, domain=domain, **attributes))
         self.uses_ml |= domain == "ai.onnx.ml"
-        return names
-
-    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """Append a node with one output; returns its name."""
-        return self.all(op, *inputs, **attributes)[0]
+        return name
 
     def double(self, tensor: str) -> str:
         """The same numbers in float64."""

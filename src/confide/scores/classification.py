@@ -76,9 +76,6 @@ def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
 _COMPARED = 2**19
 """Entries per block if one comparison and one check are all the work: calls would dominate smaller blocks."""
 
-_COMPILED = 2**20
-"""Entries per block if machine code does both at once and nothing has to stay in the cache."""
-
 
 def class_score(
     probabilities: ArrayLike,

@@ -82,7 +82,6 @@ from confide.support.files import (
 )
 from confide.support.installed import (
     VERSIONS,
-    check_versions,
     library_versions,
     needs_extra,
     versions_text,

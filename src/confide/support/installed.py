@@ -75,27 +75,6 @@ VERSIONS = Field(f"at most {_MOST} texts of 1 to {_LONGEST} printable characters
 """Versions in a file: a few short strings without control characters."""
 
 
-def check_versions(document: str, versions: Any) -> dict[str, str]:
-    r"""Validate the versions in a document, or in a part of it at a path.
-
-    Raises
-    ------
-    FormatError
-        If they do not satisfy `VERSIONS`.
-
-    Examples
-    --------
-    >>> check_versions("watch", {"opendp": "0.16.0"})
-    {'opendp': '0.16.0'}
-    >>> check_versions("watch", {"opendp": "\x1b[2J"})
-    Traceback (most recent call last):
-        ...
-    confide.errors.FormatError: watch.versions: must be at most 20 texts of 1 to 100 printable characters each
-    """
-    valid: dict[str, str] = VERSIONS.of(versions, f"{document}.versions")
-    return valid
-
-
 def versions_text(versions: Mapping[str, str]) -> str:
     """Versions in one line, or a statement that there are none.
 

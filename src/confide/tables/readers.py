@@ -313,27 +313,6 @@ class ClassReader(RecordReader):
 
 
 @dataclass(frozen=True)
-class LabelReader(RecordReader):
-    """The class of each record only; there is no score."""
-
-    label: NamedColumn
-
-    @classmethod
-    def of(cls, label: NamedColumn) -> "LabelReader":
-        """The reader of a column of labels."""
-        return cls(None, (label.read,), (label.requirement,), 1, False, label)
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The positions of the labels."""
-        place = self.label.places(batch)
-        return [place], mark(None, place < 0, 1)
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The label."""
-        return [self.label.column_error(batch, 1)]
-
-
-@dataclass(frozen=True)
 class TargetReader(RecordReader):
     """A regression score: absolute residual, gamma, or CQR and its sides; `names` are predictions and the target."""
 

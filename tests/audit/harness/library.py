@@ -24,7 +24,6 @@ from confide.mechanisms import (
     pps_for,
     pps_laplace_for,
     pps_of_secret_size,
-    quantile_scores,
     slopes_for,
 )
 from confide.planning import Terms, plan
@@ -33,6 +32,7 @@ from confide.planning.mechanism import _with_head_start as with_head_start
 from confide.support import ceil_to
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.subject import Claims, Law, Scores, Subject
+from tests.mechanisms.opendp_scores import quantile_scores
 
 EDGES = (0.25, 0.5, 0.75)
 ATOMS = (0.2, 0.4, 0.6, 0.8)
