@@ -5,8 +5,6 @@ itself prints no table. Coverage and length, a length in units of the mean absol
 """
 
 METHODS = ("FedCP-QQ", "centralised", "FedCP-Avg")
-TEST_RECORDS = {"bio": 800, "bike": 206, "community": 399, "star": 433, "concrete": 206}
-"""The table does not state its sizes: the largest common denominator of its coverages is that of the test records."""
 
 _ROWS = {
     ("bio", "ridge", "many"): (0.8998, 0.8953, 0.9389, 2.1438, 2.1178, 2.4246),
