@@ -52,8 +52,8 @@ def families() -> dict[str, tuple[confide.Candidates, str, float]]:
         "unit uniform": (confide.Candidates.unit(1000), "uniform", UNIFORM_LIMIT),
         "unit, in order": (confide.Candidates.unit(1000), "uniform, in order", OTHER_LIMIT),
         "unit logit": (confide.Candidates.unit(1000, "logit"), "uniform", OTHER_LIMIT),
-        "geometric": (confide.Candidates.spread("residual", 200), "exponential", OTHER_LIMIT),
-        "sinh": (confide.Candidates.spread("signed", 200), "normal", OTHER_LIMIT),
+        "residual": (confide.Candidates.spread("residual", 200), "exponential", OTHER_LIMIT),
+        "signed": (confide.Candidates.spread("signed", 200), "normal", OTHER_LIMIT),
         "anything": (confide.Candidates.spread("any", 200), "normal", OTHER_LIMIT),
         "of (own values)": (confide.Candidates.of(own), "uniform", OTHER_LIMIT),
     }

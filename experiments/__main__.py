@@ -17,7 +17,6 @@ PARTS = {
     "pps-figure2": "experiments.private_prediction_sets.figure2:run",
     "pps-figures4-5": "experiments.private_prediction_sets.figures4_5:run",
     "pps-figures1-6": "experiments.private_prediction_sets.figures1_6:run",
-    "hospitals": "experiments.federated.hospitals:main",
     "federated-paper": "experiments.federated.paper.runs:default",
 }
 """Parts of `nox -s experiments`, in under an hour."""

@@ -93,7 +93,7 @@ def test_figure_3_has_the_papers_settings_and_both_pairs_of_accuracies():
 @pytest.mark.parametrize("epsilon", figures4_5.EPSILONS)
 def test_uniform_scores_cover_as_the_authors_figure_5(epsilon):
     """n = 30,000 and m = 10,000, about the m* of the code: within the error of reading their histograms."""
-    law = study.uniform(pps.pps_for(30_000, bins.ALPHA, epsilon, 10_000), 10_000, 30_000, 4)
+    law = study.uniform(pps.pps_for(30_000, bins.ALPHA, epsilon, 10_000), bins.edges(10_000), 30_000, 4)
     assert law["coverage"] == pytest.approx(published.FIGURE_5[epsilon][0], abs=published.READING_ERROR)
 
 

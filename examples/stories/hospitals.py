@@ -30,7 +30,7 @@ from confide import federated
 
 ROOT = next(folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "experiments").is_dir())
 sys.path.insert(0, str(ROOT))
-from experiments.federated.data import folder as data_folder  # noqa: E402
+from experiments.cifar10 import data_folder  # noqa: E402
 from experiments.federated.heart import NAMES, read  # noqa: E402
 
 if not (data_folder() / "uci_heart").is_dir():

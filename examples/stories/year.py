@@ -37,7 +37,7 @@ from confide.watching import watch
 
 ROOT = next(folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "experiments").is_dir())
 sys.path.insert(0, str(ROOT))
-from experiments.federated.data import folder as data_folder  # noqa: E402
+from experiments.cifar10 import data_folder  # noqa: E402
 
 SOURCE = data_folder() / "bike_train.csv"
 if not SOURCE.is_file():

@@ -69,7 +69,7 @@ def study(name: str, kind: str) -> dict[str, Any]:
 def study_uniform() -> dict[str, Any]:
     """The same on uniform scores: coverage per split, and its mean with the noise averaged exactly."""
     return {
-        label: {"coverage": uniform_quantiles(made, m, N, SPLITS, TEST), "law": uniform(made, m, N, SPLITS)}
+        label: {"coverage": uniform_quantiles(made, m, N, SPLITS, TEST), "law": uniform(made, edges(m), N, SPLITS)}
         for label, (made, m) in mechanisms().items()
         if made != "none"
     }

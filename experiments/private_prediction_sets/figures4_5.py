@@ -17,7 +17,7 @@ from experiments.cache import cached, write_tables
 from experiments.methods import OURS
 from experiments.plots import figure, save
 from experiments.private_prediction_sets import published
-from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorithm_5
+from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorithm_5, edges
 from experiments.private_prediction_sets.public_law import imagenet_shaped
 from experiments.private_prediction_sets.study import splits, uniform
 from experiments.private_prediction_sets.tail_scores import TailScores
@@ -95,7 +95,7 @@ def result(data: TailScores, run_: Run) -> dict[str, Any]:
 
 def on_uniform(run_: Run) -> dict[str, float]:
     """The law on uniform scores, stored."""
-    return cached(f"pps45/uniform_{run_.key}", lambda: uniform(run_.mechanism(N), run_.m, N, DATA_SETS))
+    return cached(f"pps45/uniform_{run_.key}", lambda: uniform(run_.mechanism(N), edges(run_.m), N, DATA_SETS))
 
 
 def scores_of_size() -> TailScores:
@@ -159,10 +159,10 @@ def _rows(
 
 
 def _draw(axes: Any, number: int, runs: Sequence[Run], found: list[dict[str, Any]]) -> None:
-    edges = np.linspace(0.885, 0.918, 34)
+    borders = np.linspace(0.885, 0.918, 34)
     for r, f, color in zip(runs, found, COLORS, strict=False):
         shown = {"color": color, "histtype": "step", "linewidth": 1.4}
-        axes[0].hist(f["coverage"], bins=edges, weights=np.full(len(f["coverage"]), 1 / len(f["coverage"])), **shown)
+        axes[0].hist(f["coverage"], bins=borders, weights=np.full(len(f["coverage"]), 1 / len(f["coverage"])), **shown)
         label = f"m = {r.label} = {r.m}" if number == 4 else f"epsilon = {r.label}, m* = {r.m}"
         axes[1].step(
             range(len(f["shares"])), f["shares"], where="mid", color=color, alpha=0.8, label=label, linewidth=1.4

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.laws import draw, law
 from experiments.private_prediction_sets.bins import ALPHA, edges, indices
@@ -37,12 +38,12 @@ def splits(data: TailScores, mechanism: Any, m: int, n: int, repeats: int, test:
     return {"coverage": coverage, "size": size, "shares": shares.round(5).tolist()}
 
 
-def uniform(mechanism: Any, m: int, n: int, data_sets: int) -> dict[str, float]:
+def uniform(mechanism: Any, grid: NDArray[np.float64], n: int, data_sets: int) -> dict[str, float]:
     """Mean coverage on uniform scores, where it is the threshold: exact over the noise, simulated over data sets.
 
     (Version 1's histograms have no closed law here; theirs is over 20 draws of the noise.) The threshold without privacy, whose mean is k/(n+1) exactly, is the control variate. `error` is the standard error.
     """
-    rng, grid, rank = np.random.default_rng(n), edges(m), math.ceil((1 - ALPHA) * (n + 1))
+    rng, rank = np.random.default_rng(n), math.ceil((1 - ALPHA) * (n + 1))
     found = []
     for _ in range(data_sets):
         scores = np.sort(rng.random(n))

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.small import small
+from experiments.cifar10 import data_folder
 from experiments.federated import tables
-from experiments.federated.data import folder
 
 Arrays = tuple[np.ndarray, np.ndarray]
 _FEW = ((10, 10), (5, 20))
@@ -23,13 +23,13 @@ _SCORES = [f"{subject}{grade}" for subject in ("read", "math") for grade in ("k"
 
 def bio() -> Arrays:
     """CASP.csv: the first column is the target."""
-    table = pd.read_csv(folder() / "CASP.csv")
+    table = pd.read_csv(data_folder() / "CASP.csv")
     return tables.features(table, ["RMSD"]), table["RMSD"].to_numpy(np.float64)
 
 
 def bike() -> Arrays:
     """bike_train.csv without the two columns that add up to the target."""
-    table = pd.read_csv(folder() / "bike_train.csv", parse_dates=["datetime"])
+    table = pd.read_csv(data_folder() / "bike_train.csv", parse_dates=["datetime"])
     date = table["datetime"].dt
     parts = {"hour": date.hour, "day": date.dayofweek, "month": date.month, "year": date.year - 2011}
     x = pd.get_dummies(table.assign(**parts), columns=["season", "weather"], dtype=float)
@@ -39,20 +39,20 @@ def bike() -> Arrays:
 
 def concrete() -> Arrays:
     """Concrete_Data.csv: the last column is the target."""
-    table = pd.read_csv(folder() / "Concrete_Data.csv").to_numpy(np.float64)
+    table = pd.read_csv(data_folder() / "Concrete_Data.csv").to_numpy(np.float64)
     return table[:, :-1], table[:, -1]
 
 
 def community() -> Arrays:
     """communities.data of the UCI repository: no header, five columns that identify, columns with missing values left out."""
-    table = pd.read_csv(folder() / "communities.data", header=None, na_values="?").iloc[:, 5:]
+    table = pd.read_csv(data_folder() / "communities.data", header=None, na_values="?").iloc[:, 5:]
     kept = table.dropna(axis=1).to_numpy(np.float64)
     return kept[:, :-1], kept[:, -1]
 
 
 def star() -> Arrays:
     """STAR.csv of the R package AER: the sum of eight test scores, pupils without missing values, strings as numbers."""
-    table = pd.read_csv(folder() / "STAR.csv").dropna()
+    table = pd.read_csv(data_folder() / "STAR.csv").dropna()
     return tables.features(table, _SCORES), table[_SCORES].sum(axis=1).to_numpy(np.float64)
 
 
@@ -92,7 +92,7 @@ class DataSet:
     @property
     def there(self) -> bool:
         """Return whether its file is in the data folder."""
-        return (folder() / self.file).exists()
+        return (data_folder() / self.file).exists()
 
     def arrays(self) -> Arrays:
         """Features and targets of the records that take part."""
