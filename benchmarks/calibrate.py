@@ -2,8 +2,8 @@
 
     python -m benchmarks.calibrate
 
-Times are the best of several runs. Limits: 10**7 scores cost at most 8 times numpy's partition quantile; `import confide`
-costs at most 1.5 times `import numpy`. The exit code is 1 if one is missed.
+Times are the best of several runs. Limits: 10**7 scores cost at most 8 times numpy's partition quantile; `import
+confide` costs at most 1.5 times `import numpy`. The exit code is 1 if one is missed.
 """
 
 import math
