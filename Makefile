@@ -32,7 +32,7 @@ PART ?= 1/1
 test-slow: $(READY)  ## run the slow tests: simulations, long enumerations, whole grids, browsers, servers
 	$(BIN)/python -m pytest -m slow --hypothesis-profile=thorough -n 2 --dist loadgroup --part $(PART)
 
-check: $(READY)  ## run linters and type checks, and check imports, workflows, and the wording of texts
+check: $(READY)  ## run linters and type checks, and check imports, workflows and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

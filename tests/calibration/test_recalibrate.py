@@ -39,7 +39,7 @@ P = np.random.default_rng(9).random((N, 4))
 TRUTH = np.random.default_rng(8).random(P.shape) < P
 FEW = Candidates.unit(20)
 SHORTFALL = np.clip(month(1)[:, None] - FEW.edges, 0, 1)
-FINE = confide.Candidates.spread("residual", 200, unit=2.0)
+FINE = confide.Candidates.unit(300)
 
 
 def one(**options):

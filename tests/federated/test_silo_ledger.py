@@ -5,7 +5,9 @@ import math
 import os
 import signal
 import sys
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
 from tests.builders import slow
-from tests.federated.helpers import PAID_STEPS, Federation, asked_twice_at_once, forked, killed
+from tests.federated.helpers import PAID_STEPS, Federation, forked, killed
 from tests.refused import refused
 
 
@@ -210,7 +212,32 @@ def test_a_token_is_taken_once(tmp_path):
 
 
 def test_a_second_request_waits_for_the_first(three, monkeypatch):
-    asked_twice_at_once(monkeypatch, three)
+    """Send a second request while the first one has charged and not answered: one message, one charge."""
+    plan = three.plan()
+    charged, found = threading.Event(), threading.Event()
+    keep, hold = Ledger.attach_all, Ledger.lock
+
+    def wait(self, *arguments):
+        charged.set()
+        assert found.wait(60)
+        keep(self, *arguments)
+
+    def look(self, token):
+        if charged.is_set():
+            found.set()
+        return hold(self, token)
+
+    monkeypatch.setattr(Ledger, "attach_all", wait)
+    monkeypatch.setattr(Ledger, "lock", look)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(three.answer, 0, plan)
+        try:
+            assert charged.wait(60)
+            second = three.answer(0, plan)
+        finally:
+            found.set()
+    assert second == first.result()
+    assert three.ledgers[0].spent == 2.0
 
 
 def beside_a_process(monkeypatch, three, plan, then):

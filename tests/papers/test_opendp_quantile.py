@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.mechanisms import opendp_quantile_for, quantile_scores
+from confide.mechanisms import opendp_quantile_for
 from confide.papers.opendp_quantile import (
     largest_range,
     scores,
@@ -15,6 +15,7 @@ from confide.papers.opendp_quantile import (
     sized_sensitivity,
     unsized_sensitivity,
 )
+from tests.mechanisms.opendp_scores import quantile_scores
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ class Correction:
         --------
         >>> corrected = Correction(Fraction(1, 10), Fraction(1, 10), 0, (Scale("probability", 0.9),))
         >>> corrected.positions([[60, 40], [100, 0]], 100)
-        [(1390,), (1450,), (1430,)]
+        [(1390,), (1455,), (1433,)]
         """
         a, b = self.alpha.as_integer_ratio()
         p, q = self.gamma.as_integer_ratio()
