@@ -52,8 +52,7 @@ def test_samples_of_all_kinds_are_there():
     kinds = {type(read(path)).__name__ for path in FILES}
     assert kinds >= {
         "Calibration", "LevelCalibration", "GroupCalibration", "SidesCalibration", "RiskCalibration",
-        "PrivateEvaluation", "Watch", "FederatedCalibration", "FederatedLevels",
-        "FederatedGroups", "OwnShare",
+        "PrivateEvaluation", "Watch", "FederatedCalibration", "FederatedLevels", "OwnShare",
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from confide.errors import FormatError, InputError
 from confide.federated import release_size
 from confide.federated.envelope import sign_message
 from confide.federated.several_plans import read_plan
+from confide.support import library_versions
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
@@ -23,6 +24,7 @@ def answers_to(text, keys, threshold):
     values = next(iter(read.parts.values())).candidates.values
     one = {"candidate": threshold, "threshold": float(values[threshold])}
     content = {"plan": read.digest, "session": read.session, "answered": "2026-01-01T00:00:00Z"}
+    content["versions"] = dict(library_versions())
     return [
         sign_message("answer", {**content, "silo": own.name, "replies": [one] * len(read.parts)}, own.signing)
         for own in keys

@@ -105,7 +105,7 @@ def _saved(found, folder):
 def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
     """Engines count column by column; the largest threshold is taken in Python, also on Spark's executors."""
     source = engine.table(TABLE)
-    options = {"by": list(NAMES), "groups": NAMES, "candidates": confide.Candidates.spread("residual", 200, unit=0.01)}
+    options = {"by": list(NAMES), "groups": NAMES, "candidates": confide.Candidates.spread("residual", 1000, unit=1.0)}
     made = calibrate_table(source, WHAT, 0.1, 10_000.0, **options)
     expected = calibrate_table(TABLE, WHAT, 0.1, 10_000.0, **options)
     thresholds = [[part.threshold for part in one.parts.values()] for one in (made, expected)]
