@@ -26,7 +26,7 @@ _FRACTIONS = 24
 """Largest number of fractional parts of T(n) that are computed one by one; more are taken in as many intervals."""
 _PERIOD = 10
 """x mostly repeats after so many n. A sample has a stride with no common factor, so that it contains each x. With a
-guess of n it has the stride of version 0.2, whose designs are the same."""
+guess of n the stride is not corrected."""
 _AT_ONCE = 64
 """Number of groups of n in one search."""
 _FLAT, _FLAT_RIGHT, _STEEP, _MOST_RIVALS = 0.9, 0.3, 4.0, 1_000
