@@ -26,7 +26,7 @@ def evidence_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[st
     """
     if not _has_evidence(plan):
         return {}
-    by_digest = not plan.channel.single_replies or not fits_whole_answers(text, plan)
+    by_digest = _by_digest(plan, text)
     return {plan.silos[one.silo].name: one.digest if by_digest else json.loads(one.text) for one in messages}
 
 
@@ -41,8 +41,7 @@ def read_evidence(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: C
     whole = {name: item for name, item in sent.items() if isinstance(item, dict)}
     digests = {name for name, item in sent.items() if isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item)}
     expected = set(answered) if _has_evidence(plan) else set()
-    by_digest = not plan.channel.single_replies or not fits_whole_answers(text, plan)
-    if expected != (digests if by_digest else whole.keys()) or len(sent) != len(expected):
+    if expected != (digests if _by_digest(plan, text) else whole.keys()) or len(sent) != len(expected):
         raise Refusal("malformed", "the calibration does not contain the required evidence; do not use it")
     replies = {}
     for name, message in whole.items():
@@ -104,6 +103,11 @@ def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, s
 
 def _form(kind: str) -> Form:
     return Form(PREFIX + kind, "release", most_characters=MOST_CHARACTERS_OF_RELEASE, integer_bits=64, indent=1)
+
+
+def _by_digest(plan: AnyPlan, text: str) -> bool:
+    """Whether the evidence is digests instead of whole answers; `text` is the signed plan."""
+    return not plan.channel.single_replies or not fits_whole_answers(text, plan)
 
 
 def _has_evidence(plan: AnyPlan) -> bool:
