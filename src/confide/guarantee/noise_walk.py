@@ -2,8 +2,8 @@
 
 In a noisy histogram the noise in the count of scores beyond candidate k is the sum of the noises of the bins beyond it.
 As a function of k this is a random walk from the right. The selected candidate can fall short by as many ranks as the
-walk's maximum if the first candidate that reaches the target is taken, and by as many as the walk's end if the target
-must also be reached at every candidate beyond (docs/theory-last-rule.md, Theorem W1).
+walk's end, because the target must also be reached at every candidate beyond (docs/theory-last-rule.md, Theorem W1).
+It can lie beyond the target by as many as the walk's maximum.
 """
 
 import math
@@ -15,8 +15,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-_NEGLIGIBLE = 1e-15
-_DIRECT = 64
 _UNEVEN = 1e-12
 _BEYOND = 1e-16
 _LARGEST_EXPONENT = 600
@@ -57,29 +55,15 @@ class Maximum:
 
 
 Law: TypeAlias = NDArray[np.float64]
-Step: TypeAlias = Callable[[Law], tuple[Law, float, float]]
-"""Maps the law of M on 0, 1, ... to the law of X + M there, with the mass below 0 and beyond the end of the grid."""
-
-
-def lindley(step: Step, steps: int, law: Law) -> tuple[Law, float]:
-    """The law of max(0, X_1, ..., X_1 + ... + X_steps), and the mass that passed the end of the grid.
-
-    By reversal max(0, X_1, ..., X_1 + ... + X_i) has the law of (X + M)_+ with M the maximum of one step fewer (Lindley
-    1952). So there is one convolution per step, and mass below 0 is moved to 0.
-    """
-    leaked = 0.0
-    for _ in range(steps):
-        law, below, beyond = step(law)
-        law[0] += below
-        leaked += beyond
-    return law, leaked
 
 
 @lru_cache(maxsize=64)
 def maximum(scale: float, steps: int) -> Maximum:
     """The law of max(0, S_1, ..., S_steps) for steps P(z) proportional to exp(-abs(z)/scale).
 
-    Each convolution with a two-sided geometric law is a forward and a backward recursion, all terms non-negative.
+    By reversal max(0, S_1, ..., S_i) has the law of (X + M)_+ with M the maximum of one step fewer (Lindley 1952). So
+    there is one convolution per step, and mass below 0 is moved to 0. Each convolution with a two-sided geometric law
+    is a forward and a backward recursion, all terms non-negative.
     """
     from scipy.signal import lfilter
 
@@ -87,15 +71,14 @@ def maximum(scale: float, steps: int) -> Maximum:
     top = math.ceil(scale * (9 * math.sqrt(2 * steps) + 40)) + 1
     unit, centre = (1 - a) / (1 + a), np.array([1.0])
     out = unit / (1 - a) * a
-    start = np.zeros(top + 1)
-    start[0] = 1.0
-
-    def step(law: Law) -> tuple[Law, float, float]:
+    law, leaked = np.zeros(top + 1), 0.0
+    law[0] = 1.0
+    for _ in range(steps):
         forward = lfilter(centre, [1.0, -a], law)
         backward = lfilter(centre, [1.0, -a], law[::-1])[::-1]
-        return unit * (forward + backward - law), float(out * backward[0]), float(out * forward[-1])
-
-    law, leaked = lindley(step, steps, start)
+        law = unit * (forward + backward - law)
+        law[0] += float(out * backward[0])
+        leaked += float(out * forward[-1])
     return Maximum(law, leaked, _tail_mean(a, scale, steps, float(top)))
 
 
