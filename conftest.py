@@ -24,7 +24,7 @@ NEEDS = {
 collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
 
 SLOW_EXAMPLES = {
-    "confide.calibration.recalibrate.recalibrate",
+    "confide.core.recalibrate.recalibrate",
     "confide.federated.comparison.compare",
     "confide.federated.planning.plan",
     "confide.federated.private_quantiles.best_private_qq",
@@ -34,9 +34,9 @@ SLOW_EXAMPLES = {
     "confide.federated.several_plans.plan_levels",
     "confide.federated.several_plans.plan_sides",
     "confide.guarantee.weighted.weighted_prior_bonus",
-    "confide.planning.plan.needed_by_scores",
-    "confide.releases.needed.records_needed",
-    "confide.releases.texts.remarks",
+    "confide.core.plan.needed_by_scores",
+    "confide.core.needed.records_needed",
+    "confide.core.texts.remarks",
 }
 """Examples in docstrings that take seconds."""
 

@@ -22,7 +22,7 @@ import confide
 import confide.torch
 from benchmarks.small import small
 from confide.array_api import predict_mask, true_scores
-from confide.releases import Calibration, RiskCalibration, critical_score
+from confide.core import Calibration, RiskCalibration, critical_score
 
 SCORES = (
     "lac",

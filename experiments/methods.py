@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 import confide
+from confide.core import mechanism_for
+from confide.core.terms import Terms
 from confide.mechanisms import noisy_histogram, pps, pps_laplace
-from confide.planning import mechanism_for
-from confide.planning.terms import Terms
 
 
 @dataclass(frozen=True)

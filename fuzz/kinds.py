@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from confide import federated
+from confide.core import Calibration, Document, parts_of
 from confide.errors import ConfideError
 from confide.evaluation import Evaluation, read_evaluation
 from confide.federated.answers import read_answer
@@ -18,7 +19,6 @@ from confide.federated.envelope import sign_message
 from confide.federated.message_head import message_head
 from confide.federated.openings import read_opening, read_part
 from confide.ledger.events import read_event, write_event
-from confide.releases import Calibration, Document, parts_of
 from confide.reports.guarantee_text import headline
 from confide.reports.measurements import evaluation_sections, private_sections
 from confide.reports.thresholds import worked_example

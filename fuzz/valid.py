@@ -13,11 +13,10 @@ import numpy as np
 import confide
 from confide import federated
 from confide.candidates import Candidates
+from confide.core import ClassShift, Release
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
 from confide.ledger import Cost
 from confide.ledger.events import ChargedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
-from confide.planning import ClassShift
-from confide.releases import Release
 from confide.tables import ClassColumns, ContributionBound, ScoreColumn, TargetColumns
 from confide.warehouse import CountingPlan
 from confide.watching import Watch

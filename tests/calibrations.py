@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 import confide
-from confide.calibration import Request, Scores
+from confide.core import Request, Scores
 from confide.mechanisms import NoisySize, design_for
 
 
@@ -82,7 +82,7 @@ def released(name: str) -> confide.Calibration:
         return confide.calibrate(np.linspace(0, 1, 1000), **options)
 
 
-RELEASE = importlib.import_module("confide.calibration.release")
+RELEASE = importlib.import_module("confide.core.release")
 """The module that draws the noisy number of records, as its attribute `draw_size`."""
 
 

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from confide.core import PARTS, Plan, Terms
 from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
 from confide.mechanisms import UNIT, Slopes, slopes_for
-from confide.planning import PARTS, Plan, Terms
 from confide.scores import score_kind
 from confide.selection import selection_law
 from tests.overridden import overridden

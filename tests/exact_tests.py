@@ -15,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 import confide
+from confide.core import candidates_of
 from confide.guarantee import competitor_ratio_right, tail
-from confide.releases import candidates_of
 
 LEVEL = 1e-6
 """Each test fails a correct library with at most this probability."""

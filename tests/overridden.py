@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import confide
-from confide.planning import Plan, make_plan
+from confide.core import Plan, make_plan
 
 
 def overridden(alpha, epsilon=None, n=1000, *, slopes=None, rise=None, **options) -> Plan:

@@ -9,10 +9,10 @@ import pytest
 
 import confide
 from confide import Candidates, Noise, PublishedCounts, federated, papers
+from confide.core import Release, candidates_of
 from confide.errors import InputError
 from confide.federated.protocols.secure_sum import modulus_bits
 from confide.federated.sharing import P, add, combine, deal, open_sum
-from confide.releases import Release, candidates_of
 from tests.exact_tests import assert_threshold_below
 from tests.refused import refused
 

@@ -8,11 +8,11 @@ from contextlib import closing
 import pytest
 
 from confide import federated
+from confide.core import documents as kinds
 from confide.errors import ConfideError, FormatError
 from confide.federated.checkpoint import _read as read_checkpoint
 from confide.federated.envelope import sign_message, verify_message
 from confide.ledger import Ledger
-from confide.releases import documents as kinds
 from confide.support import files
 from confide.watching import take_look
 from tests.files import documents, signed

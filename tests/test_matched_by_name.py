@@ -105,7 +105,7 @@ def test_columns_and_classes_are_matched_by_name(front):
 def test_true_values_of_several_labels_are_matched_by_name():
     truth = pd.DataFrame(TRUTH, columns=NAMES)
     turned = truth[list(TURNED)]
-    scores = [confide.calibration.false_negative_thresholds(FRAME, one, u=U) for one in (TRUTH, truth, turned)]
+    scores = [confide.core.false_negative_thresholds(FRAME, one, u=U) for one in (TRUTH, truth, turned)]
     np.testing.assert_array_equal(scores[1], scores[0])
     np.testing.assert_array_equal(scores[2], scores[0])
     sets = confide.predict_labels(FRAME, MISSED)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core import needed_by_scores, records_needed, typical_of_groups
 from confide.mechanisms.slopes import Slopes
-from confide.planning import needed_by_scores, typical_of_groups
-from confide.releases import records_needed
 from tests.docs.blocks import ROOT
 
 SCORES = np.linspace(0.01, 1.0, 500)
@@ -69,7 +68,7 @@ def test_python_plans_warnings_and_pages_agree(name):
     assert records_needed(confide.Calibration.from_json(made.to_json())) == needed
     assert _numbers(str(made)) in ([needed], [] if made.n is not None and plan.enough_records else None)
     infinite = dataclasses.replace(made, threshold=math.inf)
-    (note,) = confide.releases.remarks(infinite)
+    (note,) = confide.core.remarks(infinite)
     assert _numbers(note) in ([needed], [] if made.n is not None and made.n >= needed else None)
     task = confide.predict_interval if made.score == "absolute_residual" else confide.predict_set
     with pytest.warns(confide.CoverageWarning, match=re.escape(note)):
@@ -83,7 +82,7 @@ def test_calibrate_says_the_number_that_the_release_says(monkeypatch):
         with pytest.warns(confide.CoverageWarning, match=f"about {needed} calibration records are needed") as caught:
             made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual", **options)
         assert made.threshold == math.inf
-        assert [str(one.message) for one in caught] == list(confide.releases.remarks(made))
+        assert [str(one.message) for one in caught] == list(confide.core.remarks(made))
         assert f"records needed: about {needed}; with fewer" in str(made)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import confide
 from confide import federated
+from confide.core import Document
 from confide.ledger import Entry, Loss
-from confide.releases import Document
 from confide.support import Described
 from confide.watching import Watch
 from tests.calibrations import calibration_at

@@ -79,7 +79,7 @@ SERVER = """
 
     import confide
     from confide.errors import MissingExtraError
-    from confide.releases import load_release
+    from confide.core import load_release
 
     p = np.array([[0.9, 0.05, 0.05], [0.4, 0.35, 0.25]])
     said = {}

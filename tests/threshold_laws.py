@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from confide.planning import Plan
+from confide.core import Plan
 from confide.selection import selection_law
 
 

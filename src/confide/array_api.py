@@ -19,8 +19,8 @@ from confide.arrays import (
     other_sums,
     refuse_generator,
 )
+from confide.core import UNNAMED, Calibration, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.releases import UNNAMED, Calibration, names_for, warn_about
 from confide.scores import ScoreKind, class_score, magic, score_kind, set_mask, smallest_probability, unimplemented
 from confide.support import needs_extra
 

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.calibration import calibrate
+from confide.core import Calibration, Plan, calibrate, plan
 from confide.errors import InputError
 from confide.evaluation import coverage
-from confide.planning import Plan, plan
-from confide.releases import Calibration
 from confide.reports import report
 from confide.scores import lac_score, set_mask
 from confide.sets import CoverageEstimate, PredictionSets

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.arrays import Groups, as_vector
+from confide.core import Plan, Release, make_plan, predecessors_of
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.planning import Plan, make_plan
-from confide.releases import Release, predecessors_of
 from confide.sets import PredictionIntervals, PredictionSets, draw_intervals
 from confide.support import (
     BAD,

@@ -7,7 +7,7 @@ import pytest
 
 import confide
 from confide.arrays.checked import fresh_uniforms
-from confide.calibration.risk import critical_thresholds, false_negative_thresholds
+from confide.core.risk import critical_thresholds, false_negative_thresholds
 from confide.scores.classification import set_mask
 from tests.calibrations import calibration_at
 from tests.refused import numbers, refused

@@ -7,7 +7,7 @@ import confide
 import confide.tables
 from confide import federated
 from confide.cli.choices import parse_candidates
-from confide.releases import candidates_of
+from confide.core import candidates_of
 from confide.scores import score_kind
 from tests.calibrations import suited
 from tests.refused import refused

@@ -81,7 +81,7 @@ def test_with_a_fixed_sampler_the_choice_depends_on_counts_alone(monkeypatch):
         return int(utilities.argmax())
 
     monkeypatch.setattr(ScoreChoice, "choose", first)
-    monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)  # everyone chooses
+    monkeypatch.setattr("confide.core.choose.fresh_uniforms", np.zeros)  # everyone chooses
     order = np.random.default_rng(2).permutation(3000)
     nearly = {name: np.nextafter(scores, 1) for name, scores in OFFERS.items()}
     confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
@@ -96,7 +96,7 @@ def test_utilities_are_those_of_the_definition(monkeypatch):
     """Sizes and covered records, counted one by one at every candidate."""
     seen = []
     monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
-    monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)
+    monkeypatch.setattr("confide.core.choose.fresh_uniforms", np.zeros)
     offers, sizes = {k: v[:60] for k, v in OFFERS.items()}, {k: v[:60] for k, v in SIZES.items()}
     confide.choose_score(offers, 0.1, 1.0, sizes=sizes, largest_size=3)
     grid = confide.Candidates.quantiles(confide.candidates.Spread("probability"), 480).edges
@@ -314,7 +314,7 @@ def test_widths_of_intervals_are_compared_in_steps(monkeypatch):
     """Widths base + slope t, at least 0 and at most 20, rounded down to thousandths of 20."""
     seen = []
     monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
-    monkeypatch.setattr("confide.calibration.choose.fresh_uniforms", np.zeros)
+    monkeypatch.setattr("confide.core.choose.fresh_uniforms", np.zeros)
     rng = np.random.default_rng(0)
     scores = {name: NamedScores.of(rng.normal(size=40), "cqr") for name in ("a", "b")}
     widths = {name: np.column_stack([rng.normal(5, 4, 40), np.full(40, 2.0)]) for name in scores}

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import confide
-from confide.calibration import Request
+from confide.core import ALONE, COMBINATIONS, ClassShift, Request, Terms, check_combinations, check_together
 from confide.errors import InputError
 from confide.mechanisms import Chosen
-from confide.planning import ALONE, COMBINATIONS, ClassShift, Terms, check_combinations, check_together
 from tests.refused import refused
 
 PREVIOUS = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 2.0, score="lac")

@@ -5,9 +5,9 @@ import pytest
 
 import confide
 from confide.candidates import Candidates
+from confide.core import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.releases import GroupCalibration, LevelCalibration, SidesCalibration
 from tests.refused import refused
 
 CANDIDATES = Candidates.unit(50)

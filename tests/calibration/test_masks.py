@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.calibration import true_pixels
-from confide.calibration.risk import critical_area
-from confide.releases import MissedAreaLoss, RiskCalibration, critical_score
+from confide.core import MissedAreaLoss, RiskCalibration, critical_score, true_pixels
+from confide.core.risk import critical_area
 from tests.calibrations import calibration_at
 from tests.refused import refused
 

@@ -8,16 +8,14 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.calibration import Request, release
-from confide.calibration.request import every_candidate
-from confide.calibration.sources import GivenCounts, Scores
 from confide.candidates import Candidates, Spread
+from confide.core import COUNTED_SIZES, Metadata, RecordWeights, Request, parts_of, release
+from confide.core.request import every_candidate
+from confide.core.sources import GivenCounts, Scores
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Limit
 from confide.mechanisms import Slopes
-from confide.planning import COUNTED_SIZES, RecordWeights
-from confide.releases import Metadata, parts_of
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
 from tests.calibrations import RELEASE, fix_noisy_number

@@ -10,11 +10,10 @@ import pytest
 
 import confide
 from confide import tables
-from confide.calibration import Options
+from confide.core import Options, about_of, classes_of, parts_of
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Chosen
-from confide.releases import about_of, classes_of, parts_of
 from tests.builders import slow
 from tests.refused import refused
 

@@ -13,9 +13,8 @@ from scipy import stats
 import confide
 from confide import InputError, InputTypeError
 from confide.arrays import GroupColumns
-from confide.calibration import Request, prepare_thresholds
+from confide.core import Request, mechanism_for, prepare_thresholds
 from confide.mechanisms import Slopes
-from confide.planning import mechanism_for
 from confide.selection import zcdp_of_range
 from tests.builders import slow
 from tests.calibrations import fix_noisy_number
@@ -365,7 +364,7 @@ def test_altered_files_are_refused(released, change):
     fields = json.loads(released.to_json())
     change(fields)
     with pytest.raises(confide.FormatError):
-        confide.releases.Release.from_json(signed(fields))
+        confide.core.Release.from_json(signed(fields))
 
 
 @few_records

@@ -13,9 +13,9 @@ from scipy import stats
 
 import confide
 from confide import Candidates, Noise, PublishedCounts
+from confide.core import CountsCalibration
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.mechanisms import published_histogram_for
-from confide.releases import CountsCalibration
 from confide.selection import noisy_counts
 from confide.warehouse import read_published_counts
 from tests.exact import histograms

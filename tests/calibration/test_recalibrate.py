@@ -11,11 +11,21 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.calibration import PreparedRelease, Request, prepare_thresholds
 from confide.candidates import Candidates, Spread
-from confide.planning import Terms, make_plan
-from confide.planning.expected import answer_among
-from confide.releases import Release, is_warm, load_release, miss_bound_for_reused_records, parts_of, predecessors_of
+from confide.core import (
+    PreparedRelease,
+    Release,
+    Request,
+    Terms,
+    is_warm,
+    load_release,
+    make_plan,
+    miss_bound_for_reused_records,
+    parts_of,
+    predecessors_of,
+    prepare_thresholds,
+)
+from confide.core.expected import answer_among
 from confide.tables import ScoreColumn, recalibrate_table
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law

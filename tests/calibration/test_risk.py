@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.calibration.risk import critical_thresholds, false_negative_thresholds
-from confide.planning.plan import make_plan
-from confide.planning.terms import Terms
+from confide.core.plan import make_plan
+from confide.core.risk import critical_thresholds, false_negative_thresholds
+from confide.core.terms import Terms
 from tests.exact import mechanism_law
 from tests.refused import refused
 

@@ -9,10 +9,9 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.calibration import weighted_sum
+from confide.core import ClassShift, RecordWeights, Terms, mechanism_for, rounding_text, weighted_sum
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
-from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, rounding_text
 from confide.selection import selection_law
 from tests.calibrations import weighted_counts
 from tests.files import signed

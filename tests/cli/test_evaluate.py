@@ -27,7 +27,7 @@ NUMBER = (WARD == "south").astype(np.int64)
 T, UPPER, U = RNG.normal(size=N), RNG.random(N), RNG.random(N)
 Q = np.stack([np.full(N, -1.0), UPPER], axis=1)
 TRUTH = RNG.random(P.shape) < P
-LOSS = np.asarray(confide.calibration.false_negative_thresholds(P, TRUTH, u=U))
+LOSS = np.asarray(confide.core.false_negative_thresholds(P, TRUTH, u=U))
 DATA = {f"p_{name}": P[:, k] for k, name in enumerate(NAMES)} | {
     "label": LABEL, "ward": WARD, "number": NUMBER, "s": S, "low": Q[:, 0], "high": UPPER, "y": T, "loss": LOSS,
     "place": np.arange(N),

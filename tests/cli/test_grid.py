@@ -21,9 +21,9 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
+from confide.core import load_release
 from confide.evaluation import private_release
 from confide.federated import SiloKeys
-from confide.releases import load_release
 from tests.builders import grid, slow
 from tests.files import in_order_of, write
 from tests.tables import postgres_server

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from confide.cli.exit_codes import REFUSED
-from confide.releases import load_release
+from confide.core import load_release
 from tests.files import classified, write
 
 N, HOLES = 600, 7

@@ -14,8 +14,8 @@ import pytest
 import confide
 from confide.cli import main
 from confide.cli.exit_codes import DONE
+from confide.core import Document
 from confide.ledger import Cost, Ledger
-from confide.releases import Document
 from confide.watching import Watch
 from tests.builders import slow
 from tests.calibrations import calibration_at

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import confide
-from confide.planning import Pilot
+from confide.core import Pilot
 
 LEVELS = ("plan", "--alpha", "0.1", "--epsilon", 1, "--n", 300)
 

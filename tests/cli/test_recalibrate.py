@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
-from confide.releases import load_release
+from confide.core import load_release
 
 N = 500
 COLUMNS = ("--probabilities", "p_*", "--label", "y")

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from confide import Ledger
-from confide.releases import load_release
+from confide.core import load_release
 from tests.data import shared_data
 from tests.docs.blocks import ROOT
 

@@ -92,7 +92,7 @@ def test_risk_by_critical_thresholds():
     p = rng.random((4000, 6))
     truth = rng.random(p.shape) < p
     released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0)
-    scores = confide.calibration.risk.false_negative_thresholds(p, truth)
+    scores = confide.core.risk.false_negative_thresholds(p, truth)
     found = evaluate_scores(released, scores)
     loss = confide.false_negative_rate(confide.predict_labels(p, released), truth).mean()
     wide = confide.coverage(

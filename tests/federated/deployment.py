@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from confide.core.calibration import Calibration
 from confide.federated import SiloLedger
-from confide.releases.calibration import Calibration
 
 APP = Path(__file__).parents[2] / "examples" / "flower"
 BIN = Path(sys.executable).parent

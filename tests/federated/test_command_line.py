@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from confide import federated
-from confide.releases.calibration import Calibration
+from confide.core.calibration import Calibration
 from tests.federated.by_files import Files
 
 SIZES = {"north": 200, "south": 150, "east": 180}

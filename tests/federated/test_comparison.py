@@ -9,12 +9,12 @@ import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
+from confide.core import Pilot
 from confide.errors import InputError
 from confide.federated.keys import SiloKeys
 from confide.federated.planning import reference_laws
 from confide.federated.protocols import PrivateQQ, Shared
 from confide.federated.sharing import noise_law
-from confide.planning import Pilot
 from tests.federated.test_many_silos import roster
 from tests.refused import refused
 

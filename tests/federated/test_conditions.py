@@ -8,10 +8,10 @@ import pytest
 
 import confide
 from confide.cli.run import main
+from confide.core import Document, Release
 from confide.errors import InputError
 from confide.federated import Conditions
 from confide.mechanisms import PrivacyStatement
-from confide.releases import Document, Release
 from confide.support import FileKind, kind_of
 from confide.watching import Watch
 from tests.kept import names, path_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from confide import federated
+from confide.core import Calibration
 from confide.errors import InputError
-from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
 pytest.importorskip("flwr", reason="needs the extra 'flower': pip install 'confide[flower]'")

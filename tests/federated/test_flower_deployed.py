@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.releases import Calibration
+from confide.core import Calibration
 from tests.federated.helpers import Federation
 
 pytest.importorskip("flwr", reason="needs the extra 'flower': pip install 'confide[flower]'")

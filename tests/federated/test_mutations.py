@@ -7,10 +7,10 @@ from typing import NamedTuple
 import pytest
 
 from confide import federated
+from confide.core import Release
 from confide.errors import ConfideError
 from confide.federated.envelope import sign_message
 from confide.federated.openings import read_part
-from confide.releases import Release
 from fuzz.valid import both_rounds, federation, team
 from tests.kept import keys_of, text_of
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from confide import federated
+from confide.core import making_facts
 from confide.federated import Refusal
 from confide.federated.envelope import sign_message
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Ledger
-from confide.releases import making_facts
 from tests.builders import slow
 from tests.federated.by_files import Files
 from tests.federated.helpers import PAID_STEPS, killed

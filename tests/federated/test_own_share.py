@@ -9,10 +9,10 @@ import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
+from confide.core import Release
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.own_share import _certified
-from confide.releases import Release
 from tests.federated.exact_coverage import populations, reply_law
 from tests.federated.helpers import Federation, kth_reply
 from tests.refused import refused

@@ -10,11 +10,11 @@ import pytest
 import confide
 from confide import federated
 from confide.candidates import Candidates
+from confide.core import GroupCalibration, Release
 from confide.errors import InputError
 from confide.federated.reply_laws import any_size_reply
 from confide.ledger import Ledger
 from confide.mechanisms import slopes_for
-from confide.releases import GroupCalibration, Release
 from tests.exact import added, histograms, mechanism_law
 from tests.federated.exact_coverage import coverage, populations, reply_law
 from tests.federated.helpers import Federation, kth_reply

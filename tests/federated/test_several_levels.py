@@ -12,11 +12,11 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
+from confide.core import Release
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.envelope import sign_message
 from confide.federated.several_plans import SeveralPlans
-from confide.releases import Release
 from confide.support import Form
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
 from tests.federated.exact_coverage import choice_laws, populations

@@ -10,9 +10,9 @@ import pytest
 import confide
 from confide import federated
 from confide.cli.run import main
+from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.envelope import sign_message
-from confide.releases import Document, Release
 from confide.support import FileKind, kind_of
 from tests.federated.test_conditions import FILES
 from tests.kept import path_of

@@ -101,7 +101,7 @@ def page() -> str:
 def card() -> str:
     """The model card of a kept release for groups."""
     import confide
-    from confide.releases import load_release
+    from confide.core import load_release
 
     return confide.card(load_release(path_of("groups"))).text
 

@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 import confide
+from confide.core.plan import make_plan
+from confide.core.terms import Terms
 from confide.guarantee.certificate import public_coverage
 from confide.guarantee.random_rank import conditional_failure, marginal_coverage, tail
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, slopes_for
-from confide.planning.plan import make_plan
-from confide.planning.terms import Terms
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, worst_coverage
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.core.plan import make_plan
+from confide.core.terms import Terms
 from confide.guarantee.certificate import public_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import competitor_ratio_right, conditional_failure, mean_overshoot, tail
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, free_fade, slopes_for
-from confide.planning.plan import make_plan
-from confide.planning.terms import Terms
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, stepped, worst_coverage
 

@@ -8,9 +8,9 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from confide.core import ClassShift, Terms, mechanism_for
 from confide.guarantee import secret_shift, tail, weighted_loss, weighted_prior_bonus, weighted_shortfall
 from confide.mechanisms import Slopes, slopes_for
-from confide.planning import ClassShift, Terms, mechanism_for
 from confide.selection import selection_law
 from tests.builders import slow
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from confide import federated
+from confide.core import Document
 from confide.evaluation import read_evaluation
-from confide.releases import Document
 from confide.warehouse import CountingPlan
 
 FOLDER = Path(__file__).parent / "files"

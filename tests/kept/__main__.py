@@ -14,9 +14,9 @@ import numpy as np
 
 import confide
 from confide import federated
+from confide.core import ClassShift
 from confide.federated.checkpoint import KIND as CHECKPOINT_KIND
 from confide.ledger import Cost, Ledger
-from confide.planning import ClassShift
 from confide.scores import all_scores
 from confide.tables import ClassColumns
 from confide.warehouse import CountingPlan

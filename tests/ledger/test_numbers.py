@@ -9,11 +9,10 @@ import pyarrow
 import pytest
 
 import confide
-from confide.calibration import calibrate_losses
+from confide.core import Calibration, calibrate_losses
 from confide.errors import InputTypeError
 from confide.evaluation import PrivateEvaluation
 from confide.ledger import Ledger
-from confide.releases import Calibration
 from confide.tables import ScoreColumn
 from confide.watching import Watch
 from tests.kept import path_of

@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from confide.candidates import Candidates
+from confide.core import RecordWeights, Terms, mechanism_for
 from confide.errors import InputError
 from confide.mechanisms import design_for, draw_size, privacy_statement, size_scale
 from confide.mechanisms.noisy_size import reach_of_noise
-from confide.planning import RecordWeights, Terms, mechanism_for
 from tests.builders import grid, slow
 from tests.exact import added, histograms, leave_one_out, mechanism_law, replaced
 

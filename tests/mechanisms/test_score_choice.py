@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from confide.candidates import Candidates
+from confide.core import Terms, mechanism_for
 from confide.errors import InputError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
-from confide.planning import Terms, mechanism_for
 from confide.selection import zcdp_of_range
 from tests.exact import law, mechanism_law
 

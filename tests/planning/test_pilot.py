@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.planning import Pilot
+from confide.core import Pilot
 from tests.refused import refused
 from tests.threshold_laws import Law, outcome, size_ratio, threshold_ratio
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core import excess_text, typical_law
 from confide.mechanisms import NEIGHBORS
 from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
-from confide.planning import excess_text, typical_law
 from confide.selection import selection_law
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
@@ -34,7 +34,7 @@ def test_calibrate_runs_the_mechanism_of_the_plan(name):
     unplanned = ("score", "candidates", "classes", "about", "labels", "weights")
     options = {k: v for k, v in OPTIONS[name].items() if k not in unplanned}
     calibration = released(name)
-    stated = OPTIONS[name].get("candidates") or confide.releases.candidates_of(calibration)
+    stated = OPTIONS[name].get("candidates") or confide.core.candidates_of(calibration)
     n = 1000 if calibration.size is None else calibration.size.design_for
     plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options}, n=n, candidates=stated)
     assert calibration.mechanism == plan.mechanism
@@ -187,7 +187,7 @@ def test_records_needed_requires_no_certificate(monkeypatch, alpha, epsilon, opt
     def planned(n):
         return confide.plan(alpha, epsilon, n, neighbors="replace_one", **options)
 
-    chosen, certified, module = planned(1000), [], sys.modules["confide.planning.plan"]
+    chosen, certified, module = planned(1000), [], sys.modules["confide.core.plan"]
     original = module.make_plan
     monkeypatch.setattr(module, "make_plan", lambda *asked: certified.append(asked) or original(*asked))
     needed = chosen.records_needed

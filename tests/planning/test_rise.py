@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core.choice import RISES, competitor_ratio_for, flat_for, gap_crossed, total_rise
 from confide.mechanisms.slopes import Slopes
-from confide.planning.choice import RISES, competitor_ratio_for, flat_for, gap_crossed, total_rise
 from confide.selection.selector import selection_law
 from tests.builders import slow
 

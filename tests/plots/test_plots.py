@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.planning import Pilot
+from confide.core import Pilot
 from confide.sets import PredictionIntervals, PredictionSets
 from tests.calibrations import calibration_at
 from tests.refused import refused

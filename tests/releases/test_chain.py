@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core import MOST_PREDECESSORS, Predecessor, Release, predecessors_of, verify_lineage
 from confide.errors import FormatError
-from confide.releases import MOST_PREDECESSORS, Predecessor, Release, predecessors_of, verify_lineage
 from fuzz.source import Source, change, one_line
 from tests.files import signed
 from tests.refused import refused

@@ -11,9 +11,8 @@ import pytest
 
 import confide
 from confide import ModelFingerprint, tables
-from confide.calibration import calibrate_losses
-from confide.releases import Document
-from confide.releases.fingerprint import DECIMALS
+from confide.core import Document, calibrate_losses
+from confide.core.fingerprint import DECIMALS
 from tests.files import signed
 from tests.refused import Refused, refused
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core import Release, load_release, parts_of
 from confide.federated import FederatedCalibration
-from confide.releases import Release, load_release, parts_of
 from tests.files import signed
 from tests.kept import names, path_of, text_of
 from tests.refused import refused

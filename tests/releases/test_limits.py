@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core import FORMS, Release, load_release
 from confide.errors import InputError, InputTypeError
-from confide.releases import FORMS, Release, load_release
 from tests.kept import path_of
 from tests.refused import refused
 from tests.releases.test_kinds import KEPT

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.candidates import BUILDERS, PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS
-from confide.releases import remarks
+from confide.core import remarks
 from confide.scores import score_kind
 from confide.scores.kinds import FAMILIES
 from tests.builders import slow

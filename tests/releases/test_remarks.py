@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core import remarks
 from confide.evaluation import evaluate_sets
-from confide.releases import remarks
 from tests.calibrations import released
 
 

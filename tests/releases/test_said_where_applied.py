@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide import releases
-from confide.releases import remarks, warn_about
+from confide import core
+from confide.core import remarks, warn_about
 from tests.calibrations import calibration_at, released
 
 INFINITE, USEFUL = calibration_at(math.inf), calibration_at(0.5)
@@ -27,8 +27,8 @@ def groups(by="group", threshold=math.inf):
 
 def losses(threshold=math.inf):
     """A bound on the share of true labels that are missed."""
-    score = releases.critical_score(releases.FALSE_NEGATIVES)
-    return confide.RiskCalibration(releases.FALSE_NEGATIVES, 1.0, calibration_at(threshold, score=score))
+    score = core.critical_score(core.FALSE_NEGATIVES)
+    return confide.RiskCalibration(core.FALSE_NEGATIVES, 1.0, calibration_at(threshold, score=score))
 
 
 def sides(threshold=math.inf):

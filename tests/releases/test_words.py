@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.releases import Release, about_of, classes_of, load_release
+from confide.core import Release, about_of, classes_of, load_release
 from tests.files import signed
 from tests.refused import refused
 

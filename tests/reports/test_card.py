@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import confide
-from confide.releases import load_release
+from confide.core import load_release
 from confide.support import Section, Table, to_markdown
 from tests.golden import VALUES
 from tests.kept import path_of

@@ -4,8 +4,8 @@ import pytest
 
 import confide
 from confide.cli.run import main
+from confide.core import Release, about_facts, chain_section, load_release, making_section
 from confide.mechanisms import loss_facts
-from confide.releases import Release, about_facts, chain_section, load_release, making_section
 from tests.kept import path_of
 from tests.reports.test_pages import page_of, words_of
 

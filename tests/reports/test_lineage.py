@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.releases import Predecessor
+from confide.core import Predecessor
 from confide.reports.thresholds import lineage
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import confide
+from confide.core import load_release, making_facts, meaning_of_infinity
 from confide.evaluation import (
     Evaluation,
     LevelEvaluation,
     fingerprint,
     read_evaluation,
 )
-from confide.releases import load_release, making_facts, meaning_of_infinity
 from confide.reports.measurements import evaluation_sections
 from confide.support import Dot
 from tests.builders import slow

@@ -101,7 +101,7 @@ def test_a_command_shows_it_on_standard_error(way, records, tmp_path, capsys, mo
     assert main([*given, "calibrate", str(records[0]), *CALIBRATE, *out]) == 0
     printed = capsys.readouterr()
     assert "INFO confide.ledger charged dataset=a epsilon=1" in printed.err
-    assert "INFO confide.calibration released score=lac alpha=1/10" in printed.err
+    assert "INFO confide.core released score=lac alpha=1/10" in printed.err
     assert ("DEBUG confide.tables counted" in printed.err) == (way == "-vv")
     assert ("rows=secret" in printed.err) == (way == "-vv")
     assert f"={N}" not in printed.err

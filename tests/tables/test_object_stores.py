@@ -16,7 +16,7 @@ import pytest
 import confide
 from confide import FormatError, InputError
 from confide.cli.run import main
-from confide.releases import Calibration, load_release
+from confide.core import Calibration, load_release
 from confide.support import OutputExistsError, as_place, object_stores
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table, open_table, predict_table
 from tests.environments import python_of

@@ -55,7 +55,7 @@ def read_once(folder):
 @pytest.mark.parametrize("source", [lambda folder: TABLE, csv, parquet, read_once])
 def test_the_counts_of_every_group_are_those_of_arrays(source, tmp_path, monkeypatch):
     """One pass counts for all columns, also where rows can be read only once."""
-    from confide.calibration.release import PreparedThreshold
+    from confide.core.release import PreparedThreshold
 
     seen = {}
     monkeypatch.setattr(

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.releases import parts_of
+from confide.core import parts_of
 from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table, score_batches
 from tests.builders import slow
 from tests.calibrations import suited

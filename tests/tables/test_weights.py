@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide import InputError
-from confide.planning import ClassShift, RecordWeights
+from confide.core import ClassShift, RecordWeights
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table
 from confide.tables.counting import Counting
 from confide.tables.named_columns import WeightColumn

@@ -12,6 +12,7 @@ import numpy as np
 import confide
 from confide import federated, guarantee, noisy_counts, selection, support
 from confide.arrays import softmax
+from confide.core import Release
 from confide.errors import InputError
 from confide.federated import envelope, keys, sharing
 from confide.federated.certificates import order_statistic_coverage
@@ -20,7 +21,6 @@ from confide.ledger.events import FIRST_HASH, entry_hash
 from confide.ledger.state import State
 from confide.mechanisms import Slopes
 from confide.mechanisms.interface import split_conformal_for
-from confide.releases import Release
 from confide.scores.classification import set_mask
 from confide.scores.regression import interval_ends
 from confide.selection import selection_law

@@ -11,15 +11,14 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.calibration import Request
-from confide.calibration import release as release_of
-from confide.calibration.release import _COMPARED
-from confide.calibration.sources import Scores
 from confide.candidates import Candidates
 from confide.cli import main
+from confide.core import FEW_SIZES, Request
+from confide.core import release as release_of
+from confide.core.release import _COMPARED
+from confide.core.sources import Scores
 from confide.errors import EarlierReleaseWarning, InputError
 from confide.mechanisms import Slopes
-from confide.planning import FEW_SIZES
 from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan, counting_query, read_counts
 from tests.calibrations import RELEASE, fix_noisy_number, number_itself

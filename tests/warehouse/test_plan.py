@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from confide.calibration.request import every_candidate
 from confide.candidates import Candidates, Spread
+from confide.core import FEW_SIZES
+from confide.core.request import every_candidate
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
-from confide.planning import FEW_SIZES
 from confide.tables import ClassColumns, ContributionBound, LossColumns, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan
 from tests.calibrations import suited

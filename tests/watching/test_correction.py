@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import binom
 
 import confide
+from confide.core import Release, load
 from confide.errors import EarlierReleaseWarning, FormatError, InputError, InputTypeError
 from confide.ledger import Dataset, Ledger
 from confide.noisy_counts import log_mgf, noise_beyond, noise_law, noise_variance
-from confide.releases import Release, load
 from confide.tables import ScoreColumn
 from confide.watching import Correction, Scale, Watch, watch
 from confide.watching.correction import noise_of_coverage, realised

@@ -12,13 +12,6 @@ from typing import Any
 
 import click
 
-from confide.calibration import (
-    Payer,
-    Request,
-    calibrate_counts,
-    choose_score,
-    prepare_thresholds,
-)
 from confide.candidates import Candidates
 from confide.cli.charging import LedgerOptions, Receipt
 from confide.cli.choices import (
@@ -43,20 +36,27 @@ from confide.cli.values import (
     Words,
     check_partition,
 )
-from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Noise, Slopes
-from confide.planning import Plan, check_combinations, make_plan
-from confide.releases import (
+from confide.core import (
     Calibration,
+    Payer,
+    Plan,
     PublishedCounts,
     Release,
+    Request,
+    calibrate_counts,
     candidates_of,
+    check_combinations,
+    choose_score,
     load_release,
+    make_plan,
     most_needed,
     parts_of,
+    prepare_thresholds,
     remarks,
     renewal_text,
 )
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import Noise, Slopes
 from confide.scores import NamedScores
 from confide.support import FileKind
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, read_scores

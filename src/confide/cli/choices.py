@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from confide.candidates import AnyCandidates, Candidates, Spread
+from confide.core import Calibration, ClassShift, check_about, load_release
 from confide.errors import ConfideError, InputError
-from confide.planning import ClassShift
-from confide.releases import Calibration, check_about, load_release
 from confide.support import MOST_CANDIDATES, positive_integer
 from confide.tables import ColumnSpec, ScoreColumn, TargetColumns
 

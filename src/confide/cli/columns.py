@@ -8,8 +8,8 @@ import click
 from confide.candidates import Candidates
 from confide.cli.choices import split
 from confide.cli.output import print_warning
+from confide.core import FROM_LOGITS, Release, about_of
 from confide.errors import InputError
-from confide.releases import FROM_LOGITS, Release, about_of
 from confide.scores import FAMILIES, score_kind
 from confide.tables import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
 

@@ -14,6 +14,7 @@ from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.output import left_out_text, print_result, print_warning
 from confide.cli.values import Findings, PeopleOptions, Released, Source
+from confide.core import Release, remarks
 from confide.errors import InputError
 from confide.evaluation import (
     NOT_PRIVATE,
@@ -25,7 +26,6 @@ from confide.evaluation import (
     promise_text,
     worst_parts,
 )
-from confide.releases import Release, remarks
 from confide.sets import has_law, sentence_of
 from confide.support import FileKind, Section, to_text
 from confide.tables import evaluate_table, evaluate_table_privately

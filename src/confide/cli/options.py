@@ -12,9 +12,8 @@ from typing import Any, TypedDict
 
 import click
 
-from confide.ledger import RULES
+from confide.core import ABOUT, RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
-from confide.releases import ABOUT
 from confide.support import ObjectPath, as_place
 
 COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"

@@ -6,9 +6,9 @@ from typing import Any
 from confide.cli.command import command
 from confide.cli.output import print_text
 from confide.cli.values import Output, named_release
+from confide.core import load, load_release
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
 from confide.ledger import file_of
-from confide.releases import load, load_release
 from confide.support import FileKind, card_or_page, read_text
 
 

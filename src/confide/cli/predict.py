@@ -7,8 +7,8 @@ from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning
 from confide.cli.values import Released, Source, option_names
+from confide.core import Calibration, Release
 from confide.errors import CoverageWarning
-from confide.releases import Calibration, Release
 from confide.sets import count_shortfall
 from confide.support import FileKind, as_place, short_number
 from confide.tables import (

@@ -11,6 +11,21 @@ from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
 from confide.cli.output import print_result, print_warning
 from confide.cli.values import Output, named_release
+from confide.core import (
+    Document,
+    PublishedCounts,
+    Release,
+    about_facts,
+    as_release,
+    chain_section,
+    load,
+    load_release,
+    making_section,
+    most_needed,
+    predecessors_of,
+    remarks,
+    verify_lineage,
+)
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
 from confide.federated import (
@@ -36,21 +51,6 @@ from confide.federated import (
 )
 from confide.federated import verify as verify_federated
 from confide.mechanisms import loss_facts, losses
-from confide.releases import (
-    Document,
-    PublishedCounts,
-    Release,
-    about_facts,
-    as_release,
-    chain_section,
-    load,
-    load_release,
-    making_section,
-    most_needed,
-    predecessors_of,
-    remarks,
-    verify_lineage,
-)
 from confide.support import (
     SHOWN_ELSEWHERE,
     FileKind,

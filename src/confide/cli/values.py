@@ -14,9 +14,8 @@ import click
 from confide.cli.choices import parse_metadata, split
 from confide.cli.columns import Columns
 from confide.cli.output import check_output, print_text, print_warning, progress_bar
+from confide.core import ModelFingerprint, Pilot, Release, load_release, reminder_due, uncompared
 from confide.errors import InputError
-from confide.planning import Pilot
-from confide.releases import ModelFingerprint, Release, load_release, reminder_due, uncompared
 from confide.support import FileKind, FileLocation, as_place, new_file, same_place, write_text
 from confide.tables import (
     ColumnSpec,

@@ -13,10 +13,10 @@ from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.output import check_output, print_result, print_text, print_warning
 from confide.cli.values import Findings, Released, SourceOfRelease
+from confide.core import remarks
 from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
-from confide.releases import remarks
 from confide.support import FileKind, check_not_input
 from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for
 from confide.watching import watch as take_look

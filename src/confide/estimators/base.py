@@ -14,11 +14,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import GroupColumns, as_array, as_vector, is_missing, refuse_other_rows
-from confide.calibration import Choice, Payer, Request, Scores, choose_score, release
+from confide.core import Choice, ModelFingerprint, Payer, Request, Scores, choose_score, release
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.mechanisms import Chosen
-from confide.releases import ModelFingerprint
 from confide.scores import NamedScores
 from confide.support import Level, caller_stacklevel, exact_level, raise_for_rows
 

@@ -24,12 +24,12 @@ from confide.arrays import (
     refuse_other_rows,
     warn_of_unknown_labels,
 )
+from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import SIDE_OUTCOMES, Counts, NamedCounts, RecordOutcomes, outcomes_of
 from confide.evaluation.intervals import OTHER
 from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Measure, Part, exact_parts, mean_of
 from confide.evaluation.values import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
-from confide.releases import UNNAMED, Release, as_release, names_for, warn_about
 from confide.scores import refuse_infinite, score_kind
 from confide.sets import count_shortfall, coverage_from_counts, intervals_of, sets_of
 from confide.support import raise_for_rows

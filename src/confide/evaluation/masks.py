@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_label_image, as_numeric, class_areas, image_by_image
+from confide.core import RiskCalibration, area_of, classes_of
 from confide.errors import InputError
-from confide.releases import RiskCalibration, area_of, classes_of
 from confide.sets import Shortfall, mean_limit, predict_masks, shortfall_at
 from confide.support import Described, Section
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.core import Document, Release, documents
 from confide.errors import FormatError, InputError
 from confide.evaluation.count_query import MOST_NOISY, QUERY, SIDES, CountQuery, level_name, query_fields
 from confide.evaluation.intervals import (
@@ -30,7 +31,6 @@ from confide.evaluation.parts import Part, interval_text
 from confide.evaluation.values import Evaluation, LevelEvaluation, read_evaluation
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
-from confide.releases import Document, Release, documents
 from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
 from confide.support import (
     VERSIONS,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, refuse_other_rows
+from confide.core import Release
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.count_query import SIDES, CountQuery, Outcome, level_name, query_fields
 from confide.evaluation.counts import Counts, RecordOutcomes, group_names, outcomes_of
@@ -51,7 +52,6 @@ from confide.evaluation.private_evaluation import PrivateEvaluation, empty
 from confide.evaluation.values import Evaluation, LevelEvaluation
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import draw_counts
-from confide.releases import Release
 from confide.support import Level, caller_stacklevel, canonical_name, exact_level, library_versions, log_event, several
 
 if TYPE_CHECKING:

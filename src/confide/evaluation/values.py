@@ -11,6 +11,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypedDict
 
+from confide.core import Release
 from confide.errors import ConfideError, FormatError, InputError
 from confide.evaluation.parts import (
     CONFIDENCE,
@@ -25,7 +26,6 @@ from confide.evaluation.parts import (
     worst_part,
 )
 from confide.guarantee import coverage_text
-from confide.releases import Release
 from confide.sets import CoverageEstimate, Shortfall, count_limit, count_shortfall, coverage_from_counts
 from confide.support import (
     SCHEMA,

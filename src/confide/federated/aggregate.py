@@ -4,13 +4,13 @@ import math
 import warnings
 from collections.abc import Sequence
 
+from confide.core import Calibration, parts_of, threshold_text, too_large
 from confide.errors import CoverageWarning, FormatError, InputError
 from confide.federated.answers import distant_replies, read_answers, replies_of, sorted_refusals
 from confide.federated.calibration import FederatedRelease, make_release, sign_release
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import combine_parts
 from confide.federated.several_plans import read_plan
-from confide.releases import Calibration, parts_of, threshold_text, too_large
 from confide.support import caller_stacklevel, library_versions
 
 

@@ -12,6 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from confide.core import (
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    SidesCalibration,
+    class_list,
+    register_kind,
+)
 from confide.errors import FormatError, InputError
 from confide.federated.answers import Answer
 from confide.federated.envelope import (
@@ -39,15 +48,6 @@ from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE
 from confide.federated.several_plans import SeveralPlans, plan_texts
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
-from confide.releases import (
-    Calibration,
-    GroupCalibration,
-    LevelCalibration,
-    Release,
-    SidesCalibration,
-    class_list,
-    register_kind,
-)
 from confide.support import (
     VERSIONS,
     Facts,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
+from confide.core import Pilot, answered_on_pilot, share_of_pilot
 from confide.errors import InputError
 from confide.federated.keys import Silo
 from confide.federated.plan import By
@@ -22,7 +23,6 @@ from confide.federated.planning import (
 )
 from confide.federated.several_plans import BY, plan_groups, plan_levels, plan_sides
 from confide.federated.terms import PlanChoices
-from confide.planning import Pilot, answered_on_pilot, share_of_pilot
 from confide.support import Level, one_of
 
 
@@ -50,7 +50,7 @@ def compare(
     names
         Names of all groups or classes.
     pilot
-        A PUBLIC sample, as in `confide.plan`: a `confide.planning.Pilot`, or scores, shape (N,). For several levels
+        A PUBLIC sample, as in `confide.plan`: a `confide.core.Pilot`, or scores, shape (N,). For several levels
         the result is that of the last one. Not for sides, which have two scores.
     also
         Published methods to compare as well, from `COMPARABLE`; they are not recommended.

@@ -6,9 +6,9 @@ They apply to releases of every kind, to private evaluations and to monitors, fe
 import math
 from dataclasses import dataclass
 
+from confide.core import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
 from confide.federated.verification import Verification
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.releases import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
 from confide.support import exact_level, fraction_of, one_of, privacy_loss
 
 _ROUNDING = 1e-12  # two sides that promise 0.95 each promise 0.8999999999999999 together

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.core import Calibration, register_kind
 from confide.errors import FormatError, InputError
 from confide.federated.answers import read_answer
 from confide.federated.calibration import (
@@ -29,7 +30,6 @@ from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
 from confide.guarantee import Guarantee
-from confide.releases import Calibration, register_kind
 from confide.support import (
     Facts,
     Fields,

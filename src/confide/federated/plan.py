@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from confide.candidates import BUILDERS, Candidates
+from confide.core import ABOUT, WORDS, class_list, unusual
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, sign_message, verify_message, write_time
 from confide.federated.keys import SILO, Silo, SiloKeys, fingerprint, roster
@@ -27,8 +28,6 @@ from confide.federated.release_size import check_length
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
-from confide.planning import unusual
-from confide.releases import ABOUT, WORDS, class_list
 from confide.scores import SCORE
 from confide.support import Described, Fields, Section, exact_level, one_of, privacy_loss, shapes
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates, Candidates
+from confide.core import OnPilot, check_about
 from confide.errors import InputError, SimilarNameWarning
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
@@ -22,8 +23,6 @@ from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, Options
 from confide.federated.terms import PlanChoices, Terms, check_count
 from confide.ledger import name_key, similar
-from confide.planning import OnPilot
-from confide.releases import check_about
 from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,

@@ -15,6 +15,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from confide.core import PARTS, flat_for
 from confide.federated.many_silos import (
     Goal,
     Line,
@@ -26,7 +27,6 @@ from confide.federated.many_silos import (
 )
 from confide.guarantee import secret_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
-from confide.planning import PARTS, flat_for
 from confide.support import bisect
 
 _SPLITS, _LEFT = (8, 10, 12, 14, 16), 14

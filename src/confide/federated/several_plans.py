@@ -13,14 +13,17 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, Unpack
 
-from confide.calibration import (
+from confide.core import (
     SIDES,
+    class_list,
     different_levels,
     divide_budget,
     exact_shares,
     levels_of_sides,
     part_of_failure,
     shares_of_sides,
+    typical_of_groups,
+    unusual,
 )
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, sign_message, verify_message
@@ -32,8 +35,6 @@ from confide.federated.refusals import Refusal
 from confide.federated.release_size import check_length
 from confide.federated.terms import AnyPlanChoices
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, parallel_composition, sequential_composition
-from confide.planning import typical_of_groups, unusual
-from confide.releases import class_list
 from confide.support import Level, check_names, one_of, shapes
 
 _SEVERAL = "plans"

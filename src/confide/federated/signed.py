@@ -8,13 +8,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from confide.core import Document, Release, register_kind
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.calibration import FederatedRelease, first_of
 from confide.federated.envelope import MOST_CHARACTERS, PREFIX, sign_message, verify_message
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.refusals import Refusal
 from confide.federated.verification import Verification
-from confide.releases import Document, Release, register_kind
 from confide.support import parse_object
 
 KIND = "signed-release"

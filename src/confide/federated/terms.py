@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from confide.candidates import AnyCandidates, Candidates
+from confide.core import check_about
 from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import read_time
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 from confide.mechanisms import Neighbors
-from confide.releases import check_about
 from confide.support import Classes, Level, one_of, public_classes
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]

@@ -10,16 +10,14 @@ log.py          location of a ledger, interface of its two stores, and their err
 store.py        store in SQLite: durable, atomic across processes, checks everything it reads
 postgres_store.py   the same on a PostgreSQL server; postgres_schema.py: its table, guards and roles
 stores.py       opens the store of a location
-budget_plan.py  the epsilons of a year's releases within a total per person, by each rule
 ledger.py       `Ledger`, which combines them
 identity.py     equality of names and requests; keyed fingerprints
 payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """
 
 from confide.ledger.account import Account, Entry, account_as_json, find_account, loss_text
-from confide.ledger.budget_plan import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
-from confide.ledger.composition import Limit, compose
-from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form, unbounded
+from confide.ledger.composition import Limit, check_delta, compose, epsilon_of_zcdp
+from confide.ledger.cost import KINDS, Bound, Cost, Group, Loss, decimal, decimal_above, decimal_form, unbounded
 from confide.ledger.decisions import Charge
 from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, is_hexadecimal, name_key, request_digest, similar
@@ -30,8 +28,8 @@ from confide.ledger.postgres_store import make_server_ledger
 from confide.ledger.state import Checkpoint, MissingRecordsError, check_checkpoint
 
 __all__ = [
-    "Account", "Bound", "BudgetPlan", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss",
-    "PlannedReleases", "Server", "budget_plan", "compose",
+    "Account", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss",
+    "Server", "compose",
 ]  # fmt: skip
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from confide.core import Release, refuse_overlapping
 from confide.errors import InputError
 from confide.onnx.graph import AppendedGraph, Tensor
-from confide.releases import Release, refuse_overlapping
 from confide.scores import ScoreKind, smallest_probability
 from confide.support import canonical_name
 

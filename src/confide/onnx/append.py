@@ -10,10 +10,7 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
-from confide.errors import FormatError, InputError, InputTypeError
-from confide.onnx.answers import GROUPS, append_intervals, append_sets
-from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, opset_of, refuse_unless_model
-from confide.releases import (
+from confide.core import (
     FALSE_NEGATIVES,
     UNNAMED,
     ModelFingerprint,
@@ -23,6 +20,9 @@ from confide.releases import (
     names_for,
     warn_about,
 )
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.onnx.answers import GROUPS, append_intervals, append_sets
+from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, opset_of, refuse_unless_model
 from confide.scores import ScoreKind, score_kind
 from confide.support import Classes, Level, column_order, exact_level, parse_object
 

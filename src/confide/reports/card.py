@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from confide.core import Release, RiskCalibration, about_of, making_section, parts_of
 from confide.errors import InputTypeError
 from confide.evaluation import (
     CONFIDENCE,
@@ -17,7 +18,6 @@ from confide.evaluation import (
     fingerprint,
     load_evaluation,
 )
-from confide.releases import Release, RiskCalibration, about_of, making_section, parts_of
 from confide.reports.guarantee_text import about_groups, explanation, headline
 from confide.reports.markdown_page import MarkdownPage
 from confide.reports.measurements import AnyEvaluation, checked_evaluation

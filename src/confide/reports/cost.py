@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from confide.planning import Plan, Terms, excess_text
+from confide.core import Plan, Terms, excess_text
 from confide.reports.page import hundredths, percent
 from confide.support import Facts, decimal_text, describe
 

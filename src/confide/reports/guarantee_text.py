@@ -13,11 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.candidates import Candidates
+from confide.core import (
+    OVERLAP,
+    Calibration,
+    Plan,
+    Release,
+    RiskCalibration,
+    any_shares,
+    candidates_of,
+    typical_answer,
+    typical_law,
+)
 from confide.federated import FederatedCalibration
 from confide.guarantee import Guarantee, binomial_at_least, coverage_text, law_failure, silos_text
 from confide.mechanisms import Mechanism, Slopes
-from confide.planning import Plan, typical_answer, typical_law
-from confide.releases import OVERLAP, Calibration, Release, RiskCalibration, any_shares, candidates_of
 from confide.reports.charts import law as draw_law
 from confide.reports.page import percent
 from confide.support import MOST_RECORDS, Section, Table

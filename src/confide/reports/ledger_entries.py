@@ -4,9 +4,9 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
+from confide.core import Release, parts_of
 from confide.errors import InputError
 from confide.ledger import Account, Ledger, decimal_form
-from confide.releases import Release, parts_of
 from confide.reports.page import number
 
 

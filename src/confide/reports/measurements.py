@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from confide.core import Release, RiskCalibration
 from confide.errors import InputError
 from confide.evaluation import (
     Evaluation,
@@ -23,7 +24,6 @@ from confide.evaluation import (
     worst_parts,
 )
 from confide.guarantee import coverage_text
-from confide.releases import Release, RiskCalibration
 from confide.reports.charts import BELOW, Share, intervals, sizes
 from confide.reports.guarantee_text import coverage_percent
 from confide.reports.page import number

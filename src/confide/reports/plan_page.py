@@ -7,8 +7,8 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from confide.candidates import SpreadKind
+from confide.core import ClassShift, Plan, RecordWeights, law_of, typical_of_groups
 from confide.mechanisms import mechanism_facts
-from confide.planning import ClassShift, Plan, RecordWeights, law_of, typical_of_groups
 from confide.reports.cost import number_note, price
 from confide.reports.guarantee_text import explanation, law_sections, plan_laws, promise, short_guarantee
 from confide.reports.page import Page, dots, page_of

@@ -9,6 +9,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from confide.core import (
+    ABOUT,
+    Calibration,
+    CountsCalibration,
+    Release,
+    about_facts,
+    about_of,
+    remarks,
+)
 from confide.errors import InputError
 from confide.federated import (
     CODES,
@@ -20,15 +29,6 @@ from confide.federated import (
     read_answer,
 )
 from confide.mechanisms import PrivacyStatement, loss_facts
-from confide.releases import (
-    ABOUT,
-    Calibration,
-    CountsCalibration,
-    Release,
-    about_facts,
-    about_of,
-    remarks,
-)
 from confide.reports import charts
 from confide.reports.page import number, percent
 from confide.support import Chart, decimal_text

@@ -4,20 +4,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
-from confide.federated import FederatedRelease
-from confide.ledger import Ledger
-from confide.mechanisms import Slopes
-from confide.planning import ClassShift, Plan, RecordWeights, plan
-from confide.releases import (
+from confide.core import (
     Calibration,
+    ClassShift,
+    Plan,
+    RecordWeights,
     Release,
     candidates_of,
     making_section,
     meaning_of_infinity,
     parts_of,
+    plan,
     records_of_design,
 )
+from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
+from confide.federated import FederatedRelease
+from confide.ledger import Ledger
+from confide.mechanisms import Slopes
 from confide.reports.cost import number_note, price
 from confide.reports.guarantee_text import (
     Law,

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from confide.core import Document, Plan, Release
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
 from confide.ledger import Ledger
-from confide.planning import Plan
-from confide.releases import Document, Release
 from confide.reports.ledger_page import ledger_page
 from confide.reports.page import Page, check_title
 from confide.reports.plan_page import plan_page

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.releases import (
+from confide.core import (
     FALSE_NEGATIVES,
     Calibration,
     Release,

@@ -23,8 +23,7 @@ from confide.arrays import (
     refuse_other_sums,
     row_index,
 )
-from confide.errors import InputError, InputTypeError
-from confide.releases import (
+from confide.core import (
     FALSE_NEGATIVES,
     UNNAMED,
     Calibration,
@@ -37,6 +36,7 @@ from confide.releases import (
     names_for,
     warn_about,
 )
+from confide.errors import InputError, InputTypeError
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals, warn_of_intervals
 from confide.sets.prediction_sets import PredictionSets, warn_of_empty_sets
@@ -85,7 +85,7 @@ def predict_set(
     Warns
     -----
     CoverageWarning
-        If a threshold is +inf or nearly so (`confide.releases.remarks`), here and in `predict_interval` and
+        If a threshold is +inf or nearly so (`confide.core.remarks`), here and in `predict_interval` and
         `predict_labels`; in `predict_interval` also if intervals are far wider than the range of the predictions. Here
         also if more than 1 % of the sets are empty.
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector, frame_of, refuse_other_rows
+from confide.core import Release
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
-from confide.releases import Release
 from confide.sets.prediction_sets import positions_of
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
 from confide.support import (

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_labels, frame_of, refuse_other_rows, warn_of_unknown_labels
+from confide.core import Release
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.releases import Release
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
 from confide.support import Described, Level, Section, Table, caller_stacklevel, needs_extra
 

@@ -20,12 +20,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.guarantee import binomial_at_least, coverage_text
-from confide.releases import (
+from confide.core import (
     Calibration,
     Release,
 )
+from confide.errors import CoverageWarning, InputError, InputTypeError
+from confide.guarantee import binomial_at_least, coverage_text
 from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer
 
 

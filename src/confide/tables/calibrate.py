@@ -6,29 +6,27 @@ from itertools import chain
 from typing import Any, Unpack
 
 from confide.arrays import GroupColumns
-from confide.calibration import (
+from confide.candidates import AnyCandidates, Candidates
+from confide.core import (
+    ClassShift,
     Options,
     Payer,
+    Population,
     PreparedRelease,
+    RecordWeights,
+    Release,
     Request,
+    check_combinations,
+    check_together,
     prepare_thresholds,
     release,
     shares_of_sides,
+    shifted_population,
     split_options,
     weighted_sum,
 )
-from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.planning import (
-    ClassShift,
-    Population,
-    RecordWeights,
-    check_combinations,
-    check_together,
-    shifted_population,
-)
-from confide.releases import Release
 from confide.support import DEBUG, Level, as_integer, canonical_name, log_event, order_of, positive_integer, takes_alpha
 from confide.tables.arrow import is_integer
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, stated_outputs

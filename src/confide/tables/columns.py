@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from confide.candidates import AnyCandidates, Candidates
+from confide.core import FROM_LOGITS, critical_score
 from confide.errors import InputError
-from confide.releases import FROM_LOGITS, critical_score
 from confide.scores import ScoreKind, score_kind
 from confide.support import check_column_order, column_order, positive_number, refuse_first_of_pair
 from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element

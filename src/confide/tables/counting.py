@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates
+from confide.core import Pilot
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.planning import Pilot
 from confide.scores import ScoreKind, all_scores
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.bin_counts import Job, count_rows

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms
+from confide.core import Release, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
     Evaluation,
@@ -29,7 +30,6 @@ from confide.evaluation import (
     too_many_groups,
 )
 from confide.mechanisms import Neighbors
-from confide.releases import Release, warn_about
 from confide.support import Level
 from confide.tables.buffers import to_numpy
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import GroupColumns
+from confide.core import RecordWeights, Release
 from confide.errors import InputError
-from confide.planning import RecordWeights
-from confide.releases import Release
 from confide.support import as_integer, canonical_name, is_numbering
 from confide.tables.arrow import (
     ColumnRef,

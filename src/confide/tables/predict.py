@@ -8,8 +8,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from confide.core import Release, warn_about
 from confide.errors import ConfideError, InputError
-from confide.releases import Release, warn_about
 from confide.sets import warn_of_empty_sets
 from confide.support import (
     FileKind,

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.core import FALSE_NEGATIVES, UNNAMED, Release, as_release, classes_of, names_for
 from confide.errors import InputError
-from confide.releases import FALSE_NEGATIVES, UNNAMED, Release, as_release, classes_of, names_for
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import ColumnRef

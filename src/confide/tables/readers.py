@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_probabilities, softmax
-from confide.calibration import critical_thresholds, false_negative_thresholds
 from confide.candidates import Candidates
+from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, matrix_column, number_column
 from confide.tables.buffers import integers_of, to_numpy

@@ -15,21 +15,26 @@ from torch import Tensor
 
 from confide.array_api import above_threshold, predict_mask, true_scores
 from confide.arrays import ExperimentalUniforms, class_names, image_by_image, one_per_record
-from confide.calibration import (
+from confide.candidates import AnyCandidates
+from confide.core import (
     Batches,
+    Calibration,
     MaskOptions,
+    MissedAreaLoss,
     Options,
     Request,
+    RiskCalibration,
+    area_of,
     calibrate_areas,
     first_and_all,
+    names_for,
     release,
     split_options,
     true_pixels,
+    warn_about,
 )
-from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
-from confide.releases import Calibration, MissedAreaLoss, RiskCalibration, area_of, names_for, warn_about
 from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets, warn_of_widths
 from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes

@@ -12,19 +12,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Unpack
 
-from confide.calibration import (
+from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
+from confide.core import (
+    FEW_SIZES,
     By,
     GivenCounts,
     Options,
     Request,
+    law_of,
     prepare_thresholds,
     release,
     split_options,
+    typical_of_groups,
 )
-from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.planning import FEW_SIZES, law_of, typical_of_groups
 from confide.scores import SCORE
 from confide.support import (
     Described,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.candidates import Candidates
+from confide.core import PublishedCounts
 from confide.errors import FormatError, InputError
 from confide.mechanisms import Noise
-from confide.releases import PublishedCounts
 from confide.support import FileLocation, as_place
 from confide.warehouse.counts_file import bytes_of, rows_of, text_of, whole
 

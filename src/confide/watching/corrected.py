@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn
 
+from confide.core import Calibration, Division, Release, as_release, documents, threshold_text
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.guarantee import LongRun
 from confide.mechanisms import PrivacyStatement
-from confide.releases import Calibration, Division, Release, as_release, documents, threshold_text
 from confide.support import Fields, Section, shapes
 from confide.watching.correction import Correction
 from confide.watching.watch_state import Watch

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates, SpreadKind
+from confide.core import Release
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import noise_beyond, noise_variance
-from confide.releases import Release
 from confide.scores import score_kind
 from confide.support import Level, exact_level
 

@@ -10,11 +10,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from confide.core import Release, as_release, refuse_overlapping
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CountPrivacy, PrivateEvaluation, size_parts
 from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.releases import Release, as_release, refuse_overlapping
 from confide.support import (
     MOST_RECORDS,
     as_number,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.core import Release, as_release, classes_of
 from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors
-from confide.releases import Release, as_release, classes_of
 from confide.scores import score_kind
 from confide.support import (
     SCHEMA,

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.core import Document, Release, documents
 from confide.errors import FormatError, InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
-from confide.releases import Document, Release, documents
 from confide.support import VERSIONS, Fields, Level, Section, decimal_text, exact_level, library_versions, shapes
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, Scale, realised
 from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence

@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates
+from confide.core import Terms, plan
+from confide.core.choice import flat_for
+from confide.core.design import _with_head_start as with_head_start
 from confide.mechanisms import (
     NEIGHBORS,
     LaplaceHistogram,
@@ -26,9 +29,6 @@ from confide.mechanisms import (
     pps_of_secret_size,
     slopes_for,
 )
-from confide.planning import Terms, plan
-from confide.planning.choice import flat_for
-from confide.planning.mechanism import _with_head_start as with_head_start
 from confide.support import ceil_to
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.subject import Claims, Law, Scores, Subject

@@ -22,6 +22,7 @@ from confide.cli.federated.coordinator import (
 )
 from confide.cli.output import capture_warnings, check_output, print_text
 from confide.cli.values import Output, PeopleOptions, Source
+from confide.core import class_list, load_release, names_among
 from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
     DEFAULT_METHODS,
@@ -39,7 +40,6 @@ from confide.federated import (
 from confide.federated import answer as answer_plan
 from confide.ledger import file_of
 from confide.mechanisms import weak_privacy_text
-from confide.releases import class_list, load_release, names_among
 from confide.support import Classes, FileKind, Name, OutputExistsError, aligned, read_text, write_text
 from confide.tables import (
     SIDES,

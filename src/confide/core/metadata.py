@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from confide.core.calibration import Calibration, Release
+from confide.core.fingerprint import ModelFingerprint, check_fingerprint
+from confide.core.words import Predecessor, check_about, check_predecessors, names_among
 from confide.errors import InputTypeError
 from confide.mechanisms import Chosen, with_choice
-from confide.releases.calibration import Calibration, Release
-from confide.releases.fingerprint import ModelFingerprint, check_fingerprint
-from confide.releases.words import Predecessor, check_about, check_predecessors, names_among
 from confide.support import Classes, canonical_name, public_classes
 
 

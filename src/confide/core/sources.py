@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
-from confide.calibration.request import Request
-from confide.calibration.threshold_request import Key
 from confide.candidates import Candidates
+from confide.core.population import ClassShift, Population, RecordWeights
+from confide.core.request import Request
+from confide.core.threshold_request import Key
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.planning import ClassShift, Population, RecordWeights
 from confide.support import canonical_name
 
 Item = TypeVar("Item")

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from confide.calibration.release import NO_PAYER, Payer, prepare, release
-from confide.calibration.sources import GivenCounts
 from confide.candidates import Candidates
+from confide.core.fingerprint import ModelFingerprint
+from confide.core.metadata import Metadata
+from confide.core.published_counts import CountsCalibration, PublishedCounts
+from confide.core.release import NO_PAYER, Payer, prepare, release
+from confide.core.sources import GivenCounts
+from confide.core.texts import remark, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import StatedPrivacy, published_histogram_for
-from confide.releases import CountsCalibration, Metadata, ModelFingerprint, PublishedCounts, remark, warn_of_choices
 from confide.support import (
     Level,
     caller_stacklevel,

@@ -11,10 +11,13 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from confide.candidates import BUILDERS, Candidates
+from confide.core.expected import needed_text
+from confide.core.plan import Plan
+from confide.core.population import Population
+from confide.core.terms import Terms, typical_of_groups
 from confide.errors import ConfideError
 from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, Slopes, privacy_statement
-from confide.planning import Plan, Population, Terms, needed_text, typical_of_groups
 from confide.support import MOST_CANDIDATES, MOST_LOSS
 
 

@@ -29,13 +29,14 @@ from confide.arrays import (
     image_by_image,
     refuse_other_rows,
 )
-from confide.calibration.calibrate import Options, split_options
-from confide.calibration.release import release
-from confide.calibration.request import Request
-from confide.calibration.sources import Batches, Scores, first_and_all
 from confide.candidates import AnyCandidates, Candidates
+from confide.core.calibrate import Options, split_options
+from confide.core.calibration import FALSE_NEGATIVES
+from confide.core.release import release
+from confide.core.request import Request
+from confide.core.several import MissedAreaLoss, RiskCalibration, check_bound
+from confide.core.sources import Batches, Scores, first_and_all
 from confide.errors import InputError, InputTypeError
-from confide.releases import FALSE_NEGATIVES, MissedAreaLoss, RiskCalibration, check_bound
 from confide.support import Level, class_count, one_of, public_classes, raise_for_rows
 
 

@@ -20,25 +20,24 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from confide.calibration.threshold_request import Key, ThresholdRequest, divide_budget, most_groups
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread, spread_of
-from confide.errors import InputError, InputTypeError
-from confide.planning import Terms, check_combinations
-from confide.releases import (
-    Calibration,
-    CountsCalibration,
+from confide.core.calibration import Calibration, Release, kind_asked
+from confide.core.fingerprint import ModelFingerprint
+from confide.core.metadata import Metadata
+from confide.core.needed import own_loss
+from confide.core.published_counts import CountsCalibration
+from confide.core.rules import check_combinations
+from confide.core.several import (
     GroupCalibration,
     LevelCalibration,
-    Metadata,
-    ModelFingerprint,
     OverlappingCalibration,
-    Predecessor,
-    Release,
     RiskCalibration,
     SidesCalibration,
-    kind_asked,
-    own_loss,
 )
+from confide.core.terms import Terms
+from confide.core.threshold_request import Key, ThresholdRequest, divide_budget, most_groups
+from confide.core.words import Predecessor
+from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
 
 

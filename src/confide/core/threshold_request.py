@@ -7,10 +7,11 @@ from typing import Any, TypeAlias
 
 from confide.arrays import GroupColumns
 from confide.candidates import Candidates, Spread
+from confide.core.metadata import Metadata
+from confide.core.several import check_bound
+from confide.core.terms import Terms
 from confide.errors import InputError
 from confide.mechanisms import split_epsilon
-from confide.planning import Terms
-from confide.releases import Metadata, check_bound
 from confide.support import Level, exact_level, fraction_of, privacy_loss, several
 
 Key: TypeAlias = Any

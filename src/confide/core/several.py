@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import GroupColumns, Groups, group_name
+from confide.core.calibration import FALSE_NEGATIVES, Calibration, Release, critical_score, threshold_text
+from confide.core.words import same_lineage
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, parallel_composition, sequential_composition
-from confide.releases.calibration import FALSE_NEGATIVES, Calibration, Release, critical_score, threshold_text
-from confide.releases.words import same_lineage
 from confide.support import Level, Name, Section, places, positive_number
 
 

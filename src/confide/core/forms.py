@@ -9,6 +9,20 @@ from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates
+from confide.core.calibration import Calibration, Release, mark_uncompared
+from confide.core.divisions import FORMS, OVERLAPPING, Form
+from confide.core.documents import Kind, common_form, register
+from confide.core.fingerprint import FINGERPRINT
+from confide.core.population import POPULATION
+from confide.core.published_counts import CountsCalibration
+from confide.core.several import (
+    GroupCalibration,
+    LevelCalibration,
+    OverlappingCalibration,
+    RiskCalibration,
+    SidesCalibration,
+)
+from confide.core.words import PREDECESSORS, WORDS
 from confide.errors import ConfideError, FormatError
 from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
@@ -26,20 +40,6 @@ from confide.mechanisms import (
     privacy_statement,
     with_choice,
 )
-from confide.planning import POPULATION
-from confide.releases.calibration import Calibration, Release, mark_uncompared
-from confide.releases.divisions import FORMS, OVERLAPPING, Form
-from confide.releases.documents import Kind, common_form, register
-from confide.releases.fingerprint import FINGERPRINT
-from confide.releases.published_counts import CountsCalibration
-from confide.releases.several import (
-    GroupCalibration,
-    LevelCalibration,
-    OverlappingCalibration,
-    RiskCalibration,
-    SidesCalibration,
-)
-from confide.releases.words import PREDECESSORS, WORDS
 from confide.scores import SCORE
 from confide.support import (
     LEAST_LOSS,

@@ -9,6 +9,8 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from confide.core.choice import PARTS
+from confide.core.terms import Terms
 from confide.guarantee import (
     LARGE_N_MIN,
     TwoSidedTerms,
@@ -36,8 +38,6 @@ from confide.mechanisms import (
     slopes_for,
     split_conformal_for,
 )
-from confide.planning.choice import PARTS
-from confide.planning.terms import Terms
 from confide.support import (
     DEBUG,
     ceil_to,
@@ -59,7 +59,7 @@ def mechanism_for(request: Terms) -> Mechanism | None:
 
     Examples
     --------
-    >>> from confide.planning import Terms
+    >>> from confide.core import Terms
     >>> request = Terms.of(
     ...     alpha=0.1, epsilon=1.0, neighbors="replace_one", n=1000, candidates=1000, mechanism="pps"
     ... )

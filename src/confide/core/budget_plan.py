@@ -21,11 +21,10 @@ from functools import lru_cache
 from numbers import Integral
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
+from confide.core.plan import Plan, plan
 from confide.errors import InputError, InputTypeError
-from confide.ledger.composition import check_delta, epsilon_of_zcdp
-from confide.ledger.cost import KINDS, Cost, decimal, decimal_above, decimal_form
+from confide.ledger import KINDS, Cost, check_delta, decimal, decimal_above, decimal_form, epsilon_of_zcdp
 from confide.mechanisms import NEIGHBORS, Neighbors, weak_privacy_text
-from confide.planning import Plan, plan
 from confide.selection import range_of_zcdp, zcdp_of_range
 from confide.support import (
     LEAST_LOSS,

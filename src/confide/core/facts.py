@@ -6,12 +6,13 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
+from confide.core.calibration import Calibration, Release, as_release, parts_of
+from confide.core.expected import needed_text
+from confide.core.metadata import about_of, classes_of
+from confide.core.needed import records_needed
+from confide.core.population import rounding_text
+from confide.core.words import ABOUT, class_list
 from confide.guarantee import Guarantee
-from confide.planning import needed_text, rounding_text
-from confide.releases.calibration import Calibration, Release, as_release, parts_of
-from confide.releases.metadata import about_of, classes_of
-from confide.releases.needed import records_needed
-from confide.releases.words import ABOUT, class_list
 from confide.support import Facts, Section, versions_text
 
 MOST_NAMED = 6

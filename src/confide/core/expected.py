@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates, Spread
+from confide.core.choice import Choice, ReferenceLaws, answer_law, law_of, mean_price, suggested_laws
+from confide.core.terms import Terms
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Slopes
-from confide.planning.choice import Choice, ReferenceLaws, answer_law, law_of, mean_price, suggested_laws
-from confide.planning.terms import Terms
 from confide.scores import name_of_scores, score_kind
 from confide.support import MOST_RECORDS
 
@@ -118,7 +118,7 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
 
     Examples
     --------
-    >>> from confide.planning.terms import Terms
+    >>> from confide.core.terms import Terms
     >>> request = Terms.of(0.1, 100, epsilon=1.0, neighbors="replace_one")
     >>> 100 < closely_needed(request, request.candidates, 0.01) < 140
     True

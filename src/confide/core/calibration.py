@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import GroupColumns, Groups, as_positions
+from confide.core.divisions import FORMS, Division
+from confide.core.documents import Document, load
+from confide.core.fingerprint import ModelFingerprint, check_fingerprint
+from confide.core.needed import needed_facts
+from confide.core.population import Population
+from confide.core.words import Predecessor, check_about, check_predecessors
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, mechanism_facts, proof_of
-from confide.planning import Population
-from confide.releases.divisions import FORMS, Division
-from confide.releases.documents import Document, load
-from confide.releases.fingerprint import ModelFingerprint, check_fingerprint
-from confide.releases.needed import needed_facts
-from confide.releases.words import Predecessor, check_about, check_predecessors
 from confide.scores import ScoreKind, score_kind
 from confide.support import (
     Classes,

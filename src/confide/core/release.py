@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from confide.calibration.request import SIDES, Request, joined
-from confide.calibration.sources import AnyRequest, GivenCounts, Seen, Source
-from confide.calibration.threshold_request import Key, ThresholdRequest
 from confide.candidates import BUILDERS, Candidates, Spread
+from confide.core.calibration import Calibration
+from confide.core.design import mechanism_for
+from confide.core.plan import make_plan
+from confide.core.request import SIDES, Request, joined
+from confide.core.several import (
+    GroupCalibration,
+    LevelCalibration,
+    OverlappingCalibration,
+    RiskCalibration,
+    SidesCalibration,
+)
+from confide.core.sources import AnyRequest, GivenCounts, Seen, Source
+from confide.core.terms import Terms
+from confide.core.texts import remark, warn_about, warn_of_choices
+from confide.core.threshold_request import Key, ThresholdRequest
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
@@ -26,18 +38,6 @@ from confide.mechanisms import (
     draw_size,
     privacy_statement,
     with_choice,
-)
-from confide.planning import Terms, make_plan, mechanism_for
-from confide.releases import (
-    Calibration,
-    GroupCalibration,
-    LevelCalibration,
-    OverlappingCalibration,
-    RiskCalibration,
-    SidesCalibration,
-    remark,
-    warn_about,
-    warn_of_choices,
 )
 from confide.selection import check_sampler
 from confide.support import (
@@ -643,7 +643,7 @@ def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any
 
     Examples
     --------
-    >>> from confide.calibration import Scores
+    >>> from confide.core import Scores
     >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
     >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
     1-differential privacy and 0.1127-zCDP for adding or removing one record

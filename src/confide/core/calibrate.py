@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups
-from confide.calibration.release import Payer, release
-from confide.calibration.request import SIDES, By, Request
-from confide.calibration.sources import GivenCounts, Scores
 from confide.candidates import AnyCandidates
+from confide.core.calibration import Calibration
+from confide.core.fingerprint import ModelFingerprint
+from confide.core.population import ClassShift, Population, shifted_population
+from confide.core.release import Payer, release
+from confide.core.request import SIDES, By, Request
+from confide.core.rules import COMBINATIONS, check_together
+from confide.core.several import GroupCalibration, LevelCalibration, SidesCalibration
+from confide.core.sources import GivenCounts, Scores
+from confide.core.terms import Choices
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen
-from confide.planning import COMBINATIONS, Choices, ClassShift, Population, check_together, shifted_population
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, ModelFingerprint, SidesCalibration
 from confide.scores import interval_score, name_of_scores, score_kind
 from confide.support import Level, check_unknown_arguments, exact_level, one_of, takes_alpha
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector, fresh_uniforms, refuse_other_rows
-from confide.calibration.calibrate import LedgerOptions, Options, calibrate
 from confide.candidates import Candidates
+from confide.core.calibrate import LedgerOptions, Options, calibrate
+from confide.core.calibration import Calibration
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
-from confide.releases import Calibration
 from confide.scores import NamedScores, name_of_scores, score_kind
 from confide.support import (
     MOST_PER_PERSON,

@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
 from confide.candidates import Candidates, Spread
+from confide.core.choice import FEW_SIZES, LEFTS, PARTS, Choice, ChoiceInputs, choose
+from confide.core.population import ClassShift, Population, RecordWeights
+from confide.core.rules import check_combinations
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import (
     MECHANISMS,
@@ -22,9 +25,6 @@ from confide.mechanisms import (
     size_zcdp,
     slopes_for,
 )
-from confide.planning.choice import FEW_SIZES, LEFTS, PARTS, Choice, ChoiceInputs, choose
-from confide.planning.combinations import check_combinations
-from confide.planning.population import ClassShift, Population, RecordWeights
 from confide.selection import range_of_zcdp, zcdp_of_range
 from confide.support import (
     LEAST_LOSS,

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
-from confide.calibration.calibrate import Options, split_options
-from confide.calibration.release import release
-from confide.calibration.request import SIDES, Request
-from confide.calibration.risk import critical_thresholds, false_negative_thresholds
-from confide.calibration.sources import Scores
-from confide.calibration.threshold_request import Key
 from confide.candidates import AnyCandidates, Candidates
+from confide.core.calibrate import Options, split_options
+from confide.core.calibration import FALSE_NEGATIVES, Release
+from confide.core.metadata import names_for
+from confide.core.population import ClassShift
+from confide.core.release import release
+from confide.core.request import SIDES, Request
+from confide.core.risk import critical_thresholds, false_negative_thresholds
+from confide.core.sources import Scores
+from confide.core.threshold_request import Key
 from confide.errors import InputError
-from confide.planning import ClassShift
-from confide.releases import FALSE_NEGATIVES, Release, names_for
 from confide.scores import interval_score, name_of_scores
 
 if TYPE_CHECKING:

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates
-from confide.guarantee import Guarantee
-from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
-from confide.planning.choice import FEW_SIZES, gap_crossed, law_of
-from confide.planning.combinations import unusual
-from confide.planning.expected import (
+from confide.core.choice import FEW_SIZES, gap_crossed, law_of
+from confide.core.design import slopes_for_request
+from confide.core.expected import (
     OnPilot,
     Pilot,
     chance_text,
@@ -29,9 +27,11 @@ from confide.planning.expected import (
     typical_answer,
     typical_law,
 )
-from confide.planning.mechanism import slopes_for_request
-from confide.planning.population import ClassShift, shifted_population
-from confide.planning.terms import CHOICES, Choices, Terms
+from confide.core.population import ClassShift, shifted_population
+from confide.core.rules import unusual
+from confide.core.terms import CHOICES, Choices, Terms
+from confide.guarantee import Guarantee
+from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
 from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from confide.arrays import column_names
 from confide.candidates import BUILDERS, Candidates
+from confide.core.calibration import Calibration
+from confide.core.documents import Document, Kind, common_form, register
+from confide.core.words import WORDS
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NOISE, Noise, PublishedHistogram, StatedPrivacy
-from confide.releases.calibration import Calibration
-from confide.releases.documents import Document, Kind, common_form, register
-from confide.releases.words import WORDS
 from confide.scores import SCORE, score_kind
 from confide.support import (
     MOST_RECORDS,

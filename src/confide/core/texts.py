@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from confide.candidates import Candidates, plausible_thresholds
-from confide.errors import CoverageWarning
-from confide.guarantee import LongRun
-from confide.planning import unusual
-from confide.releases.calibration import (
+from confide.core.calibration import (
     Calibration,
     Release,
     as_release,
     meaning_of_infinity,
     reminder_due,
 )
-from confide.releases.needed import records_needed, records_needed_if_public
+from confide.core.needed import records_needed, records_needed_if_public
+from confide.core.rules import unusual
+from confide.errors import CoverageWarning
+from confide.guarantee import LongRun
 from confide.scores import HOTTEST, score_kind
 from confide.support import caller_stacklevel, decimal_text
 

@@ -2,7 +2,7 @@
 
 A release has one threshold, or one for each of several levels, groups, classes or sides. Each is described by a
 `ThresholdRequest`: the counts that it uses, the score, its shares of the budget and of the failure probability, and its
-candidates. The tables of `confide.planning.combinations` list invalid combinations.
+candidates. The tables of `confide.core.rules` list invalid combinations.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from typing import Any, Literal
 import numpy as np
 
 from confide.arrays import GroupColumns
-from confide.calibration.renewal import read_again
-from confide.calibration.threshold_request import (
+from confide.candidates import AnyCandidates, Candidates, Spread
+from confide.core.calibration import Release, critical_score, kind_asked
+from confide.core.fingerprint import ModelFingerprint
+from confide.core.metadata import Metadata
+from confide.core.population import Population
+from confide.core.renewal import read_again
+from confide.core.rules import check_combinations
+from confide.core.terms import CHOICES, Terms
+from confide.core.threshold_request import (
     Key,
     ThresholdRequest,
     different_levels,
@@ -28,11 +35,8 @@ from confide.calibration.threshold_request import (
     part_of_failure,
     share_of,
 )
-from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors
-from confide.planning import CHOICES, Population, Terms, check_combinations
-from confide.releases import Metadata, ModelFingerprint, Release, critical_score, kind_asked
 from confide.scores import score_kind
 from confide.selection import range_of_zcdp
 from confide.support import Level, check_names, one_of, privacy_loss

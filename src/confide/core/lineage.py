@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confide.releases.calibration import Calibration, Release, parts_of
-from confide.releases.documents import Document
-from confide.releases.words import Predecessor, check_about
+from confide.core.calibration import Calibration, Release, parts_of
+from confide.core.documents import Document
+from confide.core.words import Predecessor, check_about
 from confide.support import Section, Table, decimal_text, short_number
 
 MOST_SHOWN = 10
