@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from confide.core import PARTS, Plan, Terms
+from confide.core import PARTS, Plan
 from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.scores import score_kind
 from confide.selection import selection_law
-from tests.overridden import overridden
+from tests.designs import overridden
 
 
 def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
@@ -26,15 +26,20 @@ def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remo
     slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
     options = {"neighbors": neighbors, "candidates": candidates, **options}
     made = overridden(alpha, epsilon, n, slopes=slopes, rise=0, **options)
-    return made if made.request.delta is not None else replace(made, mechanism=first_mechanism(made.request, slopes))
+    return (
+        made
+        if made.terms.delta is not None
+        else replace(made, design=replace(made.design, mechanism=first_mechanism(made, slopes)))
+    )
 
 
-def first_mechanism(request: Terms, slopes: tuple[int, int]) -> Slopes | None:
+def first_mechanism(plan: Plan, slopes: tuple[int, int]) -> Slopes | None:
     """The least target that the sharp certificate accepts, and a head start that is the same for every n."""
-    level, n, unit = request.level, request.n, request.level.denominator * -(-UNIT // request.level.denominator)
+    request, n = plan.terms, plan.guarantee.n
+    level, unit = request.level, request.level.denominator * -(-UNIT // request.level.denominator)
     terms = request.neighbors, request.epsilon
     trial = slopes_for(Fraction(0) if n is not None else level, Fraction(1), *slopes, *terms)
-    certificate = trial.slope_left, trial.slope_right, float(request.m - 1)
+    certificate = trial.slope_left, trial.slope_right, float(plan.candidates.size - 1)
     if n is not None:
         target = public_shift(n, level, *certificate, UNIT)
         return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)

@@ -346,7 +346,7 @@ def test_bounded_spreads_keep_their_bounds():
 def test_around_takes_a_number_or_a_release():
     released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
     assert Candidates.around(released) == Spread(around=released.threshold)
-    made = confide.plan(0.1, 1.0, score="lac", candidates=Candidates.around(released)).request.candidates
+    made = confide.plan(0.1, 1.0, score="lac", candidates=Candidates.around(released)).candidates
     assert made.recipe["around"] == released.threshold
     again = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac", candidates=Candidates.around(0.9))
     assert again.recipe["around"] == 0.9

@@ -144,7 +144,7 @@ def test_a_decision_does_not_touch_the_data():
     for scores in (np.zeros(500), np.full(500, 0.3), np.random.default_rng(0).random(500)):
         released = confide.calibrate(scores, 0.1, 1.0, score="lac", neighbors=PUBLIC)
         assert released.mechanism == made.mechanism
-        assert dict(released.recipe) == dict(made.request.candidates.recipe)
+        assert dict(released.recipe) == dict(made.candidates.recipe)
 
 
 @pytest.mark.slow
@@ -197,7 +197,7 @@ def test_set_size_and_coverage_on_cifar100():
     p, labels = cifar100()
     scores, every = confide.lac_score(p, labels), np.sort(1 - p, axis=None)
     made, rng, hits, sizes = plan(1000, SECRET), np.random.default_rng(5), 0.0, []
-    values = made.request.candidates.values
+    values = made.candidates.values
     for _ in range(300):
         chosen = rng.permutation(len(scores))[:1001]
         calibration, fresh = scores[chosen[:1000]], scores[chosen[1000]]

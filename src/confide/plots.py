@@ -307,7 +307,7 @@ def plot_price(
     """
     if not isinstance(plan, Plan):
         raise InputTypeError("plan", "must be a Plan from confide.plan", type(plan).__name__)
-    what, r = one_of("of", of, _PRICES), plan.request
+    what, r = one_of("of", of, _PRICES), plan.terms
     if what == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
         raise InputError("plan", "must have a pilot sample with scores of all classes if of='size'")
     losses = [r.epsilon * step for step in _STEPS] if epsilons is None else list(epsilons)
@@ -315,7 +315,7 @@ def plot_price(
     counts = sorted({plan.n, *_RECORDS} if records is None else {positive_integer("records", n, most=MOST_RECORDS)
                                                                for n in records})  # fmt: skip
     axes = axes_of(ax)
-    plain = [_plain(_like(plan, plan.request.epsilon, n), what) for n in counts]
+    plain = [_plain(_like(plan, plan.terms.epsilon, n), what) for n in counts]
     axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
     for place, epsilon in enumerate(tried):
         share = place / max(1, len(tried) - 1)
@@ -342,10 +342,7 @@ def plot_price(
 
 def _like(plan: Plan, epsilon: float, n: int) -> Plan:
     """A plan at another epsilon and number of records, with its own slopes and rise."""
-    public = plan.request.neighbors == "replace_one"
-    free = replace(plan.request, n=n if public else None, slopes=None, rise=None)
-    asked = free.with_loss(epsilon)
-    return replace(make_plan(asked, n), pilot=plan.pilot)
+    return replace(make_plan(plan.terms.with_loss(epsilon), n), pilot=plan.pilot)
 
 
 def _price(plan: Plan, of: str) -> float:
@@ -367,7 +364,7 @@ def _plain(plan: Plan, of: str) -> float:
         assert found is not None
         return math.nan if found.plain_size is None else found.plain_size
     coverage = min(1.0, plan.nonprivate_rank / (plan.effective_n + 1)) if serves else 1.0
-    return coverage if of == "coverage" else (coverage - float(plan.request.level)) * (plan.effective_n + 1)
+    return coverage if of == "coverage" else (coverage - float(plan.terms.level)) * (plan.effective_n + 1)
 
 
 def _between(first: str, last: str, share: float) -> str:

@@ -187,22 +187,7 @@ def grouped(ledger, **options):
     return confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.025, 0.5, score="absolute_residual", **options)
 
 
-def test_stored_release_that_states_the_union_of_lists_is_returned_again(tmp_path, monkeypatch):
-    """Releases of 0.3 state it where the list of a group equals the union of all."""
-    ledger = confide.Ledger(tmp_path / "b.db")
-    stated = RELEASE.PreparedThreshold._stated
-
-    def of_union(self, terms, mechanism, threshold, m, recipe, size):
-        return stated(self, terms, mechanism, threshold, m, {"kind": "of", "size": m}, size)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RELEASE.PreparedThreshold, "_stated", of_union)
-        first = grouped(ledger)
-    with pytest.warns(EarlierReleaseWarning):
-        assert grouped(ledger).to_json() == first.to_json()
-
-
-@pytest.mark.parametrize("name", ["library_versions", "certify", "privacy_statement", "assembled", "to_json", "of"])
+@pytest.mark.parametrize("name", ["library_versions", "unanswered_design", "assembled", "to_json", "of"])
 def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, name):
     ledger = confide.Ledger(tmp_path / "b.db")
 

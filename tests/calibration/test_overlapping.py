@@ -13,7 +13,7 @@ from scipy import stats
 import confide
 from confide import InputError, InputTypeError
 from confide.arrays import GroupColumns
-from confide.core import Request, mechanism_for, prepare_thresholds
+from confide.core import Request, design
 from confide.mechanisms import Slopes
 from confide.selection import zcdp_of_range
 from tests.builders import slow
@@ -33,7 +33,7 @@ def mechanism(alpha, *, shared=True, bins=BINS, **budget):
     names = COLUMNS if shared else ["f", "m", "a", "b"]
     candidates = confide.Candidates.of([place / bins for place in range(1, bins)])
     request = Request(alpha=alpha, by="group", names=names, candidates=candidates, n_typical=20, **budget)
-    made = {mechanism_for(one.terms) for one in prepare_thresholds(request).thresholds.values()}
+    made = {design(terms, terms.n_typical).mechanism for terms in request.terms.values()}
     (only,) = made
     return only
 

@@ -1,19 +1,17 @@
 """Theorems C1 to C4 with rising and arbitrary non-decreasing weights, by exact enumeration of small cases."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from confide.core.plan import make_plan
-from confide.core.terms import Terms
 from confide.guarantee.certificate import public_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import competitor_ratio_right, conditional_failure, mean_overshoot, tail
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, free_fade, slopes_for
+from tests import designs
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, stepped, worst_coverage
 
@@ -38,7 +36,7 @@ def public(n, target, left, right, epsilon):
 def planned(n, m, **options):
     stated = {name: options.pop(name, None) for name in ("slopes", "rise")}
     choices = {"neighbors": "replace_one"} | options
-    return make_plan(replace(Terms.of(n=n, candidates=m, **choices), **stated), n)
+    return designs.planned(designs.terms(candidates=m, **choices), n, **stated)
 
 
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((9, 1),), ((2, 3),)])])
@@ -129,8 +127,8 @@ def test_planned_public_rise_covers(alpha, epsilon, m, _n_min, rise, slopes):
         assert (alpha, n) == ("0.1", 9)  # (n + 1)(1 - alpha) is n itself: no rank is left for the noise
         return
     assert plan.mechanism.rivals(m) < m - 1
-    claimed = certify(plan.mechanism, plan.request.alpha, m, n, None, None).coverage
-    assert claimed >= float(1 - plan.request.alpha)
+    claimed = certify(plan.mechanism, plan.terms.alpha, m, n, None, None).coverage
+    assert claimed >= float(1 - plan.terms.alpha)
     assert worst_coverage(plan.mechanism, n, m) >= claimed - 1e-12
 
 

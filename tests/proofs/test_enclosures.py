@@ -161,7 +161,7 @@ def binomial_at_least(n, level):
 def test_training_conditional_plans_keep_their_promise():
     """Theorem C3, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
     made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05)
-    one, m = made.mechanism, made.request.m
+    one, m = made.mechanism, made.candidates.size
     mpmath.iv.dps = 400  # tails far below the target are e^-200, and differ from 1 - (1 - ...) by that
     n, target, G = 500, made.mechanism.target(500), mpmath.iv.mpf(one.rivals(m))
     slope = mpmath.iv.mpf(one.unit * one.left) / mpmath.iv.mpf(one.scale)

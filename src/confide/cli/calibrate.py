@@ -44,14 +44,14 @@ from confide.core import (
     Release,
     Request,
     calibrate_counts,
-    candidates_of,
     check_combinations,
     choose_score,
+    design,
     load_release,
-    make_plan,
     most_needed,
     parts_of,
-    prepare_thresholds,
+    prepare,
+    rehearse,
     remarks,
     renewal_text,
 )
@@ -239,7 +239,7 @@ def _release(
         account = budget.account(source.file)
         request = replace(request, payer=Payer(**account, partition=partition))
         if account and early:  # check the ledger's limit first
-            request.prepared.check_limit()
+            request.check_limit()
         with output.new(FileKind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
             released: Release = request.release(table, progress)
             left_out = source.left_out(table) if tells_left_out else {}  # else it is secret
@@ -282,7 +282,7 @@ def _from_choice(
         how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
         for one in scores.values():  # before the choice is charged
             asked = Request(score=one.score, unit=request.unit, **{**rest, "classes": one.classes})
-            prepare_thresholds(asked).rehearse()
+            rehearse(asked, prepare(asked))
         released = choose_score(scores, alpha, privacy.epsilon, **how).calibrate(**rest)
         part.write_text(released.to_json(), encoding="utf-8")
     asked = Request(score=released.score, unit=request.unit, chosen=released.chosen, **rest)
@@ -427,14 +427,9 @@ def expected_plan(released: Any, request: Request) -> Plan | None:
     """The plan with the expected cost of one threshold; None where it is not informative."""
     if not isinstance(released, Calibration) or not isinstance(released.mechanism, Slopes) or remarks(released):
         return None
-    (part,) = request.parts.values()
-    if released.size is not None:
-        n, candidates = released.size.design_for, part.law
-        if not isinstance(candidates, Candidates):
-            candidates = candidates_of(released)
-        return Plan(part.terms.designed_for(n).with_candidates(candidates, None), released.mechanism, n)
-    terms = part.terms.with_candidates(candidates_of(released), released.n)
-    return make_plan(terms, terms.n or terms.n_typical)  # n only where it is public
+    (terms,) = request.terms.values()
+    n = released.n if released.size is None else released.size.design_for
+    return Plan(design(terms, n or terms.n_typical), n or terms.n_typical)
 
 
 def report_release(

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups
 from confide.candidates import AnyCandidates
+from confide.core.account import Payer
 from confide.core.calibration import Calibration
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.population import ClassShift, Population, shifted_population
-from confide.core.release import Payer, release
+from confide.core.release import release
 from confide.core.request import SIDES, By, Request
 from confide.core.rules import COMBINATIONS, check_together
 from confide.core.several import GroupCalibration, LevelCalibration, SidesCalibration

@@ -251,14 +251,15 @@ class Choice:
     ----------
     candidates
         The list.
-    left
-        The left slope; the right one is PARTS - left. Only their ratio matters.
+    left, right
+        The slopes below and above the target; only their ratio matters.
     rise
         Log-odds by which the last candidate exceeds the first.
     """
 
     candidates: Candidates
     left: int
+    right: int
     rise: float
 
     @property
@@ -316,50 +317,41 @@ class ChoiceInputs:
         return self.epsilon * left / distance, self.epsilon * right / distance
 
 
-def choose(
-    of: Candidates | Spread,
-    circumstances: ChoiceInputs,
-    left: float | None = None,
-    rise: float | None = None,
-) -> Choice:
+def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
-
-    `left`, in parts of PARTS, and `rise` override the choice.
 
     Examples
     --------
-    >>> terms = ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None)
-    >>> made = choose(Spread("probability"), terms)
-    >>> made.left < 14 and made.rise > 5
+    >>> choice = choose(Spread("probability"), ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None))
+    >>> choice.left < 14 and choice.rise > 5
     True
     """
-    terms = circumstances.scaled()
-    law = law_of(of) if terms.counted and isinstance(of, Candidates) else None
-    if law is not None and (made := _chosen(law, terms, left, rise)).candidates == of:
-        return made  # the list was chosen with these slopes and this rise
-    return _chosen(of, terms, left, rise)
+    scaled = inputs.scaled()
+    spread = law_of(of) if scaled.counted and isinstance(of, Candidates) else None
+    if spread is not None and (choice := _chosen(spread, scaled)).candidates == of:
+        return choice  # the list was chosen with these slopes and this rise
+    return _chosen(of, scaled)
 
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
-def _chosen(of: Candidates | Spread, terms: ChoiceInputs, left: float | None, rise: float | None) -> Choice:
+def _chosen(of: Candidates | Spread, terms: ChoiceInputs) -> Choice:
     """The choice for scaled inputs, which many requests have in common."""
     sizes = terms.sizes if isinstance(of, Spread) else (of.size,)
-    lefts = LEFTS if left is None else (left,)
-    rises = RISES if rise is None else (rise,)
-    grids = len(sizes), len(rises), len(lefts)
+    grids = len(sizes), len(RISES), len(LEFTS)
 
     @cache
     def price(i: int, j: int, k: int) -> float:
         laws = _laws(of, sizes[i], float(1 - terms.level), terms.gaps)
-        return mean_price(laws, terms, lefts[k], rises[j])
+        return mean_price(laws, terms, LEFTS[k], RISES[j])
 
-    first = _first(of, terms, sizes, rises, lefts)
+    first = _first(of, terms, sizes)
     starts = [first] if grids[0] == 1 or terms.counted else [first, (max(first[0] - 2, 0), *first[1:])]
     steps = (-1, 1, -2, 2) if terms.counted else (-1, 1, -2, 2, -3, 3)
     at = min((_descended(start, grids, steps, price) for start in starts), key=lambda place: price(*place))
     candidates = Candidates.quantiles(of, sizes[at[0]]) if isinstance(of, Spread) else of
-    return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
+    left = LEFTS[at[2]]
+    return Choice(candidates, left, PARTS - left, RISES[at[1]])
 
 
 def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, *, exactly_n: bool = False) -> float:
@@ -430,21 +422,15 @@ def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, sh
     return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
 
 
-def _first(
-    of: Candidates | Spread,
-    terms: ChoiceInputs,
-    sizes: tuple[int, ...],
-    rises: tuple[float, ...],
-    lefts: tuple[float, ...],
-) -> tuple[int, int, int]:
+def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - terms.level) * terms.n * terms.epsilon
     many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else _MANY.get(of.kind, 5.0)
     size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
     return (
         int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
-        int(np.argmin(np.abs(np.array(rises) - rise))),
-        int(np.argmin(np.abs(np.array(lefts) - 9))),
+        int(np.argmin(np.abs(np.array(RISES) - rise))),
+        int(np.argmin(np.abs(np.array(LEFTS) - 9))),
     )
 
 

@@ -13,10 +13,9 @@ from confide.core.calibration import FALSE_NEGATIVES, Release
 from confide.core.metadata import names_for
 from confide.core.population import ClassShift
 from confide.core.release import release
-from confide.core.request import SIDES, Request
+from confide.core.request import SIDES, Key, Request
 from confide.core.risk import critical_thresholds, false_negative_thresholds
 from confide.core.sources import Scores
-from confide.core.threshold_request import Key
 from confide.errors import InputError
 from confide.scores import interval_score, name_of_scores
 
@@ -132,7 +131,8 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
 
 def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:
     """The scores of the records by side, or by None; raises an error if they carry another name than the release."""
-    part, previous = next(iter(request.parts.values())), request.renews
+    first, previous = next(iter(request.terms)), request.renews
+    terms, words = request.terms[first], request.words[first]
     if request.by == "side":
         return {side: interval_score(scores, given["targets"], side) for side in SIDES}
     if request.loss == FALSE_NEGATIVES:
@@ -140,9 +140,9 @@ def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> di
         names_for(previous, column_names(scores), as_array("scores", scores).shape[-1])
         return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
     if request.loss is not None:
-        over = part.law if request.candidates is None else request.candidates
+        over = terms.spread if request.candidates is None else request.candidates
         if not isinstance(over, Candidates):
             raise InputError("candidates", "must be given: the candidates that the losses belong to")
         return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
-    name_of_scores(scores, part.score, part.words.classes)
+    name_of_scores(scores, terms.score, words.classes)
     return {None: as_vector("scores", scores, empty=True)}

@@ -34,8 +34,7 @@ from confide.core.several import (
     RiskCalibration,
     SidesCalibration,
 )
-from confide.core.terms import Terms
-from confide.core.threshold_request import Key, ThresholdRequest, divide_budget, most_groups
+from confide.core.terms import Budget, Terms, most_groups
 from confide.core.words import Predecessor
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
@@ -95,21 +94,31 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
     groups = most_groups(previous.overlap, len(old)) if previous.disjoint else 1
-    parts: dict[Key, ThresholdRequest] = {}
+    terms: dict[Any, Terms] = {}
+    words: dict[Any, Metadata] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         model = part.fingerprint if request.fingerprint is None else request.fingerprint
-        words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor), fingerprint=model)
-        choices = _choices(part) | budget | {"population": part.population}
+        words[key] = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor), fingerprint=model)
+        choices = _choices(part)
         choices["n_typical"] = _typical(request, part)
-        check_combinations(choices)
-        law = _law(part, request.cold, request.candidates)
-        terms = Terms.partial(groups=groups, longest=request.longest, **choices)
-        if part.size is not None and terms.size_scale is not None and request.epsilon is None and request.rho is None:
-            terms = replace(terms, size_scale=part.size.scale)  # epsilon does not determine its share of a zCDP loss
-        parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
+        check_combinations(choices | vars(budget) | {"population": part.population})
+        terms[key] = Terms.of(
+            part.alpha,
+            _law(part, request.cold, request.candidates),
+            budget,
+            score=part.score,
+            population=part.population,
+            groups=groups,
+            longest=request.longest,
+            **choices,
+        )
+        sized = part.size is not None and terms[key].size_scale is not None
+        if sized and request.epsilon is None and request.rho is None and part.size is not None:
+            # epsilon does not determine its share of a zCDP loss
+            terms[key] = replace(terms[key], size_scale=part.size.scale)
     first = previous.first
-    fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
+    fields: dict[str, Any] = {"terms": terms, "words": words, "by": None if previous.by == "loss" else previous.by}
     fields |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
     if isinstance(previous, GroupCalibration):
         fields |= {"neighbors": previous.neighbors, "names": previous.overlap or ()}
@@ -148,7 +157,7 @@ def _check_renewable(previous: Release) -> None:
     )
 
 
-def _by_key(previous: Release) -> dict[Key, Calibration]:
+def _by_key(previous: Release) -> dict[Any, Calibration]:
     """Thresholds by the keys of a request: for sides their scores, for a single one None."""
     if previous.by == "side":
         return {part.score: part for part in previous.parts.values()}
@@ -160,7 +169,6 @@ def _choices(part: Calibration) -> dict[str, Any]:
     privacy, guarantee = part.privacy, part.guarantee
     method = "slopes" if part.mechanism is None else part.mechanism.name
     choices: dict[str, Any] = {
-        "alpha": part.alpha,
         "mechanism": method,
         "neighbors": privacy.neighbors,
         "records_per_person": privacy.records_per_person,
@@ -171,29 +179,29 @@ def _choices(part: Calibration) -> dict[str, Any]:
     return choices
 
 
-def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: NewChoices) -> list[dict[str, Any]]:
+def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: NewChoices) -> list[Budget]:
     """The budget of each threshold: what it spent before, or its share of a new budget."""
     epsilon, rho = request.epsilon, request.rho
     # If a published method claims another privacy loss than it has, the claimed one was requested.
     spent = [part.privacy.claimed or own_loss(part) for part in parts.values()]
     if epsilon is None and rho is None:
         if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
-            return [{} for _ in spent]
+            return [Budget() for _ in spent]
         if not all(spent):
             raise InputError(
                 "epsilon",
                 ("must be given: previous returned +inf without reading its data, so it does not state its budget"),
             )
-        return [{"epsilon": _as_typed(epsilon_spent)} for epsilon_spent in spent]
+        return [Budget(_as_typed(epsilon_spent)) for epsilon_spent in spent]
     if isinstance(previous, GroupCalibration):
         replaced = previous.neighbors == "replace_one"
         share = Fraction(1, len(previous.overlap or [1]))
-        return divide_budget(epsilon, rho, [share], replaced=replaced) * len(parts)
+        return Budget(epsilon, rho).divided([share], replaced=replaced) * len(parts)
     all_finite = all(0 < epsilon_spent < math.inf for epsilon_spent in spent)
     weights = (
         [Fraction(_as_typed(epsilon_spent)) for epsilon_spent in spent] if all_finite else [Fraction(1)] * len(spent)
     )
-    return divide_budget(epsilon, rho, [weight / sum(weights) for weight in weights])
+    return Budget(epsilon, rho).divided([weight / sum(weights) for weight in weights])
 
 
 def _as_typed(epsilon: float) -> float:

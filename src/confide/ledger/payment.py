@@ -194,11 +194,15 @@ class Transaction(Generic[Part]):
             tokens = self.charge(without=earlier)
         drawn = draw(seen, tokens)
         self.store([(tokens[name], write(one), marked[name]) for name, one in drawn.items()])
-        for one in earlier.values():
-            log_event("ledger", "answered before", made=one.charged_at, epsilon=0)
-        if earlier:
-            _say_earlier(tuple(one.charged_at for one in earlier.values()), len(self.payments))
+        self.tell(earlier)
         return drawn, earlier
+
+    def tell(self, earlier: Mapping[Part, Entry]) -> None:
+        """Log and warn that parts have an earlier release, if some do."""
+        for entry in earlier.values():
+            log_event("ledger", "answered before", made=entry.charged_at, epsilon=0)
+        if earlier:
+            _say_earlier(tuple(entry.charged_at for entry in earlier.values()), len(self.payments))
 
     def store(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
         """Store (token, text, input) of releases durably; only then may they be shown."""

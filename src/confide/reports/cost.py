@@ -41,13 +41,13 @@ def sentence(plan: Plan) -> str:
     else:
         short = f"The cost is about {excess_text(plan)}."
     return (
-        f"With {plan.n:,} records and ε = {decimal_text(plan.request.epsilon)}, expect a coverage of "
+        f"With {plan.n:,} records and ε = {decimal_text(plan.terms.epsilon)}, expect a coverage of "
         f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}. {short}"
     )
 
 
 def _level(plan: Plan) -> str:
-    return percent(float(plan.request.level))
+    return percent(float(plan.terms.level))
 
 
 def _chance(chance: float) -> str:

@@ -79,7 +79,7 @@ def release_page(
     broken = any(one.is_broken for one in short.values())
     federation = silos(release, answers)
     chosen = _plan(first)
-    secret = chosen.request.neighbors == "add_remove"
+    secret = chosen.terms.neighbors == "add_remove"
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
     # True if the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
@@ -117,8 +117,8 @@ def release_page(
         "laws": law_sections(_drawn(parts), chosen.n, exact=exact, secret=secret),
         "price": price(chosen, noun(release)),
         "grid_note": _grid_note(release, first),
-        "number_note": number_note(chosen.request),
-        "candidates": chosen.request.candidates.description,
+        "number_note": number_note(chosen.terms),
+        "candidates": chosen.candidates.description,
         "typical": chosen.typical_scores,
         "making": making_section(release),
         "certificate": release.to_json(),

@@ -12,13 +12,12 @@ from confide.core import (
     Options,
     Payer,
     Population,
-    PreparedRelease,
     RecordWeights,
     Release,
     Request,
     check_combinations,
     check_together,
-    prepare_thresholds,
+    prepare,
     release,
     shares_of_sides,
     shifted_population,
@@ -419,10 +418,10 @@ class TableRequest:
             )
         return cls(what, columns, request, payer, n)
 
-    @property
-    def prepared(self) -> PreparedRelease:
-        """The cost; for classes and groups, whose names come from the table, as if there were one threshold."""
-        return prepare_thresholds(self.request, self.n, self._who_pays)
+    def check_limit(self) -> None:
+        """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
+        bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
+        self._who_pays.account(self.request, bills).check_limit()
 
     @property
     def _who_pays(self) -> Payer:
@@ -482,12 +481,12 @@ def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Populat
 
 def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     """The same columns for the score of the release; raises `InputError` if they give another score."""
-    parts = list(request.parts.values())
-    scores: Sequence[str | None] = [part.score for part in parts]
+    listed = list(request.terms.values())
+    scores: Sequence[str | None] = [terms.score for terms in listed]
     if isinstance(what, ScoreColumn) and what.score is None:
         what = replace(what, score=scores[0])
     if isinstance(what, LossColumns) and what.losses is not None:
-        what = what.over(parts[0].law if isinstance(parts[0].law, Candidates) else None)
+        what = what.over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
     given = [kind.name for kind in what.kinds] if isinstance(what, TargetColumns) else [what.kind.name]
     if set(given) != set(scores):
         raise InputError("what", f"must give the score {scores[0]!r}, as in previous", remedy=f"It gives {given[0]!r}")
@@ -504,7 +503,7 @@ def _group_again(
         if by is not None:
             raise InputError("by", "must be left out: previous has no thresholds per group of records")
         return None
-    names = tuple(request.parts)
+    names = tuple(request.terms)
     if by is not None and request.overlap is not None:
         return GroupedColumns.of(table, by, request.overlap)
     if by is not None:

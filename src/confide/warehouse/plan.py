@@ -20,7 +20,7 @@ from confide.core import (
     Options,
     Request,
     law_of,
-    prepare_thresholds,
+    prepare,
     release,
     split_options,
     typical_of_groups,
@@ -165,7 +165,7 @@ class CountingPlan(Described):
                 raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
         elif request.public_n:
             raise InputError("n", "must be given where the number of records is public: candidates follow from it")
-        law = next(iter(request.parts.values())).law
+        law = next(iter(request.terms.values())).spread
         if request.sized:
             request = replace(request, candidates=law, unit=None, longest=FEW_SIZES[-1])
         else:
@@ -177,7 +177,7 @@ class CountingPlan(Described):
             raise InputError(
                 "candidates", "must be spread, or made by a recipe: a list of your own does not fit a plan"
             )
-        prepare_thresholds(request, n)
+        prepare(request, n)
         return made
 
     @cached_property
