@@ -46,16 +46,6 @@ from confide.core.expected import (
 from confide.core.facts import about_facts, facts_of, making_facts, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
-from confide.core.lineage import (
-    LineageCheck,
-    chain_section,
-    is_warm,
-    miss_bound_for_reused_records,
-    predecessors_of,
-    renewal_text,
-    thresholds_of,
-    verify_lineage,
-)
 from confide.core.metadata import Metadata, about_of, classes_of, names_for
 from confide.core.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
@@ -130,10 +120,8 @@ from confide.core.threshold_request import (
 from confide.core.words import (
     ABOUT,
     FROM_LOGITS,
-    MOST_PREDECESSORS,
     UNNAMED,
     WORDS,
-    Predecessor,
     check_about,
     class_list,
     names_among,
@@ -148,14 +136,12 @@ __all__ = [
     "Document",
     "GroupCalibration",
     "LevelCalibration",
-    "LineageCheck",
     "ModelFingerprint",
     "OnPilot",
     "OverlappingCalibration",
     "Pilot",
     "Plan",
     "PlannedReleases",
-    "Predecessor",
     "PublishedCounts",
     "RecordWeights",
     "Release",
@@ -168,7 +154,6 @@ __all__ = [
     "plan",
     "records_needed",
     "remarks",
-    "verify_lineage",
 ]
 
 

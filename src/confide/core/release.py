@@ -155,8 +155,8 @@ class _Share:
             mechanism = mechanism_for(terms)
             privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person)
             parameters = _request_fields(terms, mechanism, part.score)
-        if part.words.predecessors:  # the renewal of another release is another request
-            parameters["renewed"] = part.words.predecessors[-1].checksum
+        if part.words.renews is not None:  # the renewal of another release is another request
+            parameters["renews"] = part.words.renews
         if (chosen := part.words.chosen) is not None:
             privacy = with_choice(privacy, chosen.epsilon)
             parameters["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]

@@ -63,9 +63,8 @@ class Request:
         Division of the privacy budget among levels or sides; equal shares by default.
     loss, bound
         For risk control: the name of the loss, and its largest value.
-    renews, cold
-        An earlier release whose request is repeated, and whether candidates are chosen without its thresholds: see
-        `recalibrate`.
+    renews
+        An earlier release whose request is repeated: see `recalibrate`.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
     longest
@@ -108,7 +107,6 @@ class Request:
     records_per_person: int = 1
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
-    cold: bool = False
     chosen: Chosen | None = None
     longest: int | None = None
     parts: Mapping[Key, ThresholdRequest] = field(init=False, repr=False, compare=False)
@@ -179,17 +177,14 @@ class Request:
     def _shared_terms(self) -> Terms | None:
         """The terms that choose candidates for all thresholds: for levels and sides the largest alpha, an equal share.
 
-        None if each threshold has its own: a renewal that starts around earlier thresholds.
+        None if each threshold has its own.
         """
         parts = list(self.parts.values())
-        again = self.renews is not None
         if any(part.law != parts[0].law for part in parts):
             return None
         if all(part.terms == parts[0].terms for part in parts):
             return parts[0].terms
         if self.by not in ("level", "side"):
-            return None
-        if again and isinstance(parts[0].law, Spread) and parts[0].law.around is not None:
             return None
         k, first = len(parts), parts[0].terms
         if self.rho is not None:
