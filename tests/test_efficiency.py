@@ -94,19 +94,19 @@ def test_residuals_of_any_scale_need_no_unit(power):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1000, 200])
-def test_a_warm_start_is_cheaper_and_a_wrong_one_costs_little_more(n):
+def test_a_guess_is_cheaper_and_a_wrong_one_costs_little_more(n):
     for law, score, quantile, right in (
         (residuals(), "absolute_residual", stats.halfnorm.ppf, 3.3),
         (UNIFORM, "lac", float, 3.3),
     ):
-        cold = outcome(plan(n, score=score), law, 40).excess
+        default = outcome(plan(n, score=score), law, 40).excess
         made = [
             plan(n, score=score, candidates=Candidates.around(float(quantile(level))))
             for level in (0.9, 1 - 1 / n, max(0.9 - 100 / n, 0.4))
         ]
-        warm, above, below = (outcome(one, law, 40).excess for one in made)
-        assert warm <= min(cold, right + MARGIN)
-        assert max(above, below) <= 1.6 * cold
+        right_guess, above, below = (outcome(one, law, 40).excess for one in made)
+        assert right_guess <= min(default, right + MARGIN)
+        assert max(above, below) <= 1.6 * default
 
 
 def test_training_conditional_promises():

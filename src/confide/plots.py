@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.arrays import Groups, as_vector
-from confide.core import Plan, Release, make_plan, predecessors_of
+from confide.core import Plan, Release, make_plan
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
@@ -373,12 +373,12 @@ def _between(first: str, last: str, share: float) -> str:
     return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*ends, strict=True))
 
 
-# Thresholds along a chain of releases. Only released numbers are drawn.
+# Thresholds over several releases. Only released numbers are drawn.
 
 _MOST_LINES = 10
 
 
-def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) -> Any:
+def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     """Plot thresholds over time, one line for each threshold of a release, oldest release first. Returns the axes.
 
     Thresholds of +inf are red triangles at the upper edge. Only released numbers are drawn, which are public.
@@ -386,8 +386,7 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
     Parameters
     ----------
     releases
-        A release, which is drawn with its predecessors, or releases in order, each with the same parts. At most the
-        first ten parts are drawn.
+        Releases in order, each with the same parts. At most the first ten parts are drawn.
     ax
         Matplotlib axes to draw on; by default those of a new figure.
 
@@ -398,21 +397,16 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
 
     Examples
     --------
-    >>> axes = plot_thresholds(confide.recalibrate(january, scores))  # doctest: +SKIP
+    >>> axes = plot_thresholds([january, confide.recalibrate(january, scores)])  # doctest: +SKIP
     """
-    made = [releases] if isinstance(releases, Release) else list(releases)
-    if not made or not all(isinstance(one, Release) for one in made):
-        raise InputTypeError("releases", "must be a release with thresholds, or a sequence of them")
-    first, names = made[0], list(made[0].by_name)
-    if any(list(one.by_name) != names for one in made):
+    if not releases or not all(isinstance(release, Release) for release in releases):
+        raise InputTypeError("releases", "must be a sequence of releases with thresholds")
+    first, names = releases[0], list(releases[0].by_name)
+    if any(list(release.by_name) != names for release in releases):
         raise InputError("releases", "must all have the same parts")
-    line = predecessors_of(first)
-    dates = [*(one.date for one in line), *(one.first.about.get("date") for one in made)]
+    dates = [release.first.about.get("date") for release in releases]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
-    values = {}
-    for name in names[:_MOST_LINES]:
-        earlier = first.by_name[name].predecessors
-        values[name] = [*(one.threshold for one in earlier), *(one.by_name[name].threshold for one in made)]
+    values = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
     axes, x = axes_of(ax), range(len(called))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]

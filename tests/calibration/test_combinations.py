@@ -37,7 +37,6 @@ SAMPLES = {
     "records_per_person": [2],
     "mechanism": ["pps", "pps-laplace", "noisy-histogram", "none"],
     "renews": [PREVIOUS],
-    "cold": [True],
     "chosen": [Chosen("a", ("a", "b"), Fraction(1, 5), 1.0)],
     "longest": [480],
     "fingerprint": [confide.ModelFingerprint.of(np.arange(10.0))],

@@ -73,7 +73,7 @@ def test_release_draws_its_number(tmp_path):
 REQUESTS = {
     "classes": (OF_CLASSES, {}),
     "own list": (OF_CLASSES, {"candidates": Candidates.unit(60)}),
-    "around a guess": (OF_CLASSES, {"candidates": Candidates.around(0.4, hedged=True)}),
+    "around a guess": (OF_CLASSES, {"candidates": Candidates.around(0.4)}),
     "levels": (OF_CLASSES, {"alpha": ["0.2", "0.1"]}),
     "each class": (OF_CLASSES, {"by_class": True}),
     "each group": (OF_CLASSES, {"by": "ward", "groups": ["s", "7", "n"], "skip_incomplete": True}),
@@ -124,8 +124,7 @@ def test_release_is_verified_shown_and_renewed(monkeypatch, tmp_path, capsys, ca
     if released.by is None:
         assert "a noisy number" in shown
         renewed = confide.recalibrate(released, SCORES)
-        assert renewed.size is None
-        assert renewed.predecessors[0].threshold == released.threshold
+        assert renewed.renews == released.checksum
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ class Candidates:
         return made
 
     @classmethod
-    def around(cls, guess: Any, *, hedged: bool = False) -> Spread:
+    def around(cls, guess: float) -> Spread:
         """Candidates around a public guess of the threshold: dense near the guess, and coarse elsewhere.
 
         The guarantee and the privacy do not depend on the guess. A good guess makes thresholds sharper, a bad one costs
@@ -154,10 +154,7 @@ class Candidates:
         Parameters
         ----------
         guess
-            A number, or an earlier release with one threshold.
-        hedged
-            Spread half of the candidates as without a guess. Thresholds are then sharper if the guess is far off, and
-            almost as sharp if it is right.
+            A number that does not depend on the records.
 
         Raises
         ------
@@ -167,9 +164,9 @@ class Candidates:
         Examples
         --------
         >>> Candidates.around(0.93)
-        Spread(kind=None, unit=None, around=0.93, hedged=False)
+        Spread(kind=None, unit=None, around=0.93)
         """
-        return Spread(around=getattr(guess, "threshold", guess), hedged=hedged)
+        return Spread(around=guess)
 
     @classmethod
     def spread(
@@ -178,7 +175,6 @@ class Candidates:
         size: int,
         unit: float | None = None,
         around: float | None = None,
-        hedged: bool = False,
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
 
@@ -190,14 +186,12 @@ class Candidates:
         >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
         array([ 0.  ,  1.01, 10.  , 99.24,   inf])
         """
-        return cls.quantiles(Spread(kind, unit, around, hedged), size)
+        return cls.quantiles(Spread(kind, unit, around), size)
 
     @classmethod
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
         """About `size` quantiles of a law, as `spread`, but from a `Spread` value."""
         stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
-        if law.hedged:
-            stated["hedged"] = True
         return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
     @classmethod
@@ -283,9 +277,9 @@ def spread_of(recipe: Mapping[str, Any]) -> Spread:
     Examples
     --------
     >>> spread_of(Candidates.spread("probability", 30, around=0.9).recipe)
-    Spread(kind='probability', unit=None, around=0.9, hedged=False)
+    Spread(kind='probability', unit=None, around=0.9)
     """
-    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False))
+    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
 
 
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -321,8 +315,6 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     --------
     >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97})
     'spread around the guess 0.97'
-    >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97, "hedged": True})
-    'half of them spread around the guess 0.97, the others spread for scores from 0 to 1, densest in the middle'
     >>> spread_words({"kind": "unit", "size": 30, "spacing": "logit"})
     'unit, spacing logit'
     """
@@ -334,8 +326,7 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
         words += f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given"
     if "around" not in recipe:
         return words
-    guess = f"spread around the guess {recipe['around']:g}"
-    return f"half of them {guess}, the others {words}" if "hedged" in recipe else guess
+    return f"spread around the guess {recipe['around']:g}"
 
 
 # The type of every `candidates=` argument. Only `confide.scores.ScoreKind.choose_candidates` interprets it.

@@ -7,7 +7,7 @@ numbers (docs/theory.md, section 5): few for few records, more where n epsilon i
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -47,10 +47,7 @@ class Spread:
         or of an error. It helps within a factor of 100 of the scores. Without one the law is three times as wide, and
         centred at 1.
     around
-        A public guess of the threshold, such as that of an earlier release: the law is centred there and narrow.
-    hedged
-        With `around`: only half of the candidates lie around the guess, and half as without a guess, so that a guess
-        that is far off costs little.
+        A public guess of the threshold, made without the records: the law is centred there and narrow.
 
     Raises
     ------
@@ -68,7 +65,6 @@ class Spread:
     kind: SpreadKind | None = None
     unit: float | None = None
     around: float | None = None
-    hedged: bool = False
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -81,30 +77,12 @@ class Spread:
             if self.kind == "any":
                 raise InputError("around", "must be left out for unnamed scores", remedy="Name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
-        if not isinstance(self.hedged, bool):
-            raise InputTypeError("hedged", "must be True or False", got=type(self.hedged).__name__)
-        if self.hedged and self.around is None:
-            raise InputError("hedged", "must be left out without around, the guess that may be wrong")
-
-    @property
-    def without_guess(self) -> "Spread":
-        """The law of the same kind and unit without a guess.
-
-        Examples
-        --------
-        >>> Spread("residual", 25.0, around=40.0, hedged=True).without_guess
-        Spread(kind='residual', unit=25.0, around=None, hedged=False)
-        """
-        return replace(self, around=None, hedged=False)
 
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,)."""
         if self.kind is None:
             raise InputError("kind", "must be given, because the score is not named")
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
-        if self.hedged:
-            halves = replace(self, hedged=False), self.without_guess
-            return np.unique(np.concatenate([half.edges(max(size // 2, 2)) for half in halves]))
         edges = _EDGES[self.kind](max(size, 2), self)
         return np.unique(edges[np.isfinite(edges)])
 
@@ -112,7 +90,7 @@ class Spread:
 def _guess(kind: SpreadKind | None, around: Any) -> float:
     """Check a guess of the threshold; raise `InputError` if a score of the kind cannot have this value."""
     if isinstance(around, bool) or not isinstance(around, Real):
-        raise InputTypeError("around", "must be a number, or a release with one threshold", got=type(around).__name__)
+        raise InputTypeError("around", "must be a number", got=type(around).__name__)
     value = float(around)
     least = -1.0 if kind == "margin" else -math.inf if kind in (None, "signed") else 0.0
     if not (math.isfinite(value) and value >= least and (value <= 1 or kind not in ("probability", "margin"))):

@@ -53,7 +53,6 @@ from confide.core import (
     prepare,
     rehearse,
     remarks,
-    renewal_text,
 )
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Noise, Slopes
@@ -343,7 +342,6 @@ class RenewalOptions:
     rho: float | None = None
     n_typical: int | None = None
     n: int | None = None
-    cold: bool = False
     candidates: str | None = None
 
     def arguments(self) -> dict[str, Any]:
@@ -367,11 +365,10 @@ def recalibrate(
     r"""Renew a release on new records with true labels.
 
     The request (level, score, adjacency, groups, privacy loss) is that of the
-    release; name the columns of TABLE again. Half of the candidates are near
-    the earlier threshold, the others as without one. It costs as much as a
-    new release (--epsilon: by default that of the earlier one), and the costs
-    add up for people who are in both. The file lists all releases that it
-    renews.
+    release; name the columns of TABLE again. It costs as much as a new
+    release (--epsilon: by default that of the earlier one), and the costs add
+    up for people who are in both. The file states the SHA-256 of the release
+    that it renews.
 
     Example:
 
@@ -398,9 +395,7 @@ def recalibrate(
         raise InputError("n", "must be left out: the number of records, in all or in each group, is secret")
     output.check(FileKind.RELEASE, previous, *records.files, *budget.files)
     known, public = n is not None or not request.public_n, request.public_n
-    released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
-    if not output.as_json:
-        print_text(renewal_text(released))
+    _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
 
 
 def _what(columns: Columns, release: Release, path: Path) -> ColumnSpec | None:

@@ -47,16 +47,6 @@ from confide.core.expected import (
 from confide.core.facts import about_facts, facts_of, making_facts, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
-from confide.core.lineage import (
-    LineageCheck,
-    chain_section,
-    is_warm,
-    miss_bound_for_reused_records,
-    predecessors_of,
-    renewal_text,
-    thresholds_of,
-    verify_lineage,
-)
 from confide.core.metadata import Metadata, about_of, classes_of, names_for
 from confide.core.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, terms_of
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
@@ -119,10 +109,8 @@ from confide.core.texts import remark, remarks, too_large, uncompared, warn_abou
 from confide.core.words import (
     ABOUT,
     FROM_LOGITS,
-    MOST_PREDECESSORS,
     UNNAMED,
     WORDS,
-    Predecessor,
     check_about,
     class_list,
     names_among,
@@ -137,14 +125,12 @@ __all__ = [
     "Document",
     "GroupCalibration",
     "LevelCalibration",
-    "LineageCheck",
     "ModelFingerprint",
     "OnPilot",
     "OverlappingCalibration",
     "Pilot",
     "Plan",
     "PlannedReleases",
-    "Predecessor",
     "PublishedCounts",
     "RecordWeights",
     "Release",
@@ -157,7 +143,6 @@ __all__ = [
     "plan",
     "records_needed",
     "remarks",
-    "verify_lineage",
 ]
 
 

@@ -38,8 +38,6 @@ _UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
 _NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
 _OF_A_GUESS = 0.3
 """A guess of the threshold is more precise than a unit: distances are divided by this, as in the list around it."""
-_WRONG_GUESS = 0.1
-"""The weight of the laws without a guess, if half of a list is spread for a wrong guess."""
 _BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
@@ -119,10 +117,6 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
 
 def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
-    if law is not None and law.hedged:
-        right, weights = suggested_laws(edges, replace(law, hedged=False))
-        laws_without_guess, others = suggested_laws(edges, law.without_guess)
-        return right + laws_without_guess, weights + [_WRONG_GUESS * weight for weight in others]
     if law is not None and law.kind in ("residual", "signed"):
         decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
         return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)

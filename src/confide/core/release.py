@@ -183,8 +183,8 @@ Step: TypeAlias = Draw | CountThenDraw
 
 def _bill(terms: Terms, words: Metadata, privacy: PrivacyStatement, identity: dict[str, Any]) -> Bill:
     """The bill; a renewed release and a private choice of the score make a request another one."""
-    if words.predecessors:
-        identity["renewed"] = words.predecessors[-1].checksum
+    if words.renews is not None:  # the renewal of another release is another request
+        identity["renews"] = words.renews
     if (chosen := words.chosen) is not None:
         privacy = with_choice(privacy, chosen.epsilon)
         identity["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
@@ -213,7 +213,7 @@ def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
     """
     steps: dict[Key, Step] = {}
     for key, chosen in request.designs(n).items():
-        terms, words = request.terms[key], request.words[key]
+        terms, words = request.terms[key], request.words
         steps[key] = CountThenDraw(terms, words) if chosen is None else Draw(chosen, words)
         if chosen is not None:
             _check_pps_minimum(chosen)
@@ -305,7 +305,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Any:
     account.tell(earlier)
     _tell_released(drawn)
     answered = {key: Calibration.from_json(entry.text) for key, entry in earlier.items()}
-    whole = {key: drawn[key] if key in drawn else request.words[key].of(answered[key]) for key in steps}
+    whole = {key: drawn[key] if key in drawn else request.words.of(answered[key]) for key in steps}
     released = assembled(request, whole)
     _warn(request, released, draws, drawn)
     return released

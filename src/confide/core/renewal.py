@@ -1,17 +1,9 @@
 """The request of an earlier release, for new records: `Request(renews=...)`.
 
-A release states its own request: level, privacy loss, adjacency, method, classes, groups, sides. The new
-candidates start at the earlier threshold. Part of them is spread independently of it, so that a threshold that has
-moved far costs little:
-
-    the score's own spread, threshold inside it     half of them around the earlier threshold: a warm start
-    the same, threshold +inf or at an end           spread as without an earlier release: a cold start
-    a list with another recipe                      the same list
-    your own values, or a public sample's           must be given again; the release contains only their number
-
-Every threshold of a release starts from its own predecessor. The earlier thresholds are public, so the new release
-has no additional cost. Its coverage guarantee holds for records that were in none of the earlier releases, and with
-a cold start for all records (docs/theory-after-release.md).
+A release states its own request: level, privacy loss, adjacency, method, classes, groups, sides, and the recipe of its
+candidates. The renewal repeats it and starts from none of the earlier thresholds, so that its coverage guarantee does
+not depend on what was released before. Candidates of your own, or those of a public sample, must be given again,
+because a release contains only their number.
 """
 
 import math
@@ -35,7 +27,6 @@ from confide.core.several import (
     SidesCalibration,
 )
 from confide.core.terms import Budget, Terms, most_groups
-from confide.core.words import Predecessor
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
 
@@ -57,19 +48,11 @@ class NewChoices(Protocol):
     def n_typical(self) -> int | None: ...  # noqa: D102
     @property
     def longest(self) -> int | None: ...  # noqa: D102
-    @property
-    def cold(self) -> bool: ...  # noqa: D102
 
 
 _KINDS = (
     Calibration, LevelCalibration, GroupCalibration, OverlappingCalibration, SidesCalibration, RiskCalibration,
 )  # fmt: skip
-
-_AT_AN_END: Mapping[str, tuple[float, ...]] = {
-    "probability": (0.0, 1.0), "margin": (-1.0, 1.0), "mass": (0.0, 1.0), "penalised": (0.0, 1.0), "rank": (),
-    "residual": (0.0,), "signed": (0.0,),
-}  # fmt: skip
-"""Thresholds around which no list can be centred, by the kind of spread; scores of unknown range have none."""
 
 _TWICE_ROUNDED = 1e-14
 
@@ -80,7 +63,7 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
     Parameters
     ----------
     request
-        The new choices: another budget, candidates that the release does not contain, metadata, a cold start.
+        The new choices: another budget, candidates that the release does not contain, metadata.
     previous
         A release of `calibrate` or a related function.
 
@@ -90,22 +73,16 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
         If the release cannot be renewed in this way.
     """
     _check_renewable(previous)
-    if not isinstance(request.cold, bool):
-        raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
     groups = most_groups(previous.overlap, len(old)) if previous.disjoint else 1
     terms: dict[Any, Terms] = {}
-    words: dict[Any, Metadata] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
-        predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
-        model = part.fingerprint if request.fingerprint is None else request.fingerprint
-        words[key] = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor), fingerprint=model)
         choices = _choices(part)
-        choices["n_typical"] = _typical(request, part)
+        choices["n_typical"] = request.n_typical
         check_combinations(choices | vars(budget) | {"population": part.population})
         terms[key] = Terms.of(
             part.alpha,
-            _law(part, request.cold, request.candidates),
+            _spread(part, request.candidates),
             budget,
             score=part.score,
             population=part.population,
@@ -118,6 +95,8 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
             # epsilon does not determine its share of a zCDP loss
             terms[key] = replace(terms[key], size_scale=part.size.scale)
     first = previous.first
+    model = first.fingerprint if request.fingerprint is None else request.fingerprint
+    words = Metadata.stated(first.classes, request.about, previous.checksum, fingerprint=model)
     fields: dict[str, Any] = {"terms": terms, "words": words, "by": None if previous.by == "loss" else previous.by}
     fields |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
     if isinstance(previous, GroupCalibration):
@@ -125,13 +104,6 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
     if previous.bounded is not None:
         fields |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
     return fields
-
-
-def _typical(request: NewChoices, part: Calibration) -> int | None:
-    """`n_typical` of a renewal: the stated one, else the design of the earlier noisy number, else a new number."""
-    if request.n_typical is not None or part.size is None or request.cold:
-        return request.n_typical
-    return part.size.design_for  # it is public, so that reusing it costs nothing
 
 
 def _check_renewable(previous: Release) -> None:
@@ -216,20 +188,13 @@ def _as_typed(epsilon: float) -> float:
     return short if abs(short - epsilon) <= _TWICE_ROUNDED * epsilon else epsilon
 
 
-def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
+def _spread(part: Calibration, given: AnyCandidates) -> Candidates | Spread:
     """The candidates of a renewed threshold (see the head of this module)."""
     if given is not None:
-        law = kind_asked(part.score).choose_candidates(given)
-        if isinstance(law, Spread) and law.around is not None:
-            raise InputError("candidates", "must leave out around: a renewal starts around the earlier threshold")
-        return law
+        return kind_asked(part.score).choose_candidates(given)
     kind = part.recipe["kind"]
     if kind == "spread":
-        default = spread_of(part.recipe).without_guess
-        at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
-        if cold or math.isinf(part.threshold) or at_an_end:
-            return default
-        return replace(default, around=part.threshold, hedged=True)
+        return replace(spread_of(part.recipe), around=None)
     if kind == "scores":
         return score_kind(part.score).candidates()
     if kind in BUILDERS:

@@ -57,9 +57,8 @@ class Request:
         Division of the privacy budget among levels or sides; equal shares by default.
     loss, bound
         For risk control: the name of the loss, and its largest value.
-    renews, cold
-        An earlier release whose request is repeated, and whether candidates are chosen without its thresholds: see
-        `recalibrate`.
+    renews
+        An earlier release whose request is repeated: see `recalibrate`.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
     longest
@@ -102,14 +101,13 @@ class Request:
     records_per_person: int = 1
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
-    cold: bool = False
     chosen: Chosen | None = None
     longest: int | None = None
     terms: Mapping[Key, Terms] = field(init=False, repr=False, compare=False)
     """The terms of each threshold, by key."""
 
-    words: Mapping[Key, Metadata] = field(init=False, repr=False, compare=False)
-    """The public metadata of each threshold, by key."""
+    words: Metadata = field(init=False, repr=False, compare=False)
+    """The public metadata of the release."""
 
     def __post_init__(self) -> None:
         check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
@@ -120,8 +118,7 @@ class Request:
             fields_read = read_again(self, self.renews)
         else:
             one_of("neighbors", self.neighbors, NEIGHBORS)
-            terms = self._divided()
-            fields_read = {"terms": terms, "words": dict.fromkeys(terms, self._metadata())}
+            fields_read = {"terms": self._divided(), "words": self._metadata()}
         for name, value in fields_read.items():
             object.__setattr__(self, name, value)
 
@@ -188,7 +185,7 @@ class Request:
     def _leader(self) -> Terms | None:
         """The terms that choose candidates for all thresholds: for levels and sides the largest alpha, an equal share.
 
-        None if each threshold has its own: a renewal that starts around earlier thresholds.
+        None if each threshold has its own.
         """
         listed = list(self.terms.values())
         if any(terms.spread != listed[0].spread for terms in listed):
@@ -196,8 +193,6 @@ class Request:
         if all(replace(terms, score=None) == replace(listed[0], score=None) for terms in listed):
             return listed[0]
         if self.by not in ("level", "side"):
-            return None
-        if self.renews is not None and isinstance(listed[0].spread, Spread) and listed[0].spread.around is not None:
             return None
         k, first = len(listed), listed[0]
         if self.rho is not None:

@@ -55,7 +55,7 @@ from confide.reports.protection import (
     silos,
     warnings_of,
 )
-from confide.reports.thresholds import LABELS, lineage, rule, worked_example
+from confide.reports.thresholds import LABELS, rule, worked_example
 from confide.sets import sentence_of
 
 MOST_LAWS = 6
@@ -128,7 +128,6 @@ def release_page(
         "evaluation": None if bare is None else _evaluation(bare, release),
         "private": None if private is None else _private(private),
         "federation": federation,
-        "course": lineage(release),
         "stated": metadata(release),
         "spending": [] if ledger is None else spending(release, ledger),
         "by_class": _by_class(bare, release, chosen),

@@ -1,13 +1,8 @@
-"""Effect of a threshold on invented numbers, and thresholds along a chain of releases.
-
-The chain is shown as a table and as a chart that needs no JavaScript. It contains released numbers only: the
-predecessors that a release states, and its own threshold.
-"""
+"""Effect of a threshold on invented numbers."""
 
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +11,10 @@ from confide.core import (
     FALSE_NEGATIVES,
     Calibration,
     Release,
-    about_of,
-    chain_section,
     meaning_of_infinity,
-    parts_of,
-    predecessors_of,
-    thresholds_of,
 )
-from confide.reports import charts
 from confide.reports.page import number
 from confide.scores import interval_ends, score_kind, set_mask, unimplemented
-from confide.support import Section
 
 LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
 SURENESS = tuple(0.05 * 1.15**k for k in range(44))
@@ -185,51 +173,3 @@ def _interval(lower: np.ndarray, upper: np.ndarray, family: str, where: str) -> 
         "normalised_residual": f"the model predicts {PREDICTION:g} for a record of difficulty {DIFFICULTY:g}",
     }.get(family, f"the model predicts {PREDICTION:g} for a record")
     return WorkedExample(f"Suppose {given}{where}.", answer)
-
-
-MOST_CHARTS = 6
-_MOST_OF_A_DATE = 20
-
-
-def lineage(release: Release) -> dict[str, Any] | None:
-    """The description of a chain of releases, with charts of its thresholds; None for a release that renews none.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> first = confide.calibrate(rng.random(2000), 0.1, 0.5, score="lac")
-    >>> chain = lineage(confide.recalibrate(first, rng.random(2000)))
-    >>> chain["releases"], len(chain["charts"])
-    (2, 1)
-    """
-    chain = chain_section(release)
-    if chain is None:
-        return None
-    parts, dates = parts_of(release), [one.date for one in predecessors_of(release)]
-    names = list(parts)[:MOST_CHARTS]
-    return {
-        "described": chain,
-        "releases": len(dates) + 1,
-        "charts": [_chart(name, parts[name], [*dates, about_of(release).get("date")]) for name in names],
-        "more": len(parts) - len(names),
-    }
-
-
-def _chart(name: str, part: Calibration, dates: list[str | None]) -> Section:
-    """Chart of one threshold along the chain, with the names of the first and the last release."""
-    values = thresholds_of(part)
-    words = [
-        f"{_called(place, date)}: {number(value)}"
-        for place, (value, date) in enumerate(zip(values, dates, strict=True))
-    ]
-    of = f" for {name}" if name else ""
-    label = f"Thresholds of {len(values)} releases{of}, from {number(values[0])} to {number(values[-1])}"
-    ends = f"From {_called(0, dates[0])}, to {_called(len(values) - 1, dates[-1])}."
-    return Section(name, chart=charts.course(values, words, label), notes=(ends,))
-
-
-def _called(place: int, date: str | None) -> str:
-    if date is None:
-        return f"number {place + 1}"
-    return f"number {place + 1}, {date[:_MOST_OF_A_DATE]}{'…' if len(date) > _MOST_OF_A_DATE else ''}"

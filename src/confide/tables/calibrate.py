@@ -287,7 +287,6 @@ def recalibrate_table(
     n: int | None = None,
     epsilon: float | None = None,
     candidates: AnyCandidates = None,
-    cold: bool = False,
     progress: Progress = no_progress,
     **options: Unpack[TableOptions],
 ) -> Any:
@@ -301,7 +300,7 @@ def recalibrate_table(
         As in `calibrate_table`.
     what
         The columns. The score, the loss and its bound are those of `previous`.
-    epsilon, candidates, cold, **options
+    epsilon, candidates, **options
         As in `recalibrate`; `people` and `skip_incomplete` as in `calibrate_table`. As many records of each person
         count as in `previous`. `by` names the column of each record's group for a release with groups. For a release
         with classes or class weights it names the column of the true class if the label is not a column of `what`.
@@ -323,10 +322,10 @@ def recalibrate_table(
     >>> rng = np.random.default_rng(0)
     >>> january = confide.calibrate(rng.beta(2, 5, 1000), 0.1, 1.0, score="lac")
     >>> february = recalibrate_table(january, pyarrow.table({"s": rng.beta(2, 5, 1000)}), ScoreColumn("s"))
-    >>> february.score, february.predecessors[0].threshold == january.threshold
+    >>> february.score, february.renews == january.checksum
     ('lac', True)
     """
-    request = TableRequest.again(previous, what, n=n, epsilon=epsilon, candidates=candidates, cold=cold, **options)
+    request = TableRequest.again(previous, what, n=n, epsilon=epsilon, candidates=candidates, **options)
     return request.release(source, progress)
 
 
@@ -394,14 +393,13 @@ class TableRequest:
         n: int | None = None,
         epsilon: float | None = None,
         candidates: AnyCandidates = None,
-        cold: bool = False,
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
         """Build the request from the arguments of `recalibrate_table`."""
         columns, rest = split_columns(options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
         request_options["about"] = stated_outputs(what, request_options.get("about"))
-        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **request_options)
+        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, **request_options)
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
                 "people",
