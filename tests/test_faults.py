@@ -40,7 +40,7 @@ def one_rank_less(utilities: Any) -> Any:
 NOISE = [
     Fault(
         "every selection has half of its noise",
-        "confide.selection.selector:_noisy_max",
+        "confide.selection.selector:noisy_max",
         arguments(lambda scale: (scale / 2,)),
         f"{SELECTOR}::test_installed_sampler_matches_exact_law",
     ),
@@ -52,19 +52,19 @@ NOISE = [
     ),
     Fault(
         "noise is drawn once and used again",
-        "confide.selection.selector:select",
+        "confide.selection.draws:select",
         drawn_once,
         f"{PRIVACY}::test_whole_mechanism_matches_exact_law",
     ),
     Fault(
         "all counts get one noise",
-        "confide.selection.selector:noisy_counts",
+        "confide.selection.draws:noisy_counts",
         same_noise,
         "mechanisms/test_noisy_histogram.py::test_installed_noise_matches_its_law",
     ),
     Fault(
         "counts get half of their noise",
-        "confide.selection.selector:_laplace",
+        "confide.selection.selector:laplace",
         arguments(lambda scale: (scale / 2,)),
         "noisy_counts/test_noise.py::test_draws_have_the_law",
     ),

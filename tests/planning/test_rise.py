@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide.core.choice import RISES, competitor_ratio_for, flat_for, gap_crossed, total_rise
 from confide.mechanisms.slopes import Slopes
-from confide.selection.selector import selection_law
+from confide.selection import selection_law
 from tests.builders import slow
 
 

@@ -14,7 +14,8 @@ from confide.core import remarks
 from confide.scores import score_kind
 from confide.scores.kinds import FAMILIES
 from tests.builders import slow
-from tests.calibrations import calibration_at, fix_noisy_number
+from tests.calibrations import calibration_at
+from tests.draws import always
 
 PARAMETERS = {"raps": "raps(penalty=0.01,k_reg=5)", "saps": "saps(penalty=0.1)"}
 
@@ -52,8 +53,8 @@ def test_the_largest_default_candidate_causes_a_warning_or_is_the_largest_score(
     ],
 )
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_a_threshold_beyond_plausible_sizes_causes_a_warning(monkeypatch, unit, threshold, said, neighbors):
-    fix_noisy_number(monkeypatch)  # the design for few records has coarse candidates, which cause another warning
+def test_a_threshold_beyond_plausible_sizes_causes_a_warning(draw_with, unit, threshold, said, neighbors):
+    draw_with(noisy_number=always(1010))  # designs for few records have coarse candidates, which cause another warning
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = confide.calibrate([50.0] * 120, 0.1, 1.0, score="absolute_residual", unit=unit, neighbors=neighbors)
