@@ -128,10 +128,10 @@ PLANS = [
 def test_promises_of_plans(monkeypatch, epsilon, terms):
     """The guarantee of a release, certified again with recorded lines: it holds, and so do the lines."""
     made = plan(0.1, epsilon, **terms)
-    r = made.request
+    r, n = made.terms, made.guarantee.n
     certify.cache_clear()
     with watched(monkeypatch) as search:
-        promise = certify(made.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+        promise = certify(made.mechanism, r.alpha, made.candidates.size, n, r.n_min if n is None else None, r.delta)
     assert promise.certificate == "two-sided"
     assert promise.coverage == 0.9
     assert max(search.errors(np.random.default_rng(7), 150)) <= SPARE / 10
