@@ -178,7 +178,7 @@ PROMISES = [
     ),
     Fault(
         "the sharp loss is a little too small",
-        "confide.guarantee.certificate:sharp_loss",
+        "confide.guarantee.certificate:sharp_losses",
         result(lambda loss: loss - 0.3),
         f"{CERTIFICATE}::test_sharp_loss_bounds_every_spread",
     ),

@@ -2,22 +2,28 @@
 
 random_rank.py  the random-rank lemma: privacy noise is a random rank that is independent of the data
 competitors.py  the competitor ratio G: total prior weight of the candidates that can miss
-certificate.py  the sharp marginal certificate, with competitors on one side of the target
+certificate.py  the sharp marginal certificate, with competitors on one side of the target, and its target ranks
 two_sided.py    the two-sided certificate, with competitors on both sides of the target
 secret_n.py     the two-sided certificate for a secret n
 adversary.py    upper bounds on the worst case of the two-sided certificate
 left_side.py    candidates left of the target, which can miss
 right_side.py   candidates right of the target, which compete with the left ones
 weighted.py     the sharp certificate for weighted records: a known shift
-marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum and the end of a noise walk, for noisy histograms
 statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
-from confide.guarantee.certificate import public_coverage, secret_shortfall, sharp_loss
+from confide.guarantee.certificate import (
+    LARGE_N_MIN,
+    public_coverage,
+    public_shift,
+    secret_prior_bonus,
+    secret_shift,
+    secret_shortfall,
+    sharp_loss,
+)
 from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
-from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
 from confide.guarantee.noise_walk import (
     chosen_by_last_rule,
     last_rule,
