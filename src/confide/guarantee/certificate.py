@@ -79,7 +79,8 @@ def sharp_losses(
     positive = (index <= first[:, None]) | ((mass + inverse) * points > sums * roots)
     last = rows, np.count_nonzero(positive, axis=1) - 1
     missed = reached[last] * (1 + _ROUNDING) - sums[last] ** 2 / (mass + inverse)[last]
-    largest: NDArray[np.float64] = lost + missed
+    at_most = (mass * reached / inverse)[rows, first] * (1 + _ROUNDING)  # smaller where only rounding is left
+    largest: NDArray[np.float64] = lost + np.minimum(missed, at_most)
     return largest
 
 
