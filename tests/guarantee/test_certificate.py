@@ -10,16 +10,17 @@ from scipy import integrate
 
 from confide.guarantee.certificate import (
     LARGE_N_MIN,
-    public_coverage,
-    public_shift,
-    secret_prior_bonus,
-    secret_shift,
-    secret_shortfall,
+    sharp_coverage,
     sharp_loss,
     sharp_losses,
+    sharp_offset,
+    sharp_prior_bonus,
+    sharp_shortfall,
+    sharp_target_rank,
 )
-from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
+from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
 from confide.guarantee.random_rank import conditional_failure, mean_overshoot, rank_law, tail
+from confide.guarantee.slope_noise import SlopeNoise
 from tests.sharp_program import climbed
 
 
@@ -89,12 +90,13 @@ def test_rank_law_is_a_law():
         assert ranks[-1] == math.ceil(target)
 
 
-def test_public_shift_is_the_smallest():
+def test_sharp_target_rank_is_the_smallest():
     for n, level, m in [(1000, Fraction(9, 10), 1000), (200, Fraction(4, 5), 50), (60, Fraction(1, 2), 7)]:
-        target = public_shift(n, level, 0.7, 0.3, m - 1, 16)
-        assert public_coverage(n, target, 0.7, 0.3, m - 1) >= level
-        assert public_coverage(n, target - Fraction(1, 16), 0.7, 0.3, m - 1) < level
-    assert public_shift(9, Fraction(9, 10), 0.7, 0.3, 999, 16) is None
+        noise = SlopeNoise(0.7, 0.3, m - 1)
+        target = sharp_target_rank(n, level, noise, 16)
+        assert sharp_coverage(n, target, noise) >= level
+        assert sharp_coverage(n, target - Fraction(1, 16), noise) < level
+    assert sharp_target_rank(9, Fraction(9, 10), SlopeNoise(0.7, 0.3, 999), 16) is None
 
 
 def test_secret_offset_and_prior_bonus_serve_every_n():
@@ -103,12 +105,13 @@ def test_secret_offset_and_prior_bonus_serve_every_n():
     for case in range(30):
         level, fade = Fraction(int(rng.integers(10, 98)), 100), (0.0, 0.1)[case % 2]
         left, right, rivals = np.exp(rng.uniform(np.log([0.1, 0.1, 0.5]), np.log([2.0, 2.0, 999.0]))).tolist()
-        offset = secret_shift(level, left, right, rivals, 100)
-        ahead = secret_prior_bonus(level, offset, fade, 1, left, right, rivals)
-        assert secret_shortfall(level, offset, ahead, fade, 1, left, right, rivals) <= 0
+        noise = SlopeNoise(left, right, rivals)
+        offset = sharp_offset(level, noise, 100)
+        ahead = sharp_prior_bonus(level, offset, fade, 1, noise)
+        assert sharp_shortfall(level, offset, ahead, fade, 1, noise) <= 0
         less = offset - Fraction(1, 100)
-        assert less < 0 or secret_shortfall(level, less, 0.0, 0.0, LARGE_N_MIN, left, right, rivals) > 0
-        assert ahead == 0 or secret_shortfall(level, offset, ahead - 0.1 / left, fade, 1, left, right, rivals) > 0
+        assert less < 0 or sharp_shortfall(level, less, 0.0, 0.0, LARGE_N_MIN, noise) > 0
+        assert ahead == 0 or sharp_shortfall(level, offset, ahead - 0.1 / left, fade, 1, noise) > 0
         for n in range(1, 200):
             target = level * (n + 1) + offset
             top = math.ceil(target)
@@ -122,13 +125,15 @@ def test_secret_offset_and_prior_bonus_serve_every_n():
 
 def test_many_small_n_are_checked_in_blocks():
     """More than 256 n below their target rank: the bonus serves each, and is little larger than each alone needs."""
-    level, offset, terms = Fraction(99, 100), Fraction(12), (0.5, 0.5, 99.0)
-    ahead = secret_prior_bonus(level, offset, 0.01, 1, *terms)
+    level, offset, noise = Fraction(99, 100), Fraction(12), SlopeNoise(0.5, 0.5, 99.0)
+    ahead = sharp_prior_bonus(level, offset, 0.01, 1, noise)
     x = float(offset + 2) - 0.01 * (np.arange(1, 1299) + 1)
     left = float(offset) + 2 - x
 
     def serves(bonus):
-        return (sharp_losses(x + np.maximum(0, bonus - 0.01 * np.arange(1, 1299)), *terms[::2]) <= left + 1e-9).all()
+        return (
+            sharp_losses(x + np.maximum(0, bonus - 0.01 * np.arange(1, 1299)), noise.left, noise.rivals) <= left + 1e-9
+        ).all()
 
     assert serves(ahead)
     assert not serves(ahead - 0.2)
@@ -138,15 +143,15 @@ def test_many_small_n_are_checked_in_blocks():
 def test_secret_line_holds_at_every_n(level, delta, n_min):
     """Theorem C3, by evaluating Theorem C1b at every n in a long range, and at powers of two far beyond."""
     rate = tangent_rate(level, delta, 500)
-    offset = secret_offset(rate, level, delta, n_min, 500, 0.8, 99, 20)
+    offset = conditional_offset(rate, level, delta, n_min, 500, SlopeNoise(0.8, 0.3, 99), 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]
     worst = max(conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 99) for n in sizes)
     assert 0.3 * delta < worst <= delta
-    assert not line_holds(rate, offset - 3, level, delta, n_min, 0.8, 99)
+    assert not line_holds(rate, offset - 3, level, delta, n_min, SlopeNoise(0.8, 0.3, 99))
 
 
-def test_public_target_is_the_smallest():
-    target = public_target(800, Fraction(9, 10), 0.05, 0.7, 299, 16)
+def test_conditional_target_rank_is_the_smallest():
+    target = conditional_target_rank(800, Fraction(9, 10), 0.05, SlopeNoise(0.7, 0.3, 299), 16)
     assert conditional_failure(800, 0.9, float(target), 0.7, 299) <= 0.05
     assert conditional_failure(800, 0.9, float(target) - 1 / 16, 0.7, 299) > 0.05
-    assert public_target(20, Fraction(9, 10), 0.05, 0.7, 299, 16) is None
+    assert conditional_target_rank(20, Fraction(9, 10), 0.05, SlopeNoise(0.7, 0.3, 299), 16) is None

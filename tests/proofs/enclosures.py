@@ -81,18 +81,18 @@ class Sharp:
 class TwoSided:
     """Lines above the programs of the two-sided certificate, Theorem T1, for the cases of one search."""
 
-    def __init__(self, left, setting, cases):
-        self.left, self.setting, self.cases, slope = left, setting, cases, setting.slope_left
+    def __init__(self, left, noise, cases):
+        self.left, self.noise, self.cases, slope = left, noise, cases, noise.left
         self.q, self.y, self.twin, self.short = [], [], [], []
         for case in cases:
             distance = np.maximum(left.group * np.arange(left.depth) + case.low - 1, 0.0)
             if left.group == 1 and not case.twin and case.low < 1:
                 distance[0] = distance[1]
-            behind = case.head_start if case.last else 0.0
+            behind = case.bonus if case.last else 0.0
             q = decayed(slope, distance, behind)
             q = Box(np.maximum(q.low, 1e-200), np.maximum(q.high, 1e-200))
             y = decayed(slope, left.group + (case.high - case.low))
-            there = setting.step if case.twin and case.low < 1 else 0.0
+            there = noise.step if case.twin and case.low < 1 else 0.0
             twin = Box.of(there) * Box.of(behind).exp_minus()
             self.q.append(q)
             self.y.append(y)
@@ -105,7 +105,7 @@ class TwoSided:
         R and X may be stated below 0 by a rounding error; they are never below 0, and more of them lowers the program.
         """
         row = Rows(row.case, row.weight, *(max(float(z), 0.0) for z in row[2:]))
-        q, total = self.q[case], self.setting.total
+        q, total = self.q[case], self.noise.mass
         K = Box.of(spread.mass)
         value, gradient, further = self._shares(case, row, spread, K)
         price = Box.of(abs(multiplier)) * q

@@ -18,6 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.guarantee.slope_noise import SlopeNoise
 from confide.support import bisect, ceil_to
 
 LARGE_N_MIN = 2**60
@@ -95,95 +96,86 @@ def sharp_loss(x: float, slope: float, rivals: float) -> float:
     return float(sharp_losses(np.array([x]), slope, rivals)[0])
 
 
-def public_coverage(n: int, target: Fraction, slope_left: float, slope_right: float, rivals: float) -> Fraction:
+def sharp_coverage(n: int, target: Fraction, noise: SlopeNoise) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem C2a).
-
-    Slopes are in log-odds per rank below and above the target. `rivals` is the competitor ratio G, see
-    `competitor_ratio`.
 
     Examples
     --------
-    >>> round(float(public_coverage(1000, Fraction(9075, 10), 0.7, 0.3, 999.0)), 4)
+    >>> round(float(sharp_coverage(1000, Fraction(9075, 10), SlopeNoise(0.7, 0.3, 999.0))), 4)
     0.8995
     """
     top = math.ceil(target)
     x = np.array([float(target - top + 1)])
-    lost = sharp_losses(x, slope_left, rivals, np.exp(-slope_right * (1 - x)))
+    lost = sharp_losses(x, noise.left, noise.rivals, np.exp(-noise.right * (1 - x)))
     return max(Fraction(0), (top + 1 - Fraction(float(lost[0]))) / (n + 1))
 
 
-def public_shift(
-    n: int, level: Fraction, slope_left: float, slope_right: float, rivals: float, unit: int
-) -> Fraction | None:
+def sharp_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int) -> Fraction | None:
     """The smallest target rank, in steps of 1/unit, with coverage >= level at a public n; None if n is too small.
 
     Examples
     --------
-    >>> float(public_shift(1000, Fraction(9, 10), 0.7, 0.3, 999.0, 16))
+    >>> float(sharp_target_rank(1000, Fraction(9, 10), SlopeNoise(0.7, 0.3, 999.0), 16))
     908.0
     """
-    whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, slope_left, rivals)))
+    whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, noise.left, noise.rivals)))
     if whole > n:
         return None
 
     def enough(steps: int) -> bool:
-        return public_coverage(n, Fraction(steps, unit), slope_left, slope_right, rivals) >= level
+        return sharp_coverage(n, Fraction(steps, unit), noise) >= level
 
     return Fraction(bisect(enough, max(whole - 1, 0) * unit, max(whole, 1) * unit), unit)
 
 
-def secret_shortfall(
+def sharp_shortfall(
     rate: Fraction,
     offset: Fraction,
-    head_start: float,
+    bonus: float,
     fade: float,
     n_min: int,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
+    noise: SlopeNoise,
 ) -> float:
     """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min (Theorem C2b); at most 0 if enough.
 
-    Let x = offset + 2 - (1-rate)(n+1), and let z(n) = max(0, head_start - fade n) be the prior bonus of +inf. The
+    Let x = offset + 2 - (1-rate)(n+1), and let z(n) = max(0, bonus - fade n) be the prior bonus of +inf. The
     condition for a secret n below the target (x > 1) is L(x + z(n)) + x <= offset + 2. For a larger n it is
     L(f) + f <= offset + 2 with f the fractional part of T(n). Bonus and fade are in ranks of the left slope.
 
     Examples
     --------
-    >>> short = secret_shortfall(Fraction(9, 10), Fraction(7), 3.1, 0.0, 1, 0.778, 0.333, 999.0)
+    >>> short = sharp_shortfall(Fraction(9, 10), Fraction(7), 3.1, 0.0, 1, SlopeNoise(0.778, 0.333, 999.0))
     >>> short <= 0
     True
     """
-    worst = _worst_above(math.lcm(rate.denominator, offset.denominator), slope_left, slope_right, rivals)
+    worst = _worst_above(math.lcm(rate.denominator, offset.denominator), noise)
     last, low, high = _below_target(rate, offset, n_min)
     if len(last):
-        ahead = np.maximum(0.0, head_start - fade * last)
-        worst = max(worst, float((sharp_losses(low + ahead, slope_left, rivals) + high).max()))
+        ahead = np.maximum(0.0, bonus - fade * last)
+        worst = max(worst, float((sharp_losses(low + ahead, noise.left, noise.rivals) + high).max()))
     return worst - 2 - float(offset)
 
 
-def secret_shift(level: Fraction, slope_left: float, slope_right: float, rivals: float, unit: int) -> Fraction:
+def sharp_offset(level: Fraction, noise: SlopeNoise, unit: int) -> Fraction:
     """The smallest offset s, in steps of 1/unit, with coverage >= level at every n that reaches its target rank.
 
-    The target rank is T(n) = level (n+1) + s. Smaller n are covered by the prior bonus of +inf (`secret_prior_bonus`).
+    The target rank is T(n) = level (n+1) + s. Smaller n are covered by the prior bonus of +inf (`sharp_prior_bonus`).
 
     Examples
     --------
-    >>> float(secret_shift(Fraction(9, 10), 0.8, 0.3, 999.0, 20))
+    >>> float(sharp_offset(Fraction(9, 10), SlopeNoise(0.8, 0.3, 999.0), 20))
     6.2
     """
-    worst = _worst_above(math.lcm(level.denominator, unit), slope_left, slope_right, rivals)
+    worst = _worst_above(math.lcm(level.denominator, unit), noise)
     return ceil_to(max(0.0, worst - 2), unit)
 
 
-def secret_prior_bonus(
+def sharp_prior_bonus(
     level: Fraction,
     offset: Fraction,
     fade: float,
     n_min: int,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
+    noise: SlopeNoise,
 ) -> float:
     """The prior bonus of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
 
@@ -191,24 +183,24 @@ def secret_prior_bonus(
 
     Examples
     --------
-    >>> secret_prior_bonus(Fraction(9, 10), Fraction(4), 0.0, 1, 0.5, 0.5, 30.0) < 6
+    >>> sharp_prior_bonus(Fraction(9, 10), Fraction(4), 0.0, 1, SlopeNoise(0.5, 0.5, 30.0)) < 6
     True
     """
     last, low, high = _below_target(level, offset, n_min)
-    if not len(last) or rivals == 0:
+    if not len(last) or noise.rivals == 0:
         return 0.0
     # L(x) for x > 1 on a fine grid that ends where even the sum of all weights is small enough.
-    worst = _worst_above(math.lcm(level.denominator, offset.denominator), slope_left, slope_right, rivals)
+    worst = _worst_above(math.lcm(level.denominator, offset.denominator), noise)
     most = max(worst, float(offset) + 2) - high
-    end = max(0.0, math.log(2 * rivals / (float(most.min()) * -math.expm1(-slope_left))))
-    grid = 1 + np.arange(0.0, end + 2 * _FINE, _FINE) / slope_left
-    ahead = grid[np.searchsorted(-sharp_losses(grid, slope_left, rivals), -most)] - low
-    needy = sharp_losses(low, slope_left, rivals) > most
+    end = max(0.0, math.log(2 * noise.rivals / (float(most.min()) * -math.expm1(-noise.left))))
+    grid = 1 + np.arange(0.0, end + 2 * _FINE, _FINE) / noise.left
+    ahead = grid[np.searchsorted(-sharp_losses(grid, noise.left, noise.rivals), -most)] - low
+    needy = sharp_losses(low, noise.left, noise.rivals) > most
     return float(np.where(needy, ahead + fade * last, 0.0).max()) + 1e-9
 
 
 @lru_cache(maxsize=4096)
-def _worst_above(unit: int, slope_left: float, slope_right: float, rivals: float) -> float:
+def _worst_above(unit: int, noise: SlopeNoise) -> float:
     """The largest L(f) + f where T(n) <= n, over all fractional parts f of target ranks in steps of 1/unit.
 
     L falls with f, so L(low) + high bounds an interval.
@@ -216,7 +208,7 @@ def _worst_above(unit: int, slope_left: float, slope_right: float, rivals: float
     parts = min(unit, _BRACKETS)
     high = np.arange(1, parts + 1) / parts
     low = high if parts == unit else high - 1 / parts
-    return float((sharp_losses(low, slope_left, rivals, np.exp(-slope_right * (1 - low))) + high).max())
+    return float((sharp_losses(low, noise.left, noise.rivals, np.exp(-noise.right * (1 - low))) + high).max())
 
 
 def _below_target(

@@ -11,15 +11,15 @@ import numpy as np
 
 from confide.guarantee import (
     LARGE_N_MIN,
-    TwoSidedTerms,
-    public_shift,
-    public_target,
-    secret_offset,
-    secret_prior_bonus,
-    secret_shift,
+    SlopeNoise,
+    conditional_offset,
+    conditional_target_rank,
+    sharp_offset,
+    sharp_prior_bonus,
+    sharp_target_rank,
     tangent_rate,
     two_sided_secret,
-    two_sided_shift,
+    two_sided_target_rank,
     weighted_loss,
     weighted_prior_bonus,
 )
@@ -140,29 +140,26 @@ def _certified(line: tuple[Fraction, Fraction] | None, request: Terms, build: _B
 def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | None:
     """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
     n, level, unit = request.n or 0, request.level, request.unit
-    trial = build(Fraction(0), Fraction(1, unit))
-    rivals = trial.rivals(request.m)
+    noise = build(Fraction(0), Fraction(1, unit)).noise(request.m)
     if request.delta is not None:
-        target = public_target(n, level, request.delta, trial.slope_left, rivals, unit)
+        target = conditional_target_rank(n, level, request.delta, noise, unit)
     else:
-        terms = n, level, trial.slope_left, trial.slope_right, rivals, unit
-        shifts = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
-        target = min((shift for shift in shifts if shift is not None), default=None)
+        ranks = sharp_target_rank(n, level, noise, unit), two_sided_target_rank(n, level, noise, unit)
+        target = min((rank for rank in ranks if rank is not None), default=None)
     return None if target is None or target > n else (Fraction(0), target)
 
 
 def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
     """Rate and offset of the target line for a secret n."""
     level, n_min, unit = request.level, request.n_min, request.unit
-    trial = build(level, Fraction(1, unit))
-    rivals = trial.rivals(request.m)
+    noise = build(level, Fraction(1, unit)).noise(request.m)
     if request.delta is not None:
         # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
         n_typical = max(n_min, request.n_typical)
         rate = tangent_rate(level, request.delta, n_typical)
-        slope = build(rate, Fraction(1, unit)).slope_left
-        return rate, secret_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, unit)
-    return level, secret_shift(level, trial.slope_left, trial.slope_right, rivals, unit)
+        steeper = replace(noise, left=build(rate, Fraction(1, unit)).slope_left)
+        return rate, conditional_offset(rate, level, request.delta, n_min, n_typical, steeper, unit)
+    return level, sharp_offset(level, noise, unit)
 
 
 def _is_certified(mechanism: Slopes, request: Terms) -> bool:
@@ -185,21 +182,16 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
     # A multiple of `parts` stays an integer if the offset has a smaller denominator.
     fade = min(max(1, math.ceil(fade / parts)), free_fade(trial) // parts) * parts / trial.scale
     few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
-    terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), unit
-    step = trial.step(request.m)
+    terms = level, fade, needed + fade * few, request.n_min, trial.noise(request.m), unit
 
-    def exact(offset: Fraction) -> TwoSidedTerms:
-        made = build(level, offset)
-        slopes, rivals = (made.slope_left, made.slope_right), made.rivals(request.m)
-        return TwoSidedTerms(*slopes, rivals, made.step(request.m), made.scale)
+    def exact(offset: Fraction) -> SlopeNoise:
+        return build(level, offset).noise(request.m)
 
     # The certificate checks all n in any case. For a guess, mostly the requirement of a few suffices, without a second
     # check. For a noisy number, the search is itself the check.
     guessed = request.size_scale is None
     for sampled in (True, False) if guessed else (False,):
-        least = two_sided_secret(
-            level, fade, needed + fade * few, *terms, step=step, sampled=sampled, exact=None if guessed else exact
-        )
+        least = two_sided_secret(*terms, sampled=sampled, exact=None if guessed else exact)
         if least is None:
             return None
         offset, ahead = least
@@ -223,10 +215,8 @@ def _weighted(request: Terms, build: _Build) -> Slopes:
     while True:
         plain = build(level, offset)
         fading = replace(plain, fade=free_fade(plain))
-        ahead = weighted_prior_bonus(
-            level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m)
-        ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
-        with_head_start = replace(fading, head_start=math.ceil(ahead))
+        bonus = weighted_prior_bonus(level, offset, fading.fade_ranks, plain.noise(m))
+        with_head_start = replace(fading, head_start=math.ceil(bonus * (plain.unit * plain.heaviest * plain.left)))
         if certify(with_head_start, request.alpha, m, None, request.n_min, None).coverage >= float(level):
             return with_head_start
         offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset
@@ -235,8 +225,6 @@ def _weighted(request: Terms, build: _Build) -> Slopes:
 def _with_head_start(mechanism: Slopes, request: Terms) -> Slopes:
     """Set the least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
     fading = replace(mechanism, fade=free_fade(mechanism))
-    ahead = secret_prior_bonus(
-        request.level, mechanism.offset, fading.fade_ranks, request.n_min,
-        mechanism.slope_left, mechanism.slope_right, mechanism.rivals(request.m),
-    )  # fmt: skip
-    return replace(fading, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))
+    noise = mechanism.noise(request.m)
+    bonus = sharp_prior_bonus(request.level, mechanism.offset, fading.fade_ranks, request.n_min, noise)
+    return replace(fading, head_start=math.ceil(bonus * mechanism.unit * mechanism.left))
