@@ -114,8 +114,8 @@ def _sharp() -> list[dict[str, Any]]:
         text = "L(x): how many points at or below rank ceil(T) + 1 are missed, at most"
         source = "theory.md, section 4"
         name = f"sharp-{x:g}-{rivals:g}"
-        reached = round(climbed(**given)[0], 6) - 1e-6
-        made.append(case(name, "sharp_loss", text, source, given, reached, {"above": 1.5e-3}))
+        reached = round(climbed(**given, gap=1e-6)[0], 6) - 1e-6
+        made.append(case(name, "sharp_loss", text, source, given, reached, {"above": 1e-5}))
     return made
 
 
