@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from confide.core import PARTS, Plan
-from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
+from confide.guarantee import sharp_offset, sharp_prior_bonus, sharp_target_rank
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.scores import score_kind
 from confide.selection import selection_law
@@ -39,12 +39,12 @@ def first_mechanism(plan: Plan, slopes: tuple[int, int]) -> Slopes | None:
     level, unit = request.level, request.level.denominator * -(-UNIT // request.level.denominator)
     terms = request.neighbors, request.epsilon
     trial = slopes_for(Fraction(0) if n is not None else level, Fraction(1), *slopes, *terms)
-    certificate = trial.slope_left, trial.slope_right, float(plan.candidates.size - 1)
+    noise = trial.noise(plan.candidates.size)
     if n is not None:
-        target = public_shift(n, level, *certificate, UNIT)
+        target = sharp_target_rank(n, level, noise, UNIT)
         return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)
-    m = slopes_for(level, secret_shift(level, *certificate, unit), *slopes, *terms)
-    ahead = secret_prior_bonus(level, m.offset, 0.0, request.n_min, *certificate)
+    m = slopes_for(level, sharp_offset(level, noise, unit), *slopes, *terms)
+    ahead = sharp_prior_bonus(level, m.offset, 0.0, request.n_min, noise)
     return replace(m, head_start=math.ceil(ahead * m.unit * m.left))
 
 
@@ -57,12 +57,12 @@ def first_slopes(level: Fraction, epsilon: float, neighbors: str, m: int) -> tup
     def excess(left: int) -> float:
         rate = Fraction(0) if neighbors == "replace_one" else level
         trial = slopes_for(rate, Fraction(1), left, PARTS - left, neighbors, epsilon)
-        terms = level, trial.slope_left, trial.slope_right, float(m - 1)
+        noise = trial.noise(m)
         if neighbors == "replace_one":
-            target = public_shift(n, *terms, UNIT)
+            target = sharp_target_rank(n, level, noise, UNIT)
             shift = math.inf if target is None else float(target - level * (n + 1))
         else:
-            shift = float(secret_shift(*terms, level.denominator * -(-UNIT // level.denominator)))
+            shift = float(sharp_offset(level, noise, level.denominator * -(-UNIT // level.denominator)))
         return shift + drift(trial.slope_left, trial.slope_right, m, n / m)
 
     left = 14

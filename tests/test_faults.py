@@ -148,7 +148,7 @@ PRICES = [
 PROMISES = [
     Fault(
         "the certificate gains a rank",
-        "confide.guarantee.certificate:public_coverage",
+        "confide.guarantee.certificate:sharp_coverage",
         lambda right: lambda *a: right(*a) + type(right(*a))(1, 8),
         f"{COVERAGE}::test_public_certificate_never_exceeds_the_exact_minimum",
     ),
@@ -178,7 +178,7 @@ PROMISES = [
     ),
     Fault(
         "the sharp loss is a little too small",
-        "confide.guarantee.certificate:sharp_loss",
+        "confide.guarantee.certificate:sharp_losses",
         result(lambda loss: loss - 0.3),
         f"{CERTIFICATE}::test_sharp_loss_bounds_every_spread",
     ),

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.guarantee.certificate import public_coverage
+from confide.guarantee.certificate import sharp_coverage
 from confide.guarantee.random_rank import conditional_failure, marginal_coverage, tail
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, slopes_for
@@ -34,7 +34,7 @@ def test_public_certificate_never_exceeds_the_exact_minimum(slopes, epsilon):
             Fraction(n),
         ):
             mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon)
-            promised = public_coverage(n, target, mechanism.slope_left, mechanism.slope_right, m - 1)
+            promised = sharp_coverage(n, target, mechanism.noise(m))
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
@@ -44,7 +44,7 @@ def test_public_certificate_is_nearly_exact():
         mechanism = slopes_for(Fraction(0), Fraction(n), left, right, "replace_one", 2.0)
         slope = mechanism.slope_left
         exact = worst_coverage(mechanism, n, m)
-        sharp = float(public_coverage(n, Fraction(n), slope, mechanism.slope_right, m - 1))
+        sharp = float(sharp_coverage(n, Fraction(n), mechanism.noise(m)))
         assert 0 <= exact - sharp < 0.015
         assert sharp > marginal_coverage(n, n, slope, m - 1) + 0.03
 

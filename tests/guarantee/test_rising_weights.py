@@ -1,12 +1,13 @@
 """Theorems C1 to C4 with rising and arbitrary non-decreasing weights, by exact enumeration of small cases."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from confide.guarantee.certificate import public_coverage
+from confide.guarantee.certificate import sharp_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import competitor_ratio_right, conditional_failure, mean_overshoot, tail
 from confide.mechanisms.certify import certify
@@ -69,8 +70,7 @@ def test_rising_certificate_is_nearly_exact():
         mechanism = stepped(public(n, Fraction(n), 18, 7, 2.0), ahead)
         exact = worst_coverage(mechanism, n, 4)
         sharp = float(mechanism.certified(Fraction(1, 2), 4, n, None))
-        slopes = mechanism.slope_left, mechanism.slope_right
-        flat = float(public_coverage(n, Fraction(n), *slopes, 3))
+        flat = float(sharp_coverage(n, Fraction(n), replace(mechanism.noise(4), rivals=3.0)))
         assert 0 <= exact - sharp < 0.01
         assert mechanism.rivals(4) < 3
         assert sharp > flat + (0.003 if ahead[1] == ahead[3] else 0.025)
@@ -242,7 +242,7 @@ def test_secret_line_bounds_the_exact_failure_at_every_n():
 
         def holds(delta, mechanism=mechanism):
             line = mechanism.rate, mechanism.offset, Fraction(3, 5), delta, 1
-            return line_holds(*line, mechanism.slope_left, mechanism.rivals(4))
+            return line_holds(*line, mechanism.noise(4))
 
         deltas = np.geomspace(1e-3, 0.9, 40)
         kept = min(delta for delta in deltas if holds(float(delta)))

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from confide.core import ClassShift
-from confide.guarantee import secret_shift, tail, weighted_loss, weighted_prior_bonus, weighted_shortfall
+from confide.guarantee import (
+    SlopeNoise,
+    sharp_offset,
+    tail,
+    weighted_loss,
+    weighted_prior_bonus,
+    weighted_shortfall,
+)
 from confide.mechanisms import Slopes, slopes_for
 from confide.selection import selection_law
 from tests import designs
@@ -103,17 +110,17 @@ def test_never_worse_than_the_random_rank(rivals: float) -> None:
     assert lost < 0.75 * mean
     assert mean == pytest.approx(math.log1p(rivals) / slope, rel=1e-3)
     # With equal weights, the unweighted certificate needs half a record less.
-    alike = float(secret_shift(Fraction(9, 10), slope, 0.5, rivals, 160))
+    alike = float(sharp_offset(Fraction(9, 10), SlopeNoise(slope, 0.5, rivals), 160))
     assert alike < lost < alike + 0.6
 
 
 def test_head_start_is_needed_and_enough() -> None:
     terms = Fraction(9, 10), Fraction(4)
-    rest = 0.7, 30.0
-    ahead = weighted_prior_bonus(*terms, 0.1, *rest)
-    assert weighted_shortfall(*terms, ahead, 0.1, *rest) <= 0
-    assert weighted_shortfall(*terms, ahead - 0.2, 0.1, *rest) == math.inf
-    assert weighted_shortfall(terms[0], Fraction(2), 40.0, 0.1, *rest) > 0
+    noise = SlopeNoise(0.7, 0.5, 30.0)
+    ahead = weighted_prior_bonus(*terms, 0.1, noise)
+    assert weighted_shortfall(*terms, ahead, 0.1, noise) <= 0
+    assert weighted_shortfall(*terms, ahead - 0.2, 0.1, noise) == math.inf
+    assert weighted_shortfall(terms[0], Fraction(2), 40.0, 0.1, noise) > 0
 
 
 def test_sums_beyond_64_bits_are_supported() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates, Spread, SpreadKind, spread_of
-from confide.guarantee import sharp_loss, tail, two_sided_saves, weighted_loss
+from confide.guarantee import SlopeNoise, sharp_loss, tail, two_sided_saves, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.selection import selection_law
 
@@ -359,7 +359,8 @@ def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: floa
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
     sizes = ((float(terms.n), 1.0), (terms.n / terms.fewer, _FEWER_WEIGHT))
-    sharp = exactly_n and terms.neighbors == "add_remove" and not two_sided_saves(slope_left, slope_right, rivals)
+    noise = SlopeNoise(slope_left, slope_right, rivals)
+    sharp = exactly_n and terms.neighbors == "add_remove" and not two_sided_saves(noise)
     for n, weight in sizes[:1] if exactly_n or terms.neighbors == "replace_one" else sizes:
         target = _target(n, terms, (slope_left, slope_right), rivals, sharp=sharp)
         if target > n:

@@ -20,15 +20,15 @@ from confide.core.terms import Terms
 from confide.guarantee import (
     LARGE_N_MIN,
     Guarantee,
-    TwoSidedTerms,
-    public_shift,
-    public_target,
-    secret_offset,
-    secret_prior_bonus,
-    secret_shift,
+    SlopeNoise,
+    conditional_offset,
+    conditional_target_rank,
+    sharp_offset,
+    sharp_prior_bonus,
+    sharp_target_rank,
     tangent_rate,
     two_sided_secret,
-    two_sided_shift,
+    two_sided_target_rank,
     weighted_loss,
     weighted_prior_bonus,
 )
@@ -240,28 +240,25 @@ class _Search:
     def _public_line(self) -> tuple[Fraction, Fraction] | None:
         """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
         n, level, unit, delta = self.n, self.terms.level, self.terms.unit, self.terms.delta
-        trial = self.build(Fraction(0), Fraction(1, unit))
-        rivals = trial.rivals(self.m)
+        noise = self.build(Fraction(0), Fraction(1, unit)).noise(self.m)
         if delta is not None:
-            target = public_target(n, level, delta, trial.slope_left, rivals, unit)
+            target = conditional_target_rank(n, level, delta, noise, unit)
         else:
-            noise = n, level, trial.slope_left, trial.slope_right, rivals, unit
-            targets = public_shift(*noise), two_sided_shift(*noise, step=trial.step(self.m))
-            target = min((rank for rank in targets if rank is not None), default=None)
+            ranks = sharp_target_rank(n, level, noise, unit), two_sided_target_rank(n, level, noise, unit)
+            target = min((rank for rank in ranks if rank is not None), default=None)
         return None if target is None or target > n else (Fraction(0), target)
 
     def _secret_line(self) -> tuple[Fraction, Fraction]:
         """Rate and offset of the target line for a secret n."""
         level, n_min, unit, delta = self.terms.level, self.terms.n_min, self.terms.unit, self.terms.delta
-        trial = self.build(level, Fraction(1, unit))
-        rivals = trial.rivals(self.m)
+        noise = self.build(level, Fraction(1, unit)).noise(self.m)
         if delta is not None:
             # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
             n = max(n_min, self.n)
             rate = tangent_rate(level, delta, n)
-            slope = self.build(rate, Fraction(1, unit)).slope_left
-            return rate, secret_offset(rate, level, delta, n_min, n, slope, rivals, unit)
-        return level, secret_shift(level, trial.slope_left, trial.slope_right, rivals, unit)
+            steeper = replace(noise, left=self.build(rate, Fraction(1, unit)).slope_left)
+            return rate, conditional_offset(rate, level, delta, n_min, n, steeper, unit)
+        return level, sharp_offset(level, noise, unit)
 
     def _two_sided(self, most: Fraction) -> Slopes | None:
         """Offset and prior bonus of the two-sided certificate; None if the offset reaches `most`.
@@ -275,21 +272,16 @@ class _Search:
         # A multiple of `parts` stays an integer if the offset has a smaller denominator.
         fade = min(max(1, math.ceil(fade / parts)), free_fade(trial) // parts) * parts / trial.scale
         few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
-        noise = terms.n_min, trial.slope_left, trial.slope_right, trial.rivals(self.m), unit
-        step = trial.step(self.m)
+        asked = level, fade, needed + fade * few, terms.n_min, trial.noise(self.m), unit
 
-        def exact(offset: Fraction) -> TwoSidedTerms:
-            mechanism = self.build(level, offset)
-            slopes, rivals = (mechanism.slope_left, mechanism.slope_right), mechanism.rivals(self.m)
-            return TwoSidedTerms(*slopes, rivals, mechanism.step(self.m), mechanism.scale)
+        def exact(offset: Fraction) -> SlopeNoise:
+            return self.build(level, offset).noise(self.m)
 
         # The certificate checks all n in any case. For a guess, mostly the requirement of a few suffices, without a
         # second check. For a noisy number, the search is itself the check.
         guessed = terms.size_scale is None
         for sampled in (True, False) if guessed else (False,):
-            least = two_sided_secret(
-                level, fade, needed + fade * few, *noise, step=step, sampled=sampled, exact=None if guessed else exact
-            )
+            least = two_sided_secret(*asked, sampled=sampled, exact=None if guessed else exact)
             if least is None:
                 return None
             offset, ahead = least
@@ -312,10 +304,8 @@ class _Search:
         while True:
             plain = self.build(level, offset)
             fading = replace(plain, fade=free_fade(plain))
-            ahead = weighted_prior_bonus(
-                level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m)
-            ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
-            with_bonus = replace(fading, head_start=math.ceil(ahead))
+            bonus = weighted_prior_bonus(level, offset, fading.fade_ranks, plain.noise(m))
+            with_bonus = replace(fading, head_start=math.ceil(bonus * (plain.unit * plain.heaviest * plain.left)))
             if self.is_certified(with_bonus, terms.n_min):
                 return with_bonus
             offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset
@@ -323,8 +313,6 @@ class _Search:
     def _with_prior_bonus(self, plain: Slopes) -> Slopes:
         """The least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
         fading = replace(plain, fade=free_fade(plain))
-        ahead = secret_prior_bonus(
-            self.terms.level, plain.offset, fading.fade_ranks, self.terms.n_min,
-            plain.slope_left, plain.slope_right, plain.rivals(self.m),
-        )  # fmt: skip
-        return replace(fading, head_start=math.ceil(ahead * plain.unit * plain.left))
+        noise, terms = plain.noise(self.m), self.terms
+        bonus = sharp_prior_bonus(terms.level, plain.offset, fading.fade_ranks, terms.n_min, noise)
+        return replace(fading, head_start=math.ceil(bonus * plain.unit * plain.left))
