@@ -80,8 +80,8 @@ def sharp_losses(
     positive = (index <= first[:, None]) | ((mass + inverse) * points > sums * roots)
     last = rows, np.count_nonzero(positive, axis=1) - 1
     missed = reached[last] * (1 + _ROUNDING) - sums[last] ** 2 / (mass + inverse)[last]
-    at_most = (mass * reached / inverse)[rows, first] * (1 + _ROUNDING)  # smaller where only rounding is left
-    largest: NDArray[np.float64] = lost + np.minimum(missed, at_most)
+    at_most = (mass * reached / inverse)[rows, first]  # smaller where only rounding is left
+    largest: NDArray[np.float64] = (lost + np.minimum(missed, at_most)) * (1 + _ROUNDING)
     return largest
 
 
