@@ -7,7 +7,7 @@ each request. Values are rounded to twelve significant digits, so that they are 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -191,8 +191,7 @@ class Candidates:
     @classmethod
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
         """About `size` quantiles of a law, as `spread`, but from a `Spread` value."""
-        stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
-        return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
+        return _quantiles(law, size)
 
     @classmethod
     def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
@@ -261,6 +260,12 @@ class Candidates:
         if not np.isfinite(edges).all():
             raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1")
         return cls(np.unique(_rounded(edges)), recipe)
+
+
+@lru_cache(maxsize=64)
+def _quantiles(law: Spread, size: int) -> Candidates:
+    stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
+    return Candidates._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
 
 def _logits(size: int) -> NDArray[np.float64]:

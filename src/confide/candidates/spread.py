@@ -2,7 +2,8 @@
 
 The law is a Cauchy law in a coordinate for each kind of score: the logit of a probability, the logarithm of a residual.
 Because of its heavy tails a wrong guess costs resolution only. A plan chooses the number of quantiles from public
-numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large.
+numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large. A list of twice the size has
+all of its candidates and others between them, so that counts over the longest list determine those over each.
 """
 
 import math
@@ -30,8 +31,8 @@ _LOGITS = 13.8
 """The logit of 1 - 1e-6."""
 _MOST_LOGITS = 27.6
 """The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there."""
-_BEYOND = 10
-"""Beyond it lies a tenth as many candidates."""
+_BEYOND = 8
+"""Beyond it lies an eighth as many candidates."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ class Spread:
             object.__setattr__(self, "around", _guess(self.kind, self.around))
 
     def edges(self, size: int) -> _Edges:
-        """The finite candidates, increasing, before they are rounded; float64 of shape about (size,)."""
+        """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
+
+        Those of 8, 16, 32, ... are nested: each list is a part of the next one.
+        """
         if self.kind is None:
             raise InputError("kind", "must be given, because the score is not named")
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
@@ -112,11 +116,11 @@ def cauchy(size: int, width: float, low: float, high: float, centre: float = 0.0
 
 
 def _logits(size: int, around: float | None) -> _Edges:
-    """`size` logits of a probability, around 1/2 or around a guess; and a tenth as many more, up to 1 - 1e-12."""
+    """About `size` logits of a probability, around 1/2 or around a guess; and an eighth more, up to 1 - 1e-12."""
     if around is None:
-        middle = cauchy(size, 4.0, -_LOGITS, _LOGITS)
+        middle = cauchy(size + 1, 4.0, -_LOGITS, _LOGITS)
     else:
-        middle = cauchy(size, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
+        middle = cauchy(size + 1, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
     return np.append(middle, np.linspace(_LOGITS, _MOST_LOGITS, max(size // _BEYOND, 1) + 1)[1:])
 
 
@@ -125,12 +129,12 @@ def _logit(p: float) -> float:
 
 
 def _probability(size: int, law: Spread) -> _Edges:
-    return np.append(1 / (1 + np.exp(-_logits(size - 1, law.around))), 1.0)
+    return np.append(1 / (1 + np.exp(-_logits(size, law.around))), 1.0)
 
 
 def _margin(size: int, law: Spread) -> _Edges:
     around = None if law.around is None else (1 + law.around) / 2
-    return np.append(np.tanh(_logits(size - 1, around) / 2), 1.0)
+    return np.append(np.tanh(_logits(size, around) / 2), 1.0)
 
 
 def _mass(size: int, law: Spread) -> _Edges:
@@ -139,38 +143,38 @@ def _mass(size: int, law: Spread) -> _Edges:
 
 
 def _penalised(size: int, law: Spread) -> _Edges:
-    """Three fifths for sums of probabilities, and the others for penalties above 1."""
-    most = round(0.6 * size)
+    """Five eighths for sums of probabilities, and the others for penalties above 1."""
+    most = 5 * size // 8
     above = law.around - 1 if law.around is not None and law.around > 1 else None
     centre, width = (-1.5, 1.0) if above is None else (math.log10(above), 0.3)
-    beyond = 1 + 10.0 ** cauchy(max(size - most, 2), width, -9.0, 3.0, centre)
+    beyond = 1 + 10.0 ** cauchy(size - most + 1, width, -9.0, 3.0, centre)
     return np.concatenate([_below_one(most, None if above else law.around), [1.0], beyond])
 
 
 def _below_one(size: int, around: float | None) -> _Edges:
     """Sums of probabilities: differences to 1 are resolved down to 1e-14, where saturated models crowd."""
     centre, width = (5.0, 8.0) if around is None else (min(max(_logit(around), -_LOGITS), 32.0), 2.0)
-    return 1 - 1 / (1 + np.exp(cauchy(max(size, 2), width, -_LOGITS, 32.0, centre)))
+    return 1 - 1 / (1 + np.exp(cauchy(size + 1, width, -_LOGITS, 32.0, centre)))
 
 
 def _rank(size: int, law: Spread) -> _Edges:
     centre, width = (0.5, 1.0) if law.around is None else (math.log10(max(law.around, 1.0)), 0.3)
-    return np.round(10.0 ** cauchy(size, width, 0.0, 6.0, centre))
+    return np.round(10.0 ** cauchy(size + 1, width, 0.0, 6.0, centre))
 
 
 def _residual(size: int, law: Spread) -> _Edges:
-    return np.append(0.0, _decades(max(size - 1, 2), law, -300.0))
+    return np.append(0.0, _decades(size, law, -300.0))
 
 
 def _signed(size: int, law: Spread) -> _Edges:
-    half = _decades(max(size // 2, 2), law, -1 - 4 * _width(law))
+    half = _decades(max(size // 2, 1), law, -1 - 4 * _width(law))
     return np.concatenate([-half[::-1], [0.0], half])
 
 
 def _any(size: int, law: Spread) -> _Edges:
     """Both sides of 0, as for probabilities and for residuals without a unit."""
-    inside = 1 / (1 + np.exp(-cauchy(max(size // 4, 2), 4.0, -_LOGITS, _LOGITS)))
-    positive = np.concatenate([inside, [1.0], _decades(max(size // 4, 2), law, -1 - 4 * _width(law))])
+    inside = 1 / (1 + np.exp(-cauchy(max(size // 4, 1) + 1, 4.0, -_LOGITS, _LOGITS)))
+    positive = np.concatenate([inside, [1.0], _decades(max(size // 4, 1), law, -1 - 4 * _width(law))])
     return np.concatenate([-positive, [0.0], positive])
 
 
@@ -180,7 +184,7 @@ def _width(law: Spread) -> float:
 
 def _decades(size: int, law: Spread, low: float) -> _Edges:
     """Positive numbers, log-spaced, up to where steps exceed one decade."""
-    decades = cauchy(size, _width(law), low, 300.0)
+    decades = cauchy(size + 1, _width(law), low, 300.0)
     near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
     with np.errstate(over="ignore", under="ignore"):
         values: _Edges = (abs(law.around or 0) or law.unit or 1.0) * 10.0 ** decades[np.abs(decades) <= near]

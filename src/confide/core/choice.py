@@ -211,13 +211,12 @@ def flat_for(m: int, rise: float) -> Fraction:
 PARTS = 20
 """Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
-SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360, 1920, 2720, 3840)
-COUNTED_SIZES = (*SIZES, 7680, 15360, 30720, 61440)
-"""The possible numbers of candidates of a design for a noisy number of records."""
-FEW_SIZES = (16, 22, 32, 44, 62, 86, 122, 170, 242, 480, 962, 1922, 3842)
-"""Those of a design for one query, which counts over all lists. Most lists contain the shorter ones: steps are halved.
+_SHORTEST, _LONGEST = 8, 8192
+"""The numbers of candidates among which a design chooses: powers of 2, so that each list is a part of the next one."""
+_LITTLE = 5e-5
+"""The shortest list is taken whose expected coverage of typical scores is within this of the best list's.
 
-The list of 480 is the one that a ledger compares. Files of counting plans depend on these sizes.
+In the mean over all reference laws it may cost three times as much.
 """
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 """At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`)."""
@@ -226,7 +225,8 @@ LEFTS = tuple(range(4, 16))
 _MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
 """Candidates per alpha n epsilon at the start of the descent; 5 for other kinds, 8 for residuals with a unit."""
 
-_LONG = SIZES[-1] + 1
+_LONG = 3841
+"""Laws over more candidates than this have mostly entries of 0."""
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
@@ -267,7 +267,7 @@ class ChoiceInputs:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
     If records have different weights (`weighted`), n is a number of records of the largest weight. If `counted`, n is
-    a noisy number of records instead of a guess. If `longest` is a number, lists have few sizes, at most this one.
+    a noisy number of records instead of a guess.
     """
 
     n: int
@@ -277,14 +277,6 @@ class ChoiceInputs:
     delta: float | None
     weighted: bool = False
     counted: bool = False
-    longest: int | None = None
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The numbers of candidates to choose from."""
-        if self.longest is not None:
-            return tuple(size for size in FEW_SIZES if size <= self.longest)
-        return COUNTED_SIZES if self.counted else SIZES
 
     @property
     def fewer(self) -> float:
@@ -311,6 +303,23 @@ class ChoiceInputs:
         return self.epsilon * left / distance, self.epsilon * right / distance
 
 
+def sizes_of(spread: Spread) -> tuple[int, ...]:
+    """The sizes of the lists of a spread. The longest one resolves coverage of 90 % to about a ten-thousandth.
+
+    Residuals need twice as many candidates where a unit is known, and four times as many where none is.
+
+    Examples
+    --------
+    >>> sizes_of(Spread("probability"))[-1], sizes_of(Spread("residual", 25.0))[-1], sizes_of(Spread("signed"))[-1]
+    (8192, 16384, 32768)
+    """
+    if spread.kind not in ("residual", "signed"):
+        longest = _LONGEST
+    else:
+        longest = 2 * _LONGEST if spread.unit or spread.around else 4 * _LONGEST
+    return tuple(2**power for power in range(_SHORTEST.bit_length() - 1, longest.bit_length()))
+
+
 def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
 
@@ -320,32 +329,50 @@ def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     >>> choice.left < 14 and choice.rise > 5
     True
     """
-    scaled = inputs.scaled()
-    spread = law_of(of) if scaled.counted and isinstance(of, Candidates) else None
-    if spread is not None and (choice := _chosen(spread, scaled)).candidates == of:
-        return choice  # the list was chosen with these slopes and this rise
-    return _chosen(of, scaled)
+    return _chosen(of, inputs.scaled())
 
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
-def _chosen(of: Candidates | Spread, terms: ChoiceInputs) -> Choice:
+def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     """The choice for scaled inputs, which many requests have in common."""
-    sizes = terms.sizes if isinstance(of, Spread) else (of.size,)
+    sizes = sizes_of(of) if isinstance(of, Spread) else (of.size,)
     grids = len(sizes), len(RISES), len(LEFTS)
 
     @cache
     def price(i: int, j: int, k: int) -> float:
-        laws = _laws(of, sizes[i], float(1 - terms.level), terms.gaps)
-        return mean_price(laws, terms, LEFTS[k], RISES[j])
+        laws = _laws(of, sizes[i], float(1 - inputs.level), inputs.gaps)
+        return mean_price(laws, inputs, LEFTS[k], RISES[j])
 
-    first = _first(of, terms, sizes)
-    starts = [first] if grids[0] == 1 or terms.counted else [first, (max(first[0] - 2, 0), *first[1:])]
-    steps = (-1, 1, -2, 2) if terms.counted else (-1, 1, -2, 2, -3, 3)
-    at = min((_descended(start, grids, steps, price) for start in starts), key=lambda place: price(*place))
-    candidates = Candidates.quantiles(of, sizes[at[0]]) if isinstance(of, Spread) else of
-    left = LEFTS[at[2]]
-    return Choice(candidates, left, PARTS - left, RISES[at[1]])
+    def coverage(i: int, j: int, k: int) -> float:
+        typical = _laws(of, sizes[i], float(1 - inputs.level), inputs.gaps).below[0]
+        return mean_price(_anywhere(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], exactly_n=True)
+
+    # The best list, with its slopes and rise.
+    first = _first(of, inputs, sizes)
+    starts = {first, (max(first[0] - 1, 0), *first[1:])}
+    best = min((_descended(start, grids, price) for start in sorted(starts)), key=lambda place: price(*place))
+
+    # The shortest list that costs little more.
+    dearest = price(*best) + 3 * _LITTLE / float(1 - inputs.level)
+    most = coverage(*best) + _LITTLE if best[0] else 0.0
+    while best[0]:
+        shorter = _descended((best[0] - 1, *best[1:]), grids, price, axes=(1, 2))
+        if price(*shorter) > dearest or coverage(*shorter) > most:
+            break
+        best = shorter
+    candidates = Candidates.quantiles(of, sizes[best[0]]) if isinstance(of, Spread) else of
+    left = LEFTS[best[2]]
+    return Choice(candidates, left, PARTS - left, RISES[best[1]])
+
+
+def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
+    """The same law of scores, with the level at several places between two candidates; the price is the coverage."""
+    place = int(np.searchsorted(below[:-1], level))
+    gap = float(below[place] - below[max(place - 1, 0)])
+    rows = np.maximum(below - gap * np.linspace(0, 1, 5, endpoint=False)[:, None], 0.0)
+    rows[:, -1] = 1.0
+    return ReferenceLaws(rows, rows, np.full(len(rows), 1 / len(rows)))
 
 
 def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, *, exactly_n: bool = False) -> float:
@@ -432,15 +459,15 @@ def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...])
 def _descended(
     at: tuple[int, int, int],
     grids: tuple[int, int, int],
-    steps: tuple[int, ...],
     price: Callable[[int, int, int], float],
+    axes: tuple[int, ...] = (1, 2, 0),
 ) -> tuple[int, int, int]:
-    """Coordinate descent over rise, left share and size, in these steps, until nothing improves."""
+    """Coordinate descent over rise, left share and size, in single and double steps, until nothing improves."""
     moved = True
     while moved:
         moved = False
-        for axis in (1, 2, 0):
-            for step in steps:
+        for axis in axes:
+            for step in (-1, 1, -2, 2):
                 while True:
                     trial = list(at)
                     trial[axis] += step
@@ -455,7 +482,7 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
     if isinstance(of, Spread):
         return reference_laws(of.edges(size), of, alpha, gaps)
     # For a long list every k-th candidate is evaluated.
-    return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha, gaps)
+    return reference_laws(of.edges[:: -(-of.size // _LONG)], law_of(of), alpha, gaps)
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.core.choice import Choice, choose
+from confide.core.choice import Choice, choose, sizes_of
 from confide.core.terms import Terms
 from confide.guarantee import (
     LARGE_N_MIN,
@@ -89,8 +89,8 @@ class Design:
 
 
 @lru_cache(maxsize=1024)
-def design(terms: Terms, n: int, listed: Candidates | None = None) -> Design:
-    """The design for a number of records, public, noisy or guessed; over the listed candidates, if they are given.
+def design(terms: Terms, n: int) -> Design:
+    """The design for a number of records, public, noisy or guessed.
 
     Examples
     --------
@@ -99,20 +99,19 @@ def design(terms: Terms, n: int, listed: Candidates | None = None) -> Design:
     >>> chosen.candidates.size, chosen.guarantee.coverage
     (744, 0.9)
     """
-    candidates = list_for(terms, n) if listed is None else listed
     if terms.mechanism == "slopes":
-        return slopes_design(terms, n, choose(candidates, terms.inputs(n)))
+        return slopes_design(terms, n, choose(terms.spread, terms.inputs(n)))
+    candidates = longest_list(terms)
     return _promised(terms, n, candidates, _published(terms, n, candidates.size))
 
 
-def list_for(terms: Terms, n: int) -> Candidates:
-    """The candidates that suit the number of records, if they are not listed; 1000 for a published method."""
-    spread = terms.spread
-    if isinstance(spread, Candidates):
-        return spread
-    if terms.mechanism != "slopes":
-        return Candidates.quantiles(spread, _OF_PUBLISHED)
-    return choose(spread, terms.inputs(n)).candidates
+def longest_list(terms: Terms) -> Candidates:
+    """Candidates of which every design of these terms has some; a published method has 1000, if they are not listed."""
+    if isinstance(terms.spread, Candidates):
+        return terms.spread
+    return Candidates.quantiles(
+        terms.spread, sizes_of(terms.spread)[-1] if terms.mechanism == "slopes" else _OF_PUBLISHED
+    )
 
 
 def slopes_design(terms: Terms, n: int, choice: Choice) -> Design:

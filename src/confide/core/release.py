@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide.candidates import BUILDERS, Candidates, Spread
+from confide.candidates import BUILDERS, Candidates
 from confide.core.account import NO_PAYER, Bill, Payer
 from confide.core.calibration import Calibration
-from confide.core.design import Design, design, price, unanswered_design
+from confide.core.design import Design, design, longest_list, price, unanswered_design
 from confide.core.metadata import Metadata
 from confide.core.plan import Plan
-from confide.core.request import SIDES, Key, Request, joined
+from confide.core.request import SIDES, Key, Request
 from confide.core.several import (
     GroupCalibration,
     LevelCalibration,
@@ -43,7 +43,6 @@ from confide.mechanisms import (
 )
 from confide.selection import check_sampler
 from confide.support import (
-    MOST_CANDIDATES,
     MOST_RECORDS,
     caller_stacklevel,
     library_versions,
@@ -53,9 +52,6 @@ from confide.support import (
 
 _ROOM = 2000
 """Characters of a stored release for its mechanism, its recipe and the digits of its threshold."""
-
-_COMPARED = 480
-"""The length of the candidate list for a ledger's comparison of counts, if a noisy number of records is released."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +90,8 @@ class Draw:
         return _bill(terms, self.words, design.privacy, identity)
 
     @property
-    def compared(self) -> Candidates:
-        """The candidates of the counts that recognise the records."""
+    def candidates(self) -> Candidates:
+        """The candidates over which the records are counted and recognised."""
         return self.design.candidates
 
     def prepared(self, counts: Seen) -> "Draw":
@@ -148,17 +144,16 @@ class CountThenDraw:
         """What it costs at most, whatever the noisy number is, and what identifies its request."""
         terms, spread = self.terms, self.terms.spread
         identity = {
-            "request": _plain_fields(replace(terms, longest=None)) | {"n_typical": None, "candidates": None},
+            "request": _plain_fields(terms) | {"n_typical": None},
             "mechanism": None,
             "candidates": spread.digest if isinstance(spread, Candidates) else repr(spread),
         }
         return _bill(terms, self.words, price(terms), identity)
 
     @property
-    def compared(self) -> Candidates:
-        """The candidates of the counts that recognise the records, the same for every noisy number."""
-        spread = self.terms.spread
-        return Candidates.quantiles(spread, _COMPARED) if isinstance(spread, Spread) else spread
+    def candidates(self) -> Candidates:
+        """The candidates over which the records are counted and recognised: every design chooses among them."""
+        return longest_list(self.terms)
 
     def prepared(self, counts: Seen) -> Draw:
         """Draw the noisy number of records, and search the design for it."""
@@ -295,9 +290,8 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Any:
     if tokens is None:
         tokens = account.charge(without=earlier)
 
-    # Draw: noisy numbers of records first, then the thresholds over the candidates that suit them.
+    # Draw: noisy numbers of records first, where they are released, then the thresholds.
     draws = {key: steps[key].prepared(counts[key]) for key in tokens}
-    counts |= _recounted(source, request, draws)
     drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
 
     # Store, before anybody sees it.
@@ -322,30 +316,17 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
         raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
     if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
         payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
-    source = GivenCounts(source.count(request, request.counted_over(known_later=True)))
+    source = GivenCounts(source.count(request, request.counted_over()))
     return source, source.n
 
 
 def _counted(source: Source, request: Request, steps: Mapping[Key, Step]) -> dict[Key, Seen]:
-    """The counts of every threshold: over short lists if the source counts again, else over all that may be chosen."""
-    if source.recounts or not any(isinstance(step, CountThenDraw) for step in steps.values()):
-        over = joined(step.compared for step in steps.values())
-    else:
-        over = request.counted_over()
-    by_row = source.count(request, over)
+    """The counts of every threshold, in one pass over the longest list, of which the others are parts."""
+    longest = max((step.candidates for step in steps.values()), key=lambda candidates: candidates.size)
+    by_row = source.count(request, longest)
     counts = {key: by_row[request.row(key)] for key in steps}
     for key, step in steps.items():
         _check_weighted(counts[key], step.terms)
-    return counts
-
-
-def _recounted(source: Source, request: Request, draws: Mapping[Key, Draw]) -> dict[Key, Seen]:
-    """The counts over the candidates that suit noisy numbers of records, of a source that counts again."""
-    lists = {key: step.design.candidates for key, step in draws.items() if step.size is not None}
-    counts: dict[Key, Seen] = {}
-    for portion in portions(lists) if source.recounts and lists else []:
-        by_row = source.count(request, joined(lists[key] for key in portion))
-        counts |= {key: by_row[request.row(key)] for key in portion}
     return counts
 
 
@@ -353,29 +334,10 @@ def _mark(step: Step, counts: Seen) -> bytes:
     """Bytes of the counts, of which a ledger keeps a keyed fingerprint."""
     if not isinstance(counts, ScoreHistogram):
         return np.sort(counts.astype("<f8")).tobytes()
-    compared = counts if counts.candidates == step.compared else counts.over(step.compared)
+    compared = counts if counts.candidates == step.candidates else counts.over(step.candidates)
     marked = compared.candidates.digest.encode() + compared.counts.astype("<i8").tobytes()
     sized = isinstance(step, CountThenDraw) and counts.records is not None
     return marked + counts.records.to_bytes(8, "little") if sized and counts.records is not None else marked
-
-
-def portions(lists: Mapping[Key, Candidates]) -> list[list[Key]]:
-    """Divide thresholds so that the union of the lists of each part is short enough to count over; mostly one part.
-
-    Examples
-    --------
-    >>> portions(dict.fromkeys("abc", Candidates.unit(2**19)) | {"d": Candidates.unit(2**20)})
-    [['a', 'b', 'c'], ['d']]
-    """
-    divided: list[list[Key]] = [[]]
-    counted: dict[str, int] = {}
-    for key, candidates in lists.items():
-        counted[candidates.digest] = candidates.size
-        if divided[-1] and sum(counted.values()) > MOST_CANDIDATES:
-            divided.append([])
-            counted = {candidates.digest: candidates.size}
-        divided[-1].append(key)
-    return divided
 
 
 def assembled(request: Request, thresholds: Mapping[Key, Calibration]) -> Any:

@@ -46,8 +46,6 @@ class NewChoices(Protocol):
     def candidates(self) -> AnyCandidates: ...  # noqa: D102
     @property
     def n_typical(self) -> int | None: ...  # noqa: D102
-    @property
-    def longest(self) -> int | None: ...  # noqa: D102
 
 
 _KINDS = (
@@ -87,7 +85,6 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
             score=part.score,
             population=part.population,
             groups=groups,
-            longest=request.longest,
             **choices,
         )
         sized = part.size is not None and terms[key].size_scale is not None

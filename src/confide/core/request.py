@@ -7,18 +7,16 @@ A release has one threshold, or one for each of several levels, groups, classes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
-
-import numpy as np
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core.calibration import Release, critical_score, kind_asked
-from confide.core.design import Design, design, list_for
+from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.metadata import Metadata
 from confide.core.population import Population
@@ -29,8 +27,7 @@ from confide.core.terms import Budget, Terms, most_groups
 from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors
 from confide.scores import score_kind
-from confide.selection import range_of_zcdp
-from confide.support import Level, check_names, exact_level, fraction_of, one_of, privacy_loss, several
+from confide.support import Level, check_names, exact_level, fraction_of, one_of, several
 
 Key: TypeAlias = Any
 """The key of a threshold: None for a single one, a level, a group, a class, or the score of a side."""
@@ -61,9 +58,6 @@ class Request:
         An earlier release whose request is repeated: see `recalibrate`.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
-    longest
-        The longest list among which a design for a noisy number of records chooses, if one pass counts over few
-        lists, as in a warehouse; by default there are more and longer ones.
     neighbors, n_min, n_typical, delta, records_per_person, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
@@ -102,7 +96,6 @@ class Request:
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
     chosen: Chosen | None = None
-    longest: int | None = None
     terms: Mapping[Key, Terms] = field(init=False, repr=False, compare=False)
     """The terms of each threshold, by key."""
 
@@ -156,52 +149,25 @@ class Request:
 
         None for a threshold whose design waits for a noisy number.
         """
-        designs: dict[Key, Design | None] = {}
-        for key, terms in self.terms.items():
-            leader = self._leader or terms
-            chosen_for = leader.n_typical if n is None else n
-            waits = terms.size_scale is not None
-            designs[key] = None if waits else design(terms, n or terms.n_typical, list_for(leader, chosen_for))
-        return designs
+        return {
+            key: None if terms.size_scale is not None else design(terms, n or terms.n_typical)
+            for key, terms in self.terms.items()
+        }
 
-    def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
-        """Candidates of which every design has some: counts over them determine the counts over each list.
+    def counted_over(self, n: int | None = None) -> Candidates:
+        """The candidates over which records are counted: the longest list of a design, of which the others are parts.
 
-        Parameters
-        ----------
-        n
-            The number of records if it is public.
-        known_later
-            The number is public, but unknown until records are counted.
+        `n` is the number of records if it is public. If it is still unknown, all lists that may be chosen are parts.
         """
-        several = {key: self._leader or terms for key, terms in self.terms.items()}
-        return joined(_every_candidate(terms, n, known_later) for terms in several.values())
+        known = self.designs(n) if n is not None or not self.public_n else dict.fromkeys(self.terms)
+        lists = [
+            longest_list(self.terms[key]) if design is None else design.candidates for key, design in known.items()
+        ]
+        return max(lists, key=lambda candidates: candidates.size)
 
     @cached_property
     def _first(self) -> Terms:
         return next(iter(self.terms.values()))
-
-    @cached_property
-    def _leader(self) -> Terms | None:
-        """The terms that choose candidates for all thresholds: for levels and sides the largest alpha, an equal share.
-
-        None if each threshold has its own.
-        """
-        listed = list(self.terms.values())
-        if any(terms.spread != listed[0].spread for terms in listed):
-            return None
-        if all(replace(terms, score=None) == replace(listed[0], score=None) for terms in listed):
-            return listed[0]
-        if self.by not in ("level", "side"):
-            return None
-        k, first = len(listed), listed[0]
-        if self.rho is not None:
-            epsilon = range_of_zcdp(privacy_loss("rho", self.rho) / k)
-        elif self.epsilon is not None:
-            epsilon = privacy_loss("epsilon", self.epsilon) / k
-        else:
-            epsilon = sum(terms.epsilon for terms in listed) / k
-        return replace(first, alpha=max(terms.alpha for terms in listed), epsilon=epsilon)
 
     def _divided(self) -> dict[Key, Terms]:
         """The terms of each threshold."""
@@ -227,7 +193,6 @@ class Request:
                 score=key if self.by == "side" else name,
                 population=self.population,
                 groups=groups,
-                longest=self.longest,
                 neighbors=neighbors,
                 delta=delta,
                 n_min=self.n_min,
@@ -264,30 +229,6 @@ class Request:
     def _metadata(self) -> Metadata:
         classes = None if self.by == "class" else self.classes  # keys are the names of classes
         return Metadata.stated(classes, self.about, chosen=self.chosen, fingerprint=self.fingerprint)
-
-
-def joined(lists: Iterable[Candidates]) -> Candidates:
-    """The union of candidate lists."""
-    every = list(lists)
-    if all(candidates is every[0] or candidates == every[0] for candidates in every):
-        return every[0]
-    return Candidates.of(np.unique(np.concatenate([candidates.edges for candidates in every])))
-
-
-@lru_cache(maxsize=16)
-def every_candidate(law: Spread, sizes: tuple[int, ...]) -> Candidates:
-    """The union of the lists of these sizes: counts over it determine the counts over each list."""
-    return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in sizes])))
-
-
-def _every_candidate(terms: Terms, n: int | None, known_later: bool) -> Candidates:
-    """Candidates of which every design of these terms has some."""
-    spread = terms.spread
-    if isinstance(spread, Candidates):
-        return spread
-    if terms.size_scale is not None or (known_later and terms.mechanism == "slopes"):
-        return every_candidate(spread, terms.inputs(n or terms.n_typical).sizes)
-    return list_for(terms, n or terms.n_typical)
 
 
 def share_of(risk: Level, loss: str, bound: float) -> Fraction:

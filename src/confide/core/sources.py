@@ -37,11 +37,6 @@ class Source(Protocol):
     def reading_is_visible(self) -> bool:
         """Whether reading the records informs another system, so that a ledger must be charged first."""
 
-    @property
-    def recounts(self) -> bool:
-        """Whether two passes over few candidates are faster than one pass over very many."""
-        return False
-
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Any]:
         """The mechanisms' input by row of the request: counts over the candidates; without privacy the scores."""
 
@@ -51,7 +46,7 @@ class GivenCounts:
     """Counts that were computed elsewhere, by row, over the required candidates or a superset."""
 
     counts: Mapping[Key, Any]
-    reading_is_visible = recounts = False
+    reading_is_visible = False
 
     @property
     def n(self) -> int:
@@ -79,7 +74,7 @@ class Batches:
     scores: Iterable[NDArray[Any]]
     empty: str
     n = None
-    reading_is_visible = recounts = False
+    reading_is_visible = False
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
         """The counts of all batches."""
@@ -128,7 +123,6 @@ class Scores:
     weights: ArrayLike | None = None
     places: NDArray[np.int64] | None = None
     reading_is_visible = False
-    recounts = True
 
     @classmethod
     def of(

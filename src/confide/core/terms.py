@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from confide.arrays import GroupColumns
 from confide.candidates import Candidates, Spread
-from confide.core.choice import FEW_SIZES, LEFTS, PARTS, ChoiceInputs
+from confide.core.choice import LEFTS, PARTS, ChoiceInputs
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import (
@@ -203,8 +203,6 @@ class Terms:
     size_scale
         If it is a number, a noisy number of records with noise of this scale is released first, and the design follows
         it. Otherwise the design is for the public number, or for `n_typical`, a guess.
-    longest
-        With a noisy number, the length of the longest list among which the design chooses.
     """
 
     spread: Candidates | Spread
@@ -219,7 +217,6 @@ class Terms:
     mechanism: MechanismName = "slopes"
     population: Population | None = None
     size_scale: float | None = None
-    longest: int | None = None
 
     @classmethod
     def of(
@@ -231,7 +228,6 @@ class Terms:
         score: str | None = None,
         population: Population | None = None,
         groups: int = 1,
-        longest: int | None = None,
         **choices: Unpack[Choices],
     ) -> "Terms":
         """Validate every choice, and divide the budget between a noisy number of records and the threshold.
@@ -290,7 +286,6 @@ class Terms:
             mechanism=method,
             population=population,
             size_scale=scale,
-            longest=None if scale is None else _checked_longest(longest),
         )
         if scale is not None:
             terms.check_designs()
@@ -348,9 +343,7 @@ class Terms:
         """The inputs of the choice of candidates, slopes and rise for n records; a secret number is at least n_min."""
         known = n if self.public_n else max(1, round(self.heaviest_among(max(self.n_min, n))))
         weighted, counted = self.population is not None, self.size_scale is not None
-        return ChoiceInputs(
-            known, self.level, self.per_record, self.neighbors, self.delta, weighted, counted, self.longest
-        )
+        return ChoiceInputs(known, self.level, self.per_record, self.neighbors, self.delta, weighted, counted)
 
     def check_designs(self) -> None:
         """Raise if the utilities of a design for some noisy number of records do not fit into 64 bits.
@@ -361,10 +354,3 @@ class Terms:
         for left in (LEFTS[0], LEFTS[-1]):
             offset = Fraction(1, self.unit)
             slopes_for(self.level, offset, left, PARTS - left, self.neighbors, self.per_record, self.weight)
-
-
-def _checked_longest(size: int | None) -> int | None:
-    longest = FEW_SIZES[-4:]  # a ledger compares counts over the first of them
-    if size is not None and size not in longest:
-        raise InputError("longest", f"must be one of {', '.join(map(str, longest))}", got=repr(size))
-    return size

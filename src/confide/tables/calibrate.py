@@ -156,11 +156,6 @@ class Rows:
         return not self.counting.table.local
 
     @property
-    def recounts(self) -> bool:
-        """Whether an engine counts: two queries over few candidates are faster than one over very many."""
-        return self.reading_is_visible
-
-    @property
     def n(self) -> int | None:
         """The number of records that count, if it is available before they are counted."""
         table = self.counting.table
