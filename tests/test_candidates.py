@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide import Candidates
-from confide.candidates import SPREADS, Spread
+from confide.candidates import SHAPES, Spread
 from confide.candidates.lists import _rounded
 from confide.support import MOST_CANDIDATES
 from tests.refused import Refused, numbers, refused
@@ -268,7 +268,7 @@ def test_equality_and_repr():
 
 # --- spread by a plan
 
-KINDS = {kind: Spread(kind) for kind in SPREADS} | {
+KINDS = {kind: Spread(kind) for kind in SHAPES} | {
     "a unit": Spread("residual", unit=25.0),
     "a tiny unit": Spread("residual", unit=1e-300),
     "a huge unit": Spread("residual", unit=1e300),

@@ -9,22 +9,15 @@ import numpy as np
 import pytest
 
 import confide
-from confide.candidates import BUILDERS, PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS
 from confide.core import remarks
-from confide.scores import score_kind
-from confide.scores.kinds import FAMILIES
+from confide.scores import LIBRARY, score_kind
 from tests.builders import slow
 from tests.calibrations import calibration_at, fix_noisy_number
 
 PARAMETERS = {"raps": "raps(penalty=0.01,k_reg=5)", "saps": "saps(penalty=0.1)"}
 
 
-def test_every_recipe_has_plausible_sizes():
-    assert set(PLAUSIBLE) == set(BUILDERS)
-    assert set(SPREAD_PLAUSIBLE) == set(SPREADS)
-
-
-@pytest.mark.parametrize("family", slow([*FAMILIES, "a score of one's own"], everyday=["lac"]))
+@pytest.mark.parametrize("family", slow([*(score.name for score in LIBRARY), "a score of one's own"], everyday=["lac"]))
 def test_the_largest_default_candidate_causes_a_warning_or_is_the_largest_score(family):
     """For any number of candidates, and for candidates of old releases."""
     name = PARAMETERS.get(family, family)

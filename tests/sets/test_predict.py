@@ -146,7 +146,7 @@ PREDICT = {confide.predict_set: [[0.5]], confide.predict_interval: [0.5]}
 @pytest.mark.parametrize("predict", PREDICT)
 def test_a_calibration_of_this_score_is_required(predict):
     other = "absolute_residual" if predict is confide.predict_set else "lac"
-    for made_for in (other, "mine", None):
+    for made_for in (other, None):
         with refused(InputError, "calibration"):
             predict(PREDICT[predict], calibration_at(0.5, score=made_for))
     for calibration in (None, 0.5, "text", {"threshold": 0.5}, confide.Calibration):

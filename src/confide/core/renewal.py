@@ -66,12 +66,6 @@ _KINDS = (
     Calibration, LevelCalibration, GroupCalibration, OverlappingCalibration, SidesCalibration, RiskCalibration,
 )  # fmt: skip
 
-_AT_AN_END: Mapping[str, tuple[float, ...]] = {
-    "probability": (0.0, 1.0), "margin": (-1.0, 1.0), "mass": (0.0, 1.0), "penalised": (0.0, 1.0), "rank": (),
-    "residual": (0.0,), "signed": (0.0,),
-}  # fmt: skip
-"""Thresholds around which no list can be centred, by the kind of spread; scores of unknown range have none."""
-
 _TWICE_ROUNDED = 1e-14
 
 
@@ -218,7 +212,7 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
     kind = part.recipe["kind"]
     if kind == "spread":
         default = spread_of(part.recipe).without_guess
-        at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
+        at_an_end = default.shape.guesses is None or part.threshold in default.shape.off_centre
         if cold or math.isinf(part.threshold) or at_an_end:
             return default
         return replace(default, around=part.threshold, hedged=True)

@@ -32,15 +32,8 @@ from confide.arrays import (
 )
 from confide.errors import InputError
 from confide.scores import selected
-from confide.scores.kinds import NamedScores, ScoreKind, score_kind, score_name
-from confide.scores.ranked import (
-    RankRule,
-    all_class_margins,
-    all_class_scores,
-    largest_excluded,
-    true_class_margin,
-    true_class_scores,
-)
+from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task, score_name
+from confide.scores.ranked import RankRule, largest_excluded, true_class_scores
 from confide.support import bisect
 
 # Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
@@ -158,22 +151,20 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         return scores
     if kind.temperature is not None:
         return _tempered_scores(p, y, kind.at_one, kind.temperature, shares if kind.randomised else None)
-    if kind.family == "lac":
-        return _lac_scores(p, y)
-    out = np.empty(len(p))
-    rule = _rule(kind, p.shape[1])
-    select = selected.worth_selecting(p.size)
+    if kind.of_one_entry:
+        return _entry_scores(p, y)
+    out, rule = np.empty(len(p)), kind.rule
+    select = rule is not None and selected.worth_selecting(p.size)
     ranked_scores = selected.true_class_scores if select else true_class_scores
     unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if not sound.see(unit(rows)):
             return
-        block = as_float_rows(p[rows])
         if rule is None:
-            out[rows] = true_class_margin(block, y[rows])
+            out[rows] = kind.own_scores(p[rows], y[rows], shares[rows])
         else:
-            out[rows] = ranked_scores(block, y[rows], shares[rows], rule)
+            out[rows] = ranked_scores(as_float_rows(p[rows]), y[rows], shares[rows], rule)
 
     in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
     if not sound.all:
@@ -198,7 +189,7 @@ def _tempered_scores(
     return out
 
 
-def _lac_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
+def _entry_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 - p_y; only the entries of the records' own classes are read."""
     out, sound = np.empty(len(p)), AllValid()
 
@@ -230,13 +221,10 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     shares = as_uniforms("u", u, len(p), kind.randomised)
     if kind.temperature is not None:
         p = tempered(p, kind.temperature)
-    if kind.family == "lac":
-        return 1.0 - p.astype(np.float64)
-    rule, out = _rule(kind, p.shape[1]), np.empty(p.shape)
+    out = np.empty(p.shape)
 
     def work(rows: slice) -> None:
-        block = as_float_rows(p[rows])
-        out[rows] = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
+        out[rows] = kind.class_scores(p[rows], shares[rows])
 
     in_blocks(work, *p.shape)
     return out
@@ -274,15 +262,13 @@ def set_mask(
     if kind.temperature is not None:
         needed_shares = shares if kind.randomised else None
         sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, needed_shares, per_class, mask)
-    elif kind.family == "lac":
+    elif kind.of_one_entry:
         cut = _lowest(limits[:1] if single else limits, p.dtype)
         sound = _at_least(p, cut[0] if single else cut if per_class else cut[:, None], mask)
+    elif kind.rule is not None and (single or not per_class):
+        sound = _ranked_mask(p, kind.rule, limits, shares, single, mask)
     else:
-        rule = _rule(kind, k)
-        if rule is not None and (single or not per_class):
-            sound = _ranked_mask(p, rule, limits, shares, single, mask)
-        else:
-            sound = _mask_of_all(p, rule, limits, shares, per_class, mask)
+        sound = _mask_of_all(p, kind, limits, shares, per_class, mask)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return mask
@@ -357,19 +343,18 @@ def _ranked_mask(
 
 def _mask_of_all(
     p: NDArray[Any],
-    rule: RankRule | None,
+    kind: ScoreKind,
     limits: NDArray[np.float64],
     shares: NDArray[np.float64],
     per_class: bool,
     mask: NDArray[np.bool_],
 ) -> AllValid:
-    """The mask, computed from the scores of all classes; `rule` is None for the margin score."""
+    """The mask, computed from the scores of all classes."""
     unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
-            block = as_float_rows(p[rows])
-            scores = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
+            scores = kind.class_scores(p[rows], shares[rows])
             np.less_equal(scores, limits if per_class else limits[rows, None], out=mask[rows])
 
     in_blocks(work, *p.shape)
@@ -377,18 +362,7 @@ def _mask_of_all(
 
 
 def _classification(score: str) -> ScoreKind:
-    kind = score_kind(score)
-    if kind.task != "classification":
-        raise InputError("score", "must be a classification score, such as 'lac' or 'aps'", got=repr(score))
-    return kind
-
-
-def _rule(kind: ScoreKind, classes: int) -> RankRule | None:
-    if kind.family == "margin":
-        if classes < 2:
-            raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
-        return None
-    return RankRule.of(kind)
+    return kind_of_task(score, "classification", "a classification score, such as 'lac' or 'aps'")
 
 
 def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
