@@ -75,6 +75,8 @@ def tables():
     yield "integers", np.eye(4, dtype=np.int64)
     yield "negative zero", np.array([[-0.0, 1.0], [0.5, 0.5]])
     yield "columns first", np.asfortranarray(soft[:, :9])
+    yield "big-endian", soft[:, :9].astype(">f4")
+    yield "long double", soft[:, :9].astype(np.longdouble)
 
 
 def shares(name, n):
@@ -104,8 +106,9 @@ def test_sets_invert_the_scores(name, table):
     each_row, each_class = rng.choice(some, len(p)), rng.choice(some, p.shape[1])
     np.testing.assert_array_equal(set_mask(p, name, each_row, u=u), whole <= each_row[:, None])
     np.testing.assert_array_equal(set_mask(p, name, each_class, u=u, per_class=True), whole <= each_class)
-    last = None if u is None else u[-1:]
-    np.testing.assert_array_equal(set_mask(p[-1:], name, some[0], u=last), whole[-1:] <= some[0])
+    for rows in (slice(-1, None), slice(0, 2)):
+        part = set_mask(p[rows], name, some[0], u=None if u is None else u[rows])
+        np.testing.assert_array_equal(part, whole[rows] <= some[0])
     np.testing.assert_array_equal(p, before)
 
 
@@ -217,6 +220,8 @@ def test_invalid_probabilities_raise_and_no_records_have_no_sets(name):
         assert numbers(e) == [2, 7]
     sets = confide.predict_set(np.zeros((0, 3)), calibration_at(0.5, name), ["a", "b", "c"])
     assert (len(sets), sets.labels(), sets.classes) == (0, [], ("a", "b", "c"))
+    assert confide.class_score(np.zeros((0, 3)), [], name).shape == (0,)
+    assert confide.all_scores(np.zeros((0, 3)), name).shape == (0, 3)
 
 
 def test_tables_compute_it_or_raise(tmp_path, capsys):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.scores.classification import set_mask, tempered
+from confide.scores.classification import set_mask
+from confide.scores.kinds import tempered
 from confide.scores.ranked import magic
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import grid
@@ -33,8 +34,9 @@ SCORES = [
 def formula(row, y, name, u):
     """The definition of each score, in plain Python."""
     family = confide.scores.kinds.score_kind(name)
+    name = family.family
     if family.temperature is not None:
-        row, name = tempered(np.array([row]), family.temperature)[0], family.at_one.name
+        row = tempered(np.array([row]), family.temperature)[0]
     p = [float(v) for v in row]
     penalty, k_reg = family.parameters.get("penalty", 0.0), family.parameters.get("k_reg", 0.0)
     rank = sum(v >= p[y] for v in p)
@@ -123,7 +125,7 @@ def test_sets_of_tensors_equal_those_of_numpy(score):
 
     rng = np.random.default_rng(5)
     for what, p in tables():
-        if p.dtype.kind != "f" or what == "columns first":
+        if p.dtype.kind != "f" or what in ("columns first", "big-endian", "long double"):
             continue
         u = rng.random(len(p)) if confide.scores.score_kind(score).randomised else None
         y = rng.integers(0, p.shape[1], len(p))

@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.scores.classification import set_mask
 from confide.support.checks import exact_level
 from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_threshold_below
 from tests.refused import numbers, refused
@@ -131,38 +130,6 @@ def test_05_sets_hold_the_likely_labels(score):
         inside = np.where(mask, p[4000:], np.inf).min(axis=1)
         outside = np.where(mask, -np.inf, p[4000:]).max(axis=1)
         assert (inside >= outside).all() if score != "lac" else inside.min() > outside.max()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
-def test_06_few_test_rows(score):
-    """One row, and fewer rows than classes, have the same results as among many rows."""
-    rng = np.random.default_rng(6)
-    p = np.vstack([np.full((3, 10), 0.1), rng.dirichlet(np.ones(10), 40)])
-    u = rng.random(43) if confide.scores.score_kind(score).randomised else None
-    for threshold in (0.2, 0.7, 0.95, 1.5, 5.0):
-        mask = set_mask(p, score, threshold, u=u)
-        for rows in (slice(0, 1), slice(0, 5), slice(20, 21), slice(40, 43)):
-            part = set_mask(p[rows], score, threshold, u=None if u is None else u[rows])
-            np.testing.assert_array_equal(part, mask[rows])
-    rows, y = ideal(rng, 3500, 3)
-    v = rng.random(3500) if confide.scores.score_kind(score).randomised else None
-    scores = confide.class_score(rows[:3000], y[:3000], score, u=None if v is None else v[:3000])
-    released = confide.calibrate(scores, 0.1, 2.0, score=score)
-    by_one, by_five = (
-        np.vstack(
-            [
-                confide.predict_set(rows[i : i + few], released, u=None if v is None else v[i : i + few]).mask
-                for i in range(3000, 3500, few)
-            ]
-        )
-        for few in (1, 5)
-    )
-    np.testing.assert_array_equal(by_one, by_five)
-    assert_covers(released, 3000, by_one[np.arange(500), y[3000:]])
-    assert_threshold_below(released, scores)
-    assert set_mask(p[:3], "aps_deterministic", 0.95).sum() == 0  # ties are never broken: all ten or none
-    assert set_mask(p[:3], "aps_deterministic", 1.0 + 1e-9).sum() == 30
 
 
 def test_07_nan_raises_with_count_and_position():

@@ -7,7 +7,7 @@ import pytest
 import confide
 from confide.errors import InputError
 from confide.scores import LIBRARY, score_kind
-from confide.scores.classification import tempered
+from confide.scores.kinds import tempered
 from tests.calibrations import calibration_at
 from tests.refused import refused
 

@@ -26,7 +26,6 @@ from confide.arrays import (
     refuse_other_rows,
     refuse_other_sums,
     refuse_outside_unit,
-    softmax,
     unit_check,
     warn_of_unknown_labels,
 )
@@ -35,34 +34,6 @@ from confide.scores import selected
 from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task, score_name
 from confide.scores.ranked import RankRule, largest_excluded, true_class_scores
 from confide.support import bisect
-
-# Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
-#
-# For the softmax of logits z this is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
-# neural networks", ICML 2017). T > 1 flattens the probabilities of an over-confident model. T is a public number in the
-# score's name, `lac(temperature=2)`: it must be chosen without the calibration records.
-
-
-def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
-    """p^(1/T) / sum p^(1/T) for rows of shape (n, K) with entries in [0, 1], in float64; rows of zeros stay zero.
-
-    Each row is computed separately, so that calibration and prediction agree bit for bit.
-
-    Examples
-    --------
-    >>> tempered(np.array([[0.64, 0.04, 0.0]]), 2.0)
-    array([[0.8, 0.2, 0. ]])
-    """
-    z = np.array(p, dtype=np.float64, order="C")
-    empty = ~z.any(axis=1)
-    z[empty] = 1.0
-    with np.errstate(divide="ignore"):
-        np.log(z, out=z)
-    z /= temperature
-    z = softmax(z)
-    z[empty] = 0.0
-    return z
-
 
 # The score of the true class, all scores, and sets.
 
@@ -149,8 +120,6 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         scores = np.full(len(p), np.inf)
         scores[known] = own_class_scores(p[known], y[known], score, u=shares[known] if kind.randomised else None)
         return scores
-    if kind.temperature is not None:
-        return _tempered_scores(p, y, kind.at_one, kind.temperature, shares if kind.randomised else None)
     if kind.of_one_entry:
         return _entry_scores(p, y)
     out, rule = np.empty(len(p)), kind.rule
@@ -164,26 +133,9 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         if rule is None:
             out[rows] = kind.own_scores(p[rows], y[rows], shares[rows])
         else:
-            out[rows] = ranked_scores(as_float_rows(p[rows]), y[rows], shares[rows], rule)
+            out[rows] = ranked_scores(kind.rows(p[rows]), y[rows], shares[rows], rule)
 
     in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
-    if not sound.all:
-        refuse_outside_unit("probabilities", p)
-    return out
-
-
-def _tempered_scores(
-    p: NDArray[Any], y: NDArray[np.int64], kind: ScoreKind, temperature: float, shares: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """The scores of the same probabilities at a temperature."""
-    out, unit, sound = np.empty(len(p)), unit_check(p), AllValid()
-
-    def work(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            block_shares = None if shares is None else shares[rows]
-            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], str(kind.name), u=block_shares)
-
-    in_blocks(work, len(p), p.shape[1])
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return out
@@ -219,8 +171,6 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     p = as_probabilities("probabilities", probabilities)
     refuse_other_sums("probabilities", p)
     shares = as_uniforms("u", u, len(p), kind.randomised)
-    if kind.temperature is not None:
-        p = tempered(p, kind.temperature)
     out = np.empty(p.shape)
 
     def work(rows: slice) -> None:
@@ -259,41 +209,16 @@ def set_mask(
     shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
     single = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
-    if kind.temperature is not None:
-        needed_shares = shares if kind.randomised else None
-        sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, needed_shares, per_class, mask)
-    elif kind.of_one_entry:
+    if kind.of_one_entry:
         cut = _lowest(limits[:1] if single else limits, p.dtype)
         sound = _at_least(p, cut[0] if single else cut if per_class else cut[:, None], mask)
     elif kind.rule is not None and (single or not per_class):
-        sound = _ranked_mask(p, kind.rule, limits, shares, single, mask)
+        sound = _ranked_mask(p, kind, kind.rule, limits[:1] if single else limits, shares, mask)
     else:
         sound = _mask_of_all(p, kind, limits, shares, per_class, mask)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return mask
-
-
-def _tempered_mask(
-    p: NDArray[Any],
-    kind: ScoreKind,
-    temperature: float,
-    limits: NDArray[np.float64],
-    shares: NDArray[np.float64] | None,
-    per_class: bool,
-    mask: NDArray[np.bool_],
-) -> AllValid:
-    """`mask` becomes the sets of the same probabilities at a temperature."""
-    unit, sound = unit_check(p), AllValid()
-
-    def work(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            block_shares, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
-            warm = tempered(p[rows], temperature)
-            set_mask(warm, str(kind.name), limit, u=block_shares, per_class=per_class, out=mask[rows])
-
-    in_blocks(work, *p.shape)
-    return sound
 
 
 def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
@@ -314,30 +239,28 @@ def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
 
 def _ranked_mask(
     p: NDArray[Any],
+    kind: ScoreKind,
     rule: RankRule,
     limits: NDArray[np.float64],
     shares: NDArray[np.float64],
-    one: bool,
     mask: NDArray[np.bool_],
 ) -> AllValid:
     """`mask` becomes score <= limit, where each record has one limit."""
     unit, sound = unit_check(p), AllValid()
+    select = selected.worth_selecting(p.size)
+    each = np.broadcast_to(limits, (len(p),))
 
-    def each(rows: slice) -> NDArray[np.float64]:
-        return np.broadcast_to(limits[0], (rows.stop - rows.start,)) if one else limits[rows]
+    def work(rows: slice) -> None:
+        # The compiled loop checks the entries itself, but a temperature hides those above 1.
+        if not (select and kind.temperature is None) and not sound.see(unit(rows)):
+            return
+        block = kind.rows(p[rows])
+        if select:
+            sound.see(selected.sets(block, shares[rows], each[rows], rule, mask[rows]))
+        else:
+            np.greater(block, largest_excluded(block, shares[rows], each[rows], rule)[:, None], out=mask[rows])
 
-    def select(rows: slice) -> None:
-        sound.see(selected.sets(as_float_rows(p[rows]), shares[rows], each(rows), rule, mask[rows]))
-
-    def sort(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            block = as_float_rows(p[rows])
-            np.greater(block, largest_excluded(block, shares[rows], each(rows), rule)[:, None], out=mask[rows])
-
-    if selected.worth_selecting(p.size):
-        in_blocks(select, len(p), p.shape[1], selected.ELEMENTS)
-    else:
-        in_blocks(sort, *p.shape)
+    in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
     return sound
 
 

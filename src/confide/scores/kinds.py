@@ -1,7 +1,7 @@
 """What the name of a score stands for: a registered score, its parameters and suitable candidates.
 
 A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. Every score of
-probabilities may have the parameter `temperature`, which `classification.py` explains. A calibration records only the
+probabilities may have the parameter `temperature`, see `tempered`. A calibration records only the
 name of its score, and prediction computes the same score from the name.
 """
 
@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.arrays import as_float_rows, softmax
 from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, plausible_size
 from confide.errors import InputError, InputTypeError
 from confide.scores.ranked import RankRule
@@ -24,6 +25,34 @@ from confide.scores.score import DETERMINISTIC, LARGEST, SCORES, LibraryScore, S
 from confide.support import MOST_CANDIDATES, Classes, class_count, positive_integer, public_classes, shapes
 
 Task = Literal["classification", "regression", "any"]
+
+
+# Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
+#
+# For the softmax of logits z this is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
+# neural networks", ICML 2017). T > 1 flattens the probabilities of an over-confident model. T is a public number in the
+# score's name, `lac(temperature=2)`: it must be chosen without the calibration records.
+
+
+def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
+    """p^(1/T) / sum p^(1/T) for rows of shape (n, K) with entries in [0, 1], in float64; rows of zeros stay zero.
+
+    Each row is computed separately, so that calibration and prediction agree bit for bit.
+
+    Examples
+    --------
+    >>> tempered(np.array([[0.64, 0.04, 0.0]]), 2.0)
+    array([[0.8, 0.2, 0. ]])
+    """
+    z = np.array(p, dtype=np.float64, order="C")
+    empty = ~z.any(axis=1)
+    z[empty] = 1.0
+    with np.errstate(divide="ignore"):
+        np.log(z, out=z)
+    z /= temperature
+    z = softmax(z)
+    z[empty] = 0.0
+    return z
 
 
 _OF_ANY = Spread("any")
@@ -89,12 +118,6 @@ class ScoreKind:
         return self.parameters.get("temperature")
 
     @property
-    def at_one(self) -> "ScoreKind":
-        """The same score, for probabilities to which the temperature was already applied."""
-        deterministic = self._score.randomised and not self.randomised
-        return score_kind(score_name(self._score.name, deterministic=deterministic, **self._numbers))
-
-    @property
     def of_one_entry(self) -> bool:
         """Whether it is one minus a probability, so that the other classes are not needed."""
         return self._library is not None and self._library.of_one_entry and self.temperature is None
@@ -115,11 +138,15 @@ class ScoreKind:
     def _numbers(self) -> dict[str, float]:
         return {name: value for name, value in self.parameters.items() if name != "temperature"}
 
+    def rows(self, p: NDArray[Any]) -> NDArray[Any]:
+        """Probabilities at its temperature, in contiguous rows of float32 or float64."""
+        return as_float_rows(p) if self.temperature is None else tempered(p, self.temperature)
+
     def class_scores(self, p: NDArray[Any], u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The scores of all classes, shape (n, K), for probabilities at temperature 1 and numbers u, shape (n,)."""
+        """The scores of all classes, shape (n, K), for probabilities and numbers u, shape (n,)."""
         shares = {"u": u} if self._score.randomised else {}
         assert self._score.classes is not None
-        scores = self._score.classes(p.astype(np.float64), **shares, **self._numbers)
+        scores = self._score.classes(self.rows(p).astype(np.float64), **shares, **self._numbers)
         return self._shaped(scores, p.shape)
 
     def own_scores(self, p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -127,7 +154,7 @@ class ScoreKind:
         if self._score.own is None:
             return self.class_scores(p, u)[np.arange(len(p)), y]
         shares = {"u": u} if self._score.randomised else {}
-        return self._shaped(self._score.own(p.astype(np.float64), y, **shares, **self._numbers), y.shape)
+        return self._shaped(self._score.own(self.rows(p).astype(np.float64), y, **shares, **self._numbers), y.shape)
 
     def target_scores(
         self, predictions: NDArray[np.float64], targets: NDArray[np.float64], **difficulty: NDArray[np.float64]
