@@ -329,10 +329,6 @@ def test_spread_candidates_are_fine_around_their_unit(law):
 
 
 def test_bounded_spreads_keep_their_bounds():
-    assert Candidates.spread("probability", 100).edges[-1] == 1.0
-    margins = Candidates.spread("margin", 100).edges
-    assert margins[0] > -1
-    assert margins[-1] == 1.0
     assert 1.0 in Candidates.spread("mass", 100).edges
     assert 1.0 in Candidates.spread("penalised", 100).edges
     ranks = Candidates.spread("rank", 100).edges

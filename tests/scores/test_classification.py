@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 import confide
 from confide.scores.classification import set_mask, smallest_probability
-from confide.scores.kinds import score_kind
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
-
-LAC, ABSOLUTE_RESIDUAL = score_kind("lac"), score_kind("absolute_residual")
 
 DTYPES = [np.float16, np.float32, np.float64]
 

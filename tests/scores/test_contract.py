@@ -15,6 +15,7 @@ import confide
 from confide.candidates import Spread
 from confide.cli import main
 from confide.cli.exit_codes import USAGE
+from confide.core import remarks
 from confide.reports.thresholds import rule, worked_example
 from confide.scores import LIBRARY, interval_ends, score_kind, set_mask
 from confide.scores import score as registry
@@ -112,6 +113,28 @@ def test_sets_invert_the_scores(name, table):
     np.testing.assert_array_equal(p, before)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+def test_blocks_and_threads_do_not_change_results(name):
+    """A table large enough for several threads and blocks, against its own rows in another order."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(400) / 20, 4000).astype(np.float32)
+    u = shares(name, len(p))
+    y, order = rng.integers(0, 400, len(p)), rng.permutation(len(p))
+    scores = confide.class_score(p, y, name, u=u)
+    shuffled = None if u is None else u[order]
+    np.testing.assert_array_equal(confide.class_score(p[order], y[order], name, u=shuffled), scores[order])
+    threshold = np.quantile(scores, 0.7)
+    mask = set_mask(p, name, threshold, u=u)
+    np.testing.assert_array_equal(mask[np.arange(len(p)), y], scores <= threshold)
+    np.testing.assert_array_equal(
+        set_mask(p[order[:50]], name, threshold, u=None if u is None else u[order[:50]]), mask[order[:50]]
+    )
+    out = np.empty_like(mask)
+    assert set_mask(p, name, threshold, u=u, out=out) is out
+    np.testing.assert_array_equal(out, mask)
+
+
 @pytest.mark.parametrize("name", INTERVALS)
 def test_intervals_invert_the_scores_and_grow_with_the_threshold(name):
     """Ends contain every target whose score is at most the threshold, and no target far beyond it."""
@@ -137,7 +160,7 @@ def test_intervals_invert_the_scores_and_grow_with_the_threshold(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_candidates_cover_the_range(name):
-    """From the smallest score to the largest one; without bounds, also with few candidates far beyond a size of 1."""
+    """From the smallest score to the largest one, or far beyond a size of 1, where thresholds cause a warning."""
     kind = score_kind(name)
     for candidates in (kind.candidates(), *(confide.Candidates.quantiles(kind.spread(), size) for size in (8, 300))):
         edges, largest = candidates.edges, kind.largest(10)
@@ -146,6 +169,11 @@ def test_candidates_cover_the_range(name):
         assert edges[0] <= max(kind.low + 1e-5, -30)
         assert edges[-1] >= (largest if largest < math.inf else 30)
         assert kind.plausible_size(candidates.recipe) >= np.median(np.abs(edges))
+        said = " ".join(
+            remarks(replace(calibration_at(edges[-1], name), recipe=candidates.recipe, candidates=len(edges) + 1))
+        )
+        bounded = edges[-1] <= 1.01 and kind.task == "classification"  # sums of probabilities, up to rounding
+        assert bounded or "--unit" in said or "at least the largest value" in said
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -246,17 +274,27 @@ def test_tables_compute_it_or_raise(tmp_path, capsys):
     assert not out.exists()
 
 
-def test_devices_raise(monkeypatch):
+@pytest.mark.parametrize("name", SETS)
+def test_a_device_computes_the_same_scores_or_raises(monkeypatch, name):
+    """By the functions of the array standard, whose logarithms and powers may differ in the last digits."""
     xp = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
     from confide.array_api import predict_mask, true_scores
 
-    tensor, released = xp.asarray(P), replace(calibration_at(0.5, "one_minus_margin"), classes=None)
-    np.testing.assert_array_equal(predict_mask(tensor, released).numpy(), confide.predict_set(P, released).mask)
     monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
-    with refused(confide.InputError, "score"):
-        predict_mask(tensor, released)
-    with refused(confide.InputError, "score"):
-        true_scores(tensor, xp.asarray(Y), "one_minus_margin")
+    rng, kind = np.random.default_rng(2), score_kind(name)
+    for p in (rng.dirichlet(np.ones(5) / 3, 300), rng.multinomial(8, np.ones(6) / 6, 300).astype(np.float32) / 8):
+        u, y = shares(name, 300), rng.integers(0, 5, 300)
+        there, tensor, released = None if u is None else xp.asarray(u), xp.asarray(p), calibration_at(0.4375, name)
+        if kind.family in OWN:
+            with refused(confide.InputError, "score"):
+                predict_mask(tensor, released)
+            with refused(confide.InputError, "score"):
+                true_scores(tensor, xp.asarray(y), name)
+            continue
+        whole = confide.all_scores(p, name, u=u)
+        scores = true_scores(tensor, xp.asarray(y), name, u=there).numpy()
+        np.testing.assert_allclose(scores, whole[np.arange(300), y], atol=0 if kind.temperature is None else 1e-12)
+        np.testing.assert_array_equal(predict_mask(tensor, released, u=there).numpy(), whole <= 0.4375)
 
 
 UNREGISTERED = {

@@ -8,7 +8,6 @@ import confide
 from confide.errors import InputError
 from confide.scores import LIBRARY, score_kind
 from confide.scores.kinds import tempered
-from tests.calibrations import calibration_at
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -56,22 +55,3 @@ def test_every_score_of_probabilities_has_one():
         if known.task == "classification" and known.name != "top_k":
             parameters = dict.fromkeys(known.parameters, 1)
             assert score_kind(confide.score_name(known.name, **parameters, temperature=2)).temperature == 2.0
-
-
-def test_a_device_computes_the_same_scores(monkeypatch):
-    """By the functions of the array standard, whose logarithms and powers may differ in the last digits."""
-    xp = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
-    from confide.array_api import predict_mask, true_scores
-
-    monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
-    rng = np.random.default_rng(2)
-    p, u, y = rng.dirichlet(np.ones(5) / 3, 300), rng.random(300), rng.integers(0, 5, 300)
-    p[0] = [1, 0, 0, 0, 0]
-    for name in TEMPERED:
-        own = u if confide.scores.score_kind(name).randomised else None
-        there = None if own is None else xp.asarray(own)
-        found = true_scores(xp.asarray(p), xp.asarray(y), name, u=there)
-        every = confide.all_scores(p, name, u=own)
-        np.testing.assert_allclose(found.numpy(), every[np.arange(300), y], atol=1e-12)
-        sets = predict_mask(xp.asarray(p), calibration_at(0.4375, name), u=there)
-        assert (sets.numpy() == (every <= 0.4375)).all()

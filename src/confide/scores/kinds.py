@@ -151,10 +151,7 @@ class ScoreKind:
 
     def own_scores(self, p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64]) -> NDArray[np.float64]:
         """The entries of `class_scores` for the classes y, shape (n,)."""
-        if self._score.own is None:
-            return self.class_scores(p, u)[np.arange(len(p)), y]
-        shares = {"u": u} if self._score.randomised else {}
-        return self._shaped(self._score.own(self.rows(p).astype(np.float64), y, **shares, **self._numbers), y.shape)
+        return self.class_scores(p, u)[np.arange(len(p)), y]
 
     def target_scores(
         self, predictions: NDArray[np.float64], targets: NDArray[np.float64], **difficulty: NDArray[np.float64]

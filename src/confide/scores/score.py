@@ -73,8 +73,7 @@ class Score:
         For classification: probabilities, float64 of shape (n, K) -> the scores of all classes, shape (n, K).
     own
         For regression: predictions, float64 of shape (n,), or (n, 2) with `quantiles`, and targets -> scores, shape
-        (n,). For classification it may be left out: then it is the entry of `classes` for the label; else
-        probabilities and labels, int64 of shape (n,) -> scores, shape (n,), equal to those entries.
+        (n,).
     interval
         For regression: predictions and thresholds, shape (n,) -> the lower and the upper end of
         {y : score(x, y) <= threshold}, shape (n,) each. The thresholds are those of the release, each rounded up to the
