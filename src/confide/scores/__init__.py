@@ -35,4 +35,4 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
-from confide.scores.score import LARGEST, SCORES, Score, register_score
+from confide.scores.score import SCORES, Score, register_score
