@@ -77,9 +77,7 @@ class Spread:
             object.__setattr__(self, "unit", positive_number("unit", self.unit))
         if self.around is not None:
             if self.kind is not None and self.shape.guesses is None:
-                raise InputError(
-                    "around", "must be left out for scores without a known spread", remedy="Name the score"
-                )
+                raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
         if not isinstance(self.hedged, bool):
             raise InputTypeError("hedged", "must be True or False", got=type(self.hedged).__name__)
