@@ -14,21 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.candidates.spread import Spread, SpreadKind
+from confide.candidates.spread import SHAPES, Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
-
-_OF = {
-    "probability": "spread for scores from 0 to 1, densest in the middle",
-    "margin": "spread for scores from -1 to 1, densest in the middle",
-    "mass": "spread for sums of probabilities, densest near 1",
-    "penalised": "spread for sums of probabilities with penalties, densest near 1",
-    "rank": "spread for ranks, densest near 1",
-    "residual": "log-spaced, densest around ",
-    "signed": "log-spaced on both sides of 0, densest around sizes of ",
-    "any": "log-spaced on both sides of 0, because the score is not named",
-}
-"""Descriptions of how candidates are spread, by the kind of `Spread`."""
 
 BUILDERS = ("spread", "unit", "published")
 """The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them."""
@@ -176,7 +164,7 @@ class Candidates:
         unit: float | None = None,
         around: float | None = None,
     ) -> "Candidates":
-        """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
+        """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.candidates.Spread`.
 
         Values that coincide are merged. A list of residuals ends where neighbours would lie more than a decade apart;
         beyond that the answer is +inf.
@@ -326,9 +314,10 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     if recipe.get("kind") != "spread":
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
-    words = _OF.get(str(recipe.get("of")), "spread")
-    if words.endswith(" "):
-        words += f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given"
+    shape = SHAPES.get(recipe["of"])
+    words = "spread" if shape is None else shape.words
+    if shape is not None and shape.has_unit:
+        words += f" the unit {recipe['unit']:g}" if "unit" in recipe else " 1, because no unit was given"
     if "around" not in recipe:
         return words
     return f"spread around the guess {recipe['around']:g}"

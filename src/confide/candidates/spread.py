@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
 
 SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"]
-
-SPREADS: tuple[SpreadKind, ...] = ("probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any")
 """Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
 residuals; residuals with a sign; scores without a name."""
 
@@ -42,7 +40,7 @@ class Spread:
     Parameters
     ----------
     kind
-        The kind of score, one of `SPREADS`; by default that of the score that is calibrated.
+        The kind of score, one of `SHAPES`; by default that of the score that is calibrated.
     unit
         For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target
         or of an error. It helps within a factor of 100 of the scores. Without one the law is three times as wide, and
@@ -69,25 +67,31 @@ class Spread:
 
     def __post_init__(self) -> None:
         if self.kind is not None:
-            one_of("kind", self.kind, SPREADS)
+            one_of("kind", self.kind, tuple(SHAPES))
         if self.unit is not None:
-            if self.kind not in (None, "residual", "signed"):
+            if self.kind is not None and not self.shape.has_unit:
                 raise InputError("unit", f"must be left out for scores of kind {self.kind!r}, which have a fixed scale")
             object.__setattr__(self, "unit", positive_number("unit", self.unit))
         if self.around is not None:
-            if self.kind == "any":
-                raise InputError("around", "must be left out for unnamed scores", remedy="Name the score")
+            if self.kind is not None and self.shape.guesses is None:
+                raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
+
+    @property
+    def shape(self) -> "Shape":
+        """The properties of its kind."""
+        if self.kind is None:
+            raise InputError("kind", "must be given, because the score is not named")
+        return SHAPES[self.kind]
 
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
 
         Those of 8, 16, 32, ... are nested: each list is a part of the next one.
         """
-        if self.kind is None:
-            raise InputError("kind", "must be given, because the score is not named")
+        shape = self.shape
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
-        edges = _EDGES[self.kind](max(size, 2), self)
+        edges = shape.edges(max(size, 2), self)
         return np.unique(edges[np.isfinite(edges)])
 
 
@@ -96,8 +100,8 @@ def _guess(kind: SpreadKind | None, around: Any) -> float:
     if isinstance(around, bool) or not isinstance(around, Real):
         raise InputTypeError("around", "must be a number", got=type(around).__name__)
     value = float(around)
-    least = -1.0 if kind == "margin" else -math.inf if kind in (None, "signed") else 0.0
-    if not (math.isfinite(value) and value >= least and (value <= 1 or kind not in ("probability", "margin"))):
+    least, most = (None if kind is None else SHAPES[kind].guesses) or (-math.inf, math.inf)
+    if not (math.isfinite(value) and least <= value <= most):
         raise InputError("around", "must be a finite threshold that a score of its kind can have")
     return value
 
@@ -191,26 +195,10 @@ def _decades(size: int, law: Spread, low: float) -> _Edges:
     return values[values > 0]
 
 
-_EDGES: Mapping[SpreadKind, Callable[[int, Spread], _Edges]] = MappingProxyType(
-    {
-        "probability": _probability,
-        "margin": _margin,
-        "mass": _mass,
-        "penalised": _penalised,
-        "rank": _rank,
-        "residual": _residual,
-        "signed": _signed,
-        "any": _any,
-    }
-)
-
-
 # The range of plausible sizes of a threshold, by the recipe of its candidates.
 #
 # Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
 # be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
-
-_Range: TypeAlias = tuple[float, float]
 
 _UNITS = 20.0
 """A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong."""
@@ -218,60 +206,112 @@ _NO_UNIT = 1e6
 """Residuals without a unit, and scores without a name."""
 
 
-def plausible_thresholds(recipe: Mapping[str, Any]) -> tuple[float, float]:
-    """The smallest and the largest plausible size of a threshold; (0, inf) for user-defined values.
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What follows from a kind of spread: its candidates, and how scores of this kind are distributed.
+
+    Parameters
+    ----------
+    words
+        How the candidates are spread.
+    edges
+        Number and spread -> about as many finite candidates.
+    guesses
+        The least and the largest guess of a threshold; None if no list can be centred.
+    has_unit
+        Whether scores are residuals, which have a unit.
+    is_log_spaced
+        Whether candidates are log-spaced, so that their size is known up to a unit only.
+    is_complete
+        Whether default candidates reach every value that scores have.
+    plausible
+        The largest plausible size of a threshold, without a unit or guess.
+    density
+        Candidates per alpha n epsilon with which the search of a design begins, without a unit or guess.
+    federated_factor
+        Factor of the number of candidates of a federation, without a unit or guess.
+    uniform
+        Candidates -> P(score <= candidate) if probabilities are uniform; None for one that rises evenly over the list.
+    is_concentrated
+        Whether scores concentrate in a small part of the list.
+    atom_weight
+        The weight of the law whose scores are all at the first candidate.
+    """
+
+    words: str
+    edges: Callable[[int, Spread], _Edges]
+    guesses: tuple[float, float] | None = (0.0, math.inf)
+    has_unit: bool = False
+    is_log_spaced: bool = False
+    is_complete: bool = False
+    plausible: float = math.inf
+    density: float = 5.0
+    federated_factor: int = 1
+    uniform: Callable[[_Edges], _Edges] | None = None
+    is_concentrated: bool = False
+    atom_weight: float = 0.3
+
+
+_RESIDUALS: Mapping[str, Any] = MappingProxyType(
+    {"has_unit": True, "is_log_spaced": True, "plausible": _NO_UNIT, "density": 20.0,
+     "federated_factor": 2}
+)  # fmt: skip
+_SUMS: Mapping[str, Any] = MappingProxyType(
+    {"is_complete": True, "density": 14.0, "federated_factor": 2, "is_concentrated": True}
+)
+
+SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
+    {
+        "probability": Shape(
+            "spread for scores from 0 to 1, densest in the middle",
+            _probability,
+            guesses=(0.0, 1.0),
+            uniform=lambda edges: np.clip(edges, 0, 1),
+        ),
+        "margin": Shape(
+            "spread for scores from -1 to 1, densest in the middle",
+            _margin,
+            guesses=(-1.0, 1.0),
+            uniform=lambda edges: (1 + edges) / 2,
+        ),
+        "mass": Shape("spread for sums of probabilities, densest near 1", _mass, **_SUMS),
+        "penalised": Shape(
+            "spread for sums of probabilities with penalties, densest near 1", _penalised, plausible=101.0, **_SUMS
+        ),
+        "rank": Shape("spread for ranks, densest near 1", _rank, is_complete=True, plausible=1e5, atom_weight=1.5),
+        "residual": Shape("log-spaced, densest around", _residual, **_RESIDUALS),
+        "signed": Shape(
+            "log-spaced on both sides of 0, densest around sizes of",
+            _signed,
+            guesses=(-math.inf, math.inf),
+            **_RESIDUALS,
+        ),
+        "any": Shape(
+            "log-spaced on both sides of 0, because the score is not named",
+            _any,
+            guesses=None,
+            is_log_spaced=True,
+            plausible=_NO_UNIT,
+            density=40.0,
+            federated_factor=4,
+        ),
+    }
+)
+"""The kinds of spreads."""
+
+
+def plausible_size(recipe: Mapping[str, Any]) -> float:
+    """The largest plausible size of a threshold; +inf for user-defined values.
 
     Examples
     --------
-    >>> plausible_thresholds({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
-    (0.0, 500.0)
-    >>> plausible_thresholds({"kind": "spread", "of": "probability", "size": 480})
-    (0.0, inf)
+    >>> plausible_size({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
+    500.0
+    >>> plausible_size({"kind": "spread", "of": "probability", "size": 480})
+    inf
     """
-    made = PLAUSIBLE.get(str(recipe.get("kind")))
-    return (0.0, math.inf) if made is None else made(recipe)
-
-
-def _bounded(recipe: Mapping[str, Any]) -> _Range:
-    return 0.0, math.inf
-
-
-def _spread(recipe: Mapping[str, Any]) -> _Range:
-    return SPREAD_PLAUSIBLE[recipe["of"]](recipe)
-
-
-def _in_units(recipe: Mapping[str, Any]) -> _Range:
-    scale = abs(recipe.get("around") or 0.0) or recipe.get("unit")
-    return 0.0, _NO_UNIT if scale is None else _UNITS * float(scale)
-
-
-def _penalties(recipe: Mapping[str, Any]) -> _Range:
-    return 0.0, 101.0
-
-
-def _ranks(recipe: Mapping[str, Any]) -> _Range:
-    return 0.0, 1e5
-
-
-PLAUSIBLE: Mapping[str, Callable[[Mapping[str, Any]], _Range]] = MappingProxyType(
-    {
-        "spread": _spread,
-        "unit": _bounded,
-        "published": _bounded,
-    }
-)
-"""By the kind of a recipe, one for each of `BUILDERS`."""
-
-SPREAD_PLAUSIBLE: Mapping[SpreadKind, Callable[[Mapping[str, Any]], _Range]] = MappingProxyType(
-    {
-        "probability": _bounded,
-        "margin": _bounded,
-        "mass": _bounded,
-        "penalised": _penalties,
-        "rank": _ranks,
-        "residual": _in_units,
-        "signed": _in_units,
-        "any": _in_units,
-    }
-)
-"""By the kind of a spread, one for each of `SPREADS`."""
+    if recipe.get("kind") != "spread":
+        return math.inf
+    shape: Shape = SHAPES[recipe["of"]]
+    scale = (abs(recipe.get("around") or 0.0) or recipe.get("unit")) if shape.is_log_spaced else None
+    return shape.plausible if scale is None else _UNITS * float(scale)

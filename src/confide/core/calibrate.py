@@ -151,9 +151,9 @@ def calibrate(
         Privacy budget: the privacy loss per person. Give this or `rho`.
     score
         Name of the score, for arrays that do not carry one; it is recorded in the release. The names of this library
-        set good default candidates, and the range of the scores is checked. Any other name is recorded unchanged. A
-        release without a name can only be compared with your own scores: `predict_set` and `predict_interval` raise
-        `InputError`.
+        and of `register_score` set good default candidates, and the range of the scores is checked. Any other name is
+        recorded unchanged. A release without a name can only be compared with your own scores: `predict_set` and
+        `predict_interval` raise `InputError`.
     classes
         The public class names in the order of the probabilities' columns, or their number, for scores that do not
         carry them. New records with other classes then raise an error.

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, Spread, SpreadKind, spread_of
+from confide.candidates import Candidates, Spread, spread_of
 from confide.guarantee import SlopeNoise, sharp_loss, tail, two_sided_saves, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.selection import selection_law
@@ -46,7 +46,7 @@ _WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
 
 _DESERTS = ((0.7, 0.25), (0.9, 0.1))
 """The share of alpha beyond the empty candidate range, and the weight of the law."""
-_ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
+_ATOM_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,15 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
     `gaps` multiplies the weight of the laws with an empty candidate range.
     """
     k = len(edges)
-    kind = None if law is None else law.kind
+    shape = None if law is None else law.shape
     rows, weights = suggested_laws(edges, law)
     at = np.arange(1, k + 1) / k
-    if kind in ("residual", "signed"):
-        assert law is not None
+    if law is not None and law.shape.has_unit:
         unit, far = _bell_unit(law), 10.0 ** _near(law)
         start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
         crowded = _bell(edges, law, -1.6 * _near(law))
     else:
-        narrow = 0.4 if kind in ("mass", "penalised") else 1.0  # sums of probabilities concentrate near 1
+        narrow = 0.4 if shape and shape.is_concentrated else 1.0
         rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
         weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
         start, stop = int(0.3 * k), int(0.8 * k)
@@ -101,7 +100,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
         rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
         weights.append(gaps * weight)
     rows.append(np.ones(k))  # all scores at the first candidate
-    weights.append(_ATOM_WEIGHT_OF_RANKS if kind == "rank" else _ATOM_WEIGHT)
+    weights.append(_ATOM_WEIGHT if shape is None else shape.atom_weight)
     below = np.array(rows)
     prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
     # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
@@ -117,17 +116,15 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
 
 def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
-    if law is not None and law.kind in ("residual", "signed"):
+    if law is not None and law.shape.has_unit:
         decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
         return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)
-    kind = None if law is None else law.kind
-    if kind == "probability":
-        even = np.clip(edges, 0, 1)
-    elif kind == "margin":
-        even = (1 + edges) / 2
+    shape = None if law is None else law.shape
+    if shape is not None and shape.uniform is not None:
+        even = shape.uniform(edges)
     else:
         even = np.arange(1, len(edges) + 1) / len(edges)
-    return [even], [_EVEN_WEIGHT * (0.16 if kind in ("mass", "penalised") else 1.0)]
+    return [even], [_EVEN_WEIGHT * (0.16 if shape and shape.is_concentrated else 1.0)]
 
 
 def _bell_unit(law: Spread) -> float:
@@ -222,9 +219,6 @@ RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 """At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`)."""
 LEFTS = tuple(range(4, 16))
 
-_MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
-"""Candidates per alpha n epsilon at the start of the descent; 5 for other kinds, 8 for residuals with a unit."""
-
 _LONG = 3841
 """Laws over more candidates than this have mostly entries of 0."""
 
@@ -313,10 +307,8 @@ def sizes_of(spread: Spread) -> tuple[int, ...]:
     >>> sizes_of(Spread("probability"))[-1], sizes_of(Spread("residual", 25.0))[-1], sizes_of(Spread("signed"))[-1]
     (8192, 16384, 32768)
     """
-    if spread.kind not in ("residual", "signed"):
-        longest = _LONGEST
-    else:
-        longest = 2 * _LONGEST if spread.unit or spread.around else 4 * _LONGEST
+    of_residuals = 2 if spread.unit or spread.around else 4
+    longest = _LONGEST * (of_residuals if spread.shape.has_unit else 1)
     return tuple(2**power for power in range(_SHORTEST.bit_length() - 1, longest.bit_length()))
 
 
@@ -447,7 +439,7 @@ def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, sh
 def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - terms.level) * terms.n * terms.epsilon
-    many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else _MANY.get(of.kind, 5.0)
+    many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else of.shape.density
     size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
     return (
         int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),

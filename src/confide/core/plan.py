@@ -125,7 +125,7 @@ class Plan(Described):
     def typical_scores(self) -> str:
         """The scores that expected coverage and probabilities are stated for, in words."""
         law = law_of(self.candidates)
-        if law is None or law.kind not in ("residual", "signed"):
+        if law is None or not law.shape.has_unit:
             return "uniform scores"
         size = "the size of the guess" if law.around else "the size of the unit" if law.unit else "a size of about 1"
         return f"Gaussian residuals of {size}"

@@ -29,7 +29,7 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
     secret = r.neighbors == "add_remove"
     laws = law_sections({"": (float(r.level), plan_laws(plan))}, plan.n, exact=False, secret=secret)
     law = law_of(plan.candidates)
-    noun = "interval" if law and law.kind in ("residual", "signed") else "set"
+    noun = "interval" if law and law.shape.has_unit else "set"
     context = {
         "headline": promise(guarantee, f"in the {noun}"),
         "noun": noun,

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, SpreadKind
+from confide.candidates import SHAPES, Candidates, SpreadKind
 from confide.core import Release
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import noise_beyond, noise_variance
@@ -60,7 +60,7 @@ class Scale:
     @cached_property
     def candidates(self) -> Candidates:
         """The thresholds without the released one."""
-        in_units = self.kind in ("residual", "signed", "any") and 0 < abs(self.threshold) < math.inf
+        in_units = SHAPES[self.kind].is_log_spaced and 0 < abs(self.threshold) < math.inf
         kind: SpreadKind = "signed" if self.kind == "any" else self.kind
         unit = abs(self.threshold) if in_units else None
         return Candidates.spread(kind, _POSITIONS, unit)
