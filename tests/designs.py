@@ -5,7 +5,7 @@ from dataclasses import replace
 from confide.candidates import Candidates
 from confide.core import Plan, make_plan, plan
 from confide.core.choice import choose
-from confide.core.design import list_for, slopes_design
+from confide.core.design import slopes_design
 from confide.core.rules import check_combinations
 from confide.core.terms import Budget, Terms
 
@@ -22,7 +22,7 @@ def planned(asked: Terms, n: int, *, slopes=None, rise=None) -> Plan:
     if slopes is None and rise is None:
         return make_plan(asked, n)
     chosen_for = asked.records_of_design(n)
-    choice = choose(list_for(asked, chosen_for), asked.inputs(chosen_for))
+    choice = choose(asked.spread, asked.inputs(chosen_for))
     left, right = slopes or (choice.left, choice.right)
     choice = replace(choice, left=left, right=right, rise=choice.rise if rise is None else rise)
     return Plan(slopes_design(asked, chosen_for, choice), n)

@@ -292,7 +292,7 @@ def test_spread_candidates(law, size):
     assert made.values[-1] == np.inf
     assert np.isfinite(made.edges).all()
     assert (np.diff(made.edges) > 0).all()
-    assert 2 <= made.size <= max(1.1 * size, 3) + 5
+    assert 2 <= made.size <= 1.15 * size + 7
     again = Candidates.from_recipe(json.loads(json.dumps(dict(made.recipe))))
     assert again == made
     assert dict(again.recipe) == dict(made.recipe)

@@ -104,7 +104,7 @@ def test_groups_and_levels_say_the_number_of_their_plans():
 
 
 def test_a_plan_for_too_few_records_says_so_first():
-    for needed, options in ((137, {}), (225, {"n_typical": 1000})):
+    for needed, options in ((118, {}), (225, {"n_typical": 1000})):
         plan = confide.plan(0.1, 1.0, 100, **options)
         assert not plan.enough_records
         assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")

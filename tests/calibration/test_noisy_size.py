@@ -9,8 +9,8 @@ import pytest
 
 import confide
 from confide.candidates import Candidates, Spread
-from confide.core import COUNTED_SIZES, Metadata, RecordWeights, Request, parts_of, release
-from confide.core.request import every_candidate
+from confide.core import Metadata, RecordWeights, Request, parts_of, release
+from confide.core.choice import sizes_of
 from confide.core.sources import GivenCounts, Scores
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
@@ -50,19 +50,18 @@ def test_every_release_draws_its_number():
 
 
 @pytest.mark.parametrize("kind", ["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"])
-def test_counts_over_all_candidates_determine_counts_over_each_list(kind):
+def test_counts_over_the_longest_list_determine_counts_over_each(kind):
     law, rng = Spread(kind), np.random.default_rng(3)
-    every = every_candidate(law, COUNTED_SIZES)
-    for size in (8, 480, 7680):
+    longest = Candidates.quantiles(law, sizes_of(law)[-1])
+    for size in sizes_of(law)[::5]:
         listed = Candidates.quantiles(law, size)
         at = rng.choice(listed.edges, 500)
         scores = np.concatenate([at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), rng.normal(size=100)])
-        whole = ScoreHistogram.from_scores(scores, every)
+        whole = ScoreHistogram.from_scores(scores, longest)
         assert np.array_equal(whole.over(listed).counts, ScoreHistogram.from_scores(scores, listed).counts)
 
 
 def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(tmp_path):
-    """Arrays are counted twice over few candidates, tables once over all candidates."""
     ledger = confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5))
     account = {"ledger": ledger, "dataset": "patients"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account)

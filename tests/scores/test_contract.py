@@ -162,7 +162,7 @@ def test_intervals_invert_the_scores_and_grow_with_the_threshold(name):
 def test_candidates_cover_the_range(name):
     """From the smallest score to the largest one, or far beyond a size of 1, where thresholds cause a warning."""
     kind = score_kind(name)
-    for candidates in (kind.candidates(), *(confide.Candidates.quantiles(kind.spread(), size) for size in (8, 300))):
+    for candidates in (kind.candidates(), *(confide.Candidates.quantiles(kind.spread(), size) for size in (24, 300))):
         edges, largest = candidates.edges, kind.largest(10)
         assert kind.low <= edges[0]
         assert edges[-1] <= kind.high

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from itertools import product
 
 import duckdb
@@ -13,15 +12,12 @@ import pytest
 import confide
 from confide.candidates import Candidates
 from confide.cli import main
-from confide.core import FEW_SIZES, Request
 from confide.core import release as release_of
-from confide.core.release import _COMPARED
 from confide.core.sources import Scores
-from confide.errors import EarlierReleaseWarning, InputError
+from confide.errors import EarlierReleaseWarning
 from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan, counting_query, read_counts
 from tests.draws import always, recording
-from tests.refused import refused
 from tests.warehouse.requests import OF_CLASSES, records
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # +inf is possible, if improbable
@@ -50,7 +46,6 @@ def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists
     assert by_counts == by_arrays
     assert drawn[:2] == drawn[2:]
     assert drawn[0] == (2000, 20.0)
-    assert by_counts.candidates <= FEW_SIZES[-1] + 1
     assert by_counts.size.counted == counted
 
 
@@ -135,26 +130,6 @@ def test_release_is_verified_shown_and_renewed(draw_with, tmp_path, capsys, case
 def test_plans_without_a_noisy_number_are_as_before(options):
     plan = CountingPlan.of(LAC, **{"alpha": 0.1, "epsilon": 1.0, **options})
     content = json.loads(plan.to_json())
-    assert (content["n_typical"], content["longest"]) == (plan.request.n_typical, None)
+    assert content["n_typical"] == plan.request.n_typical
     assert content["candidates"]["size"] == plan.request.candidates.recipe["size"]
     assert CountingPlan.from_json(plan.to_json()) == plan
-
-
-def test_shorter_lists_are_kept_in_the_file_and_in_the_release(draw_with):
-    plan = CountingPlan.of(LAC, 0.1, 1.0)
-    few = replace(plan, request=replace(plan.request, longest=480))
-    assert CountingPlan.from_json(few.to_json()) == few
-    assert few.bins < plan.bins
-    draw_with(noisy_number=always(10**6))
-    counts = confide.ScoreHistogram.from_scores(SCORES, few.candidates)
-    assert few.calibrate({None: counts}).recipe["size"] == 480
-
-
-@pytest.mark.parametrize("longest", [8, 242, 481, 61_440, "480"])
-def test_other_longest_lists_raise_an_error(longest):
-    with refused(InputError, "longest"):
-        Request(alpha=0.1, epsilon=1.0, score="lac", longest=longest)
-
-
-def test_ledger_compares_counts_over_a_list_of_every_query():
-    assert _COMPARED in FEW_SIZES[:-3]

@@ -90,7 +90,7 @@ class Candidates:
         Examples
         --------
         >>> Candidates.spread("residual", 40, unit=25.0).description
-        '33, log-spaced, densest around the unit 25'
+        '34, log-spaced, densest around the unit 25'
         """
         return f"{self.size:,}, {spread_words(self.recipe)}"
 
@@ -171,8 +171,8 @@ class Candidates:
 
         Examples
         --------
-        >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
-        array([ 0.  ,  1.01, 10.  , 99.24,   inf])
+        >>> Candidates.spread("residual", 5, unit=10.0).values.round(1)
+        array([  0. ,   0.4,   4.7,  21.1, 234.8,   inf])
         """
         return cls.quantiles(Spread(kind, unit, around), size)
 

@@ -2,8 +2,8 @@
 
 The law is a Cauchy law in a coordinate for each kind of score: the logit of a probability, the logarithm of a residual.
 Because of its heavy tails a wrong guess costs resolution only. A plan chooses the number of quantiles from public
-numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large. A list of twice the size has
-all of its candidates and others between them, so that counts over the longest list determine those over each.
+numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large. Lists are parts
+of the finest one, so that counts over a long list determine those over shorter ones.
 """
 
 import math
@@ -56,9 +56,9 @@ class Spread:
     Examples
     --------
     >>> Spread("probability").edges(6).round(3)
-    array([0.   , 0.047, 0.5  , 0.953, 1.   , 1.   , 1.   ])
-    >>> Spread("residual", unit=25.0).edges(6).round(1)
-    array([  0. ,   2.5,  25. , 248.1])
+    array([0.   , 0.01 , 0.138, 0.5  , 0.862, 0.99 , 1.   , 1.   , 1.   ])
+    >>> Spread("residual", unit=25.0).edges(5).round(1)
+    array([  0. ,   1.1,  11.8,  52.8, 586.9])
     """
 
     kind: SpreadKind | None = None
@@ -87,7 +87,7 @@ class Spread:
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
 
-        Those of 8, 16, 32, ... are nested: each list is a part of the next one.
+        The list of a size is a part of the list of every multiple of it that divides `FINEST`.
         """
         shape = self.shape
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
@@ -106,26 +106,45 @@ def _guess(kind: SpreadKind | None, around: Any) -> float:
     return value
 
 
-def cauchy(size: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
-    """`size` quantiles, equally spaced in probability, of the Cauchy law between `low` and `high`; shape (size,).
+FINEST = 15 * 2**11
+"""The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding."""
+
+
+def steps(number: int) -> _Edges:
+    """0, 1/number, ..., 1: the same floating-point numbers for every number that divides `FINEST`."""
+    if FINEST % number:
+        return np.linspace(0, 1, number + 1)
+    return np.linspace(0, 1, FINEST + 1)[:: FINEST // number]
+
+
+def _share(size: int, parts: int) -> int:
+    """About `size / parts` steps for a part of a list, so that nested lists have nested parts."""
+    share = max(size // parts, 1)
+    while FINEST // parts % share and FINEST % size == 0:
+        share -= 1
+    return share
+
+
+def cauchy(number: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
+    """Quantiles of the Cauchy law from `low` to `high`, equally spaced in probability; shape (number + 1,).
 
     Examples
     --------
-    >>> cauchy(5, 1.0, -3.0, 3.0).round(3)
+    >>> cauchy(4, 1.0, -3.0, 3.0).round(3)
     array([-3.   , -0.721,  0.   ,  0.721,  3.   ])
     """
     first, last = math.atan((low - centre) / width), math.atan((high - centre) / width)
-    quantiles: _Edges = centre + width * np.tan(np.linspace(first, last, size))
+    quantiles: _Edges = centre + width * np.tan(first + (last - first) * steps(number))
     return quantiles
 
 
 def _logits(size: int, around: float | None) -> _Edges:
     """About `size` logits of a probability, around 1/2 or around a guess; and an eighth more, up to 1 - 1e-12."""
     if around is None:
-        middle = cauchy(size + 1, 4.0, -_LOGITS, _LOGITS)
+        middle = cauchy(size, 4.0, -_LOGITS, _LOGITS)
     else:
-        middle = cauchy(size + 1, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
-    return np.append(middle, np.linspace(_LOGITS, _MOST_LOGITS, max(size // _BEYOND, 1) + 1)[1:])
+        middle = cauchy(size, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
+    return np.append(middle, _LOGITS + (_MOST_LOGITS - _LOGITS) * steps(_share(size, _BEYOND))[1:])
 
 
 def _logit(p: float) -> float:
@@ -147,23 +166,23 @@ def _mass(size: int, law: Spread) -> _Edges:
 
 
 def _penalised(size: int, law: Spread) -> _Edges:
-    """Five eighths for sums of probabilities, and the others for penalties above 1."""
-    most = 5 * size // 8
+    """One half for sums of probabilities, and the other for penalties above 1."""
+    half = _share(size, 2)
     above = law.around - 1 if law.around is not None and law.around > 1 else None
     centre, width = (-1.5, 1.0) if above is None else (math.log10(above), 0.3)
-    beyond = 1 + 10.0 ** cauchy(size - most + 1, width, -9.0, 3.0, centre)
-    return np.concatenate([_below_one(most, None if above else law.around), [1.0], beyond])
+    beyond = 1 + 10.0 ** cauchy(half, width, -9.0, 3.0, centre)
+    return np.concatenate([_below_one(half, None if above else law.around), [1.0], beyond])
 
 
 def _below_one(size: int, around: float | None) -> _Edges:
     """Sums of probabilities: differences to 1 are resolved down to 1e-14, where saturated models crowd."""
     centre, width = (5.0, 8.0) if around is None else (min(max(_logit(around), -_LOGITS), 32.0), 2.0)
-    return 1 - 1 / (1 + np.exp(cauchy(size + 1, width, -_LOGITS, 32.0, centre)))
+    return 1 - 1 / (1 + np.exp(cauchy(size, width, -_LOGITS, 32.0, centre)))
 
 
 def _rank(size: int, law: Spread) -> _Edges:
     centre, width = (0.5, 1.0) if law.around is None else (math.log10(max(law.around, 1.0)), 0.3)
-    return np.round(10.0 ** cauchy(size + 1, width, 0.0, 6.0, centre))
+    return np.round(10.0 ** cauchy(size, width, 0.0, 6.0, centre))
 
 
 def _residual(size: int, law: Spread) -> _Edges:
@@ -171,14 +190,14 @@ def _residual(size: int, law: Spread) -> _Edges:
 
 
 def _signed(size: int, law: Spread) -> _Edges:
-    half = _decades(max(size // 2, 1), law, -1 - 4 * _width(law))
+    half = _decades(_share(size, 2), law, -1 - 4 * _width(law))
     return np.concatenate([-half[::-1], [0.0], half])
 
 
 def _any(size: int, law: Spread) -> _Edges:
     """Both sides of 0, as for probabilities and for residuals without a unit."""
-    inside = 1 / (1 + np.exp(-cauchy(max(size // 4, 1) + 1, 4.0, -_LOGITS, _LOGITS)))
-    positive = np.concatenate([inside, [1.0], _decades(max(size // 4, 1), law, -1 - 4 * _width(law))])
+    inside = 1 / (1 + np.exp(-cauchy(_share(size, 4), 4.0, -_LOGITS, _LOGITS)))
+    positive = np.concatenate([inside, [1.0], _decades(_share(size, 4), law, -1 - 4 * _width(law))])
     return np.concatenate([-positive, [0.0], positive])
 
 
@@ -188,7 +207,7 @@ def _width(law: Spread) -> float:
 
 def _decades(size: int, law: Spread, low: float) -> _Edges:
     """Positive numbers, log-spaced, up to where steps exceed one decade."""
-    decades = cauchy(size + 1, _width(law), low, 300.0)
+    decades = cauchy(size, _width(law), low, 300.0)
     near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
     with np.errstate(over="ignore", under="ignore"):
         values: _Edges = (abs(law.around or 0) or law.unit or 1.0) * 10.0 ** decades[np.abs(decades) <= near]

@@ -423,7 +423,7 @@ class Calibration(Release):
         >>> rng = np.random.default_rng(0)
         >>> released = confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, neighbors="replace_one")
         >>> round(released.coverage_failure()(0.88), 3)
-        0.076
+        0.074
         """
         records = self._records(n)
         if self.mechanism is None:

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, Spread, spread_of
+from confide.candidates import FINEST, Candidates, Spread, spread_of
 from confide.guarantee import SlopeNoise, sharp_loss, tail, two_sided_saves, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.selection import selection_law
@@ -208,8 +208,8 @@ def flat_for(m: int, rise: float) -> Fraction:
 PARTS = 20
 """Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
-_SHORTEST, _LONGEST = 8, 8192
-"""The numbers of candidates among which a design chooses: powers of 2, so that each list is a part of the next one."""
+_SHORTEST, _LONGEST, _RATIO = 8, FINEST // 4, 1.2
+"""The lists among which a design chooses: their sizes divide the longest one, of which they are parts."""
 _LITTLE = 5e-5
 """The shortest list is taken whose expected coverage of typical scores is within this of the best list's.
 
@@ -297,19 +297,24 @@ class ChoiceInputs:
         return self.epsilon * left / distance, self.epsilon * right / distance
 
 
+@lru_cache(maxsize=64)
 def sizes_of(spread: Spread) -> tuple[int, ...]:
-    """The sizes of the lists of a spread. The longest one resolves coverage of 90 % to about a ten-thousandth.
+    """The sizes of the lists of a spread. The longest one resolves coverage of 90 % to less than a ten-thousandth.
 
     Residuals need twice as many candidates where a unit is known, and four times as many where none is.
 
     Examples
     --------
     >>> sizes_of(Spread("probability"))[-1], sizes_of(Spread("residual", 25.0))[-1], sizes_of(Spread("signed"))[-1]
-    (8192, 16384, 32768)
+    (7680, 15360, 30720)
     """
     of_residuals = 2 if spread.unit or spread.around else 4
     longest = _LONGEST * (of_residuals if spread.shape.has_unit else 1)
-    return tuple(2**power for power in range(_SHORTEST.bit_length() - 1, longest.bit_length()))
+    sizes = [longest]
+    for size in range(longest, _SHORTEST - 1, -1):
+        if longest % size == 0 and _RATIO * size <= sizes[-1]:
+            sizes.append(size)
+    return tuple(reversed(sizes))
 
 
 def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:

@@ -97,7 +97,7 @@ def design(terms: Terms, n: int) -> Design:
     >>> from confide.core.request import Request
     >>> chosen = design(Request(alpha=0.1, epsilon=1.0, score="lac").terms[None], 1000)
     >>> chosen.candidates.size, chosen.guarantee.coverage
-    (744, 0.9)
+    (576, 0.9)
     """
     if terms.mechanism == "slopes":
         return slopes_design(terms, n, choose(terms.spread, terms.inputs(n)))

@@ -136,7 +136,7 @@ def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, st
     --------
     >>> import confide
     >>> needed_facts([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")])
-    (('records needed', 'about 137; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
+    (('records needed', 'about 118; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
     plans = [plan for part in _unlike(parts) if (plan := _plan(part)) is not None]
     needed = [plan.records_needed for plan in plans if not plan.terms.public_n or not plan.enough_records]

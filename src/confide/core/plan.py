@@ -72,7 +72,7 @@ class Plan(Described):
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.905, 137)
+    (0.905, 118)
     """
 
     design: Design
@@ -342,7 +342,7 @@ def plan(
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     >>> p.target_rank, p.nonprivate_rank
-    (904.0625, 901)
+    (903.375, 901)
     """
     check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
     population = shifted_population(class_weights, weight_bound)

@@ -280,7 +280,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Any:
 
     # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
     tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
-    counts = _counted(source, request, steps)
+    counts = _counted(source, request, steps, n)
 
     # Compare with earlier requests.
     marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
@@ -320,10 +320,9 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
     return source, source.n
 
 
-def _counted(source: Source, request: Request, steps: Mapping[Key, Step]) -> dict[Key, Seen]:
-    """The counts of every threshold, in one pass over the longest list, of which the others are parts."""
-    longest = max((step.candidates for step in steps.values()), key=lambda candidates: candidates.size)
-    by_row = source.count(request, longest)
+def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int | None) -> dict[Key, Seen]:
+    """The counts of every threshold, in one pass over a list of which the lists of all designs are parts."""
+    by_row = source.count(request, request.counted_over(n))
     counts = {key: by_row[request.row(key)] for key in steps}
     for key, step in steps.items():
         _check_weighted(counts[key], step.terms)

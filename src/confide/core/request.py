@@ -155,15 +155,14 @@ class Request:
         }
 
     def counted_over(self, n: int | None = None) -> Candidates:
-        """The candidates over which records are counted: the longest list of a design, of which the others are parts.
+        """The candidates over which records are counted: the list of all designs, or the one that they are parts of.
 
         `n` is the number of records if it is public. If it is still unknown, all lists that may be chosen are parts.
         """
-        known = self.designs(n) if n is not None or not self.public_n else dict.fromkeys(self.terms)
-        lists = [
-            longest_list(self.terms[key]) if design is None else design.candidates for key, design in known.items()
-        ]
-        return max(lists, key=lambda candidates: candidates.size)
+        known = self.designs(n) if n is not None or not self.public_n else {None: None}
+        chosen = {None if design is None else design.candidates for design in known.values()}
+        only = chosen.pop()
+        return longest_list(self._first) if only is None or chosen else only
 
     @cached_property
     def _first(self) -> Terms:

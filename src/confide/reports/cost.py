@@ -13,7 +13,7 @@ def number_note(request: Terms) -> str:
     Examples
     --------
     >>> from confide import plan
-    >>> number_note(plan(alpha=0.1, epsilon=1.0, n_typical=1000).request)
+    >>> number_note(plan(alpha=0.1, epsilon=1.0, n_typical=1000).terms)
     'n is a guess that the mechanism does not use.'
     """
     if request.public_n:

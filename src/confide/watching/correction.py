@@ -51,7 +51,7 @@ class Scale:
     --------
     >>> scale = Scale("residual", 2.5)
     >>> scale.start, scale.size, scale.at(scale.start), scale.at(scale.size)
-    (978, 1956, 2.5, inf)
+    (979, 1957, 2.5, inf)
     """
 
     kind: SpreadKind
@@ -268,7 +268,7 @@ class Correction:
         --------
         >>> corrected = Correction(Fraction(1, 10), Fraction(1, 10), 0, (Scale("probability", 0.9),))
         >>> corrected.positions([[60, 40], [100, 0]], 100)
-        [(1390,), (1455,), (1433,)]
+        [(1391,), (1457,), (1435,)]
         """
         a, b = self.alpha.as_integer_ratio()
         p, q = self.gamma.as_integer_ratio()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.core import plan
-from confide.core.choice import flat_for
-from confide.core.design import _with_head_start as with_head_start
+from confide.core.choice import Choice, flat_for
+from confide.core.design import _Search
 from confide.mechanisms import (
     NEIGHBORS,
     LaplaceHistogram,
@@ -60,7 +60,8 @@ def slopes_subject(neighbors: Neighbors) -> Subject:
     rate, offset = (Fraction(0), level * (RECORDS + 1)) if public else (level, Fraction(0))
     plain = slopes_for(rate, ceil_to(offset + Fraction(1, 2), request.unit), 7, 3, neighbors, EPSILON)
     plain = replace(plain, flat=flat_for(m, 2.0), rise=math.floor(2 * plain.scale))
-    small = plain if public else with_head_start(plain, request)
+    search = _Search(request, RECORDS, Choice(Candidates.unit(m), 7, 3, 2.0))
+    small = plain if public else search._with_prior_bonus(plain)
     large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100)
     n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
     coverage = certify(small, request.alpha, m, n, n_min, None).coverage
