@@ -58,7 +58,7 @@ class Spread:
     >>> Spread("probability").edges(6).round(3)
     array([0.   , 0.01 , 0.138, 0.5  , 0.862, 0.99 , 1.   , 1.   , 1.   ])
     >>> Spread("residual", unit=25.0).edges(5).round(1)
-    array([  0. ,   1.1,  11.8,  52.8, 586.9])
+    array([  0. ,   1.1,  11.9,  52.7, 586.9])
     """
 
     kind: SpreadKind | None = None
