@@ -111,7 +111,7 @@ PRICES = [
         "several thresholds of one group are charged as one",
         "confide.mechanisms.privacy:sequential_composition",
         lambda _: lambda parts: parts[0],
-        "calibration/test_several.py::test_losses_add_up",
+        "core/test_several.py::test_losses_add_up",
     ),
     Fault(
         "a removed record costs half of what it does",
