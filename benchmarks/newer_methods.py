@@ -227,7 +227,7 @@ def two_classes(trial: int, rho: float = 0.5) -> list[list[tuple[float, float]]]
 
 def slopes_law(ours: confide.Plan, scores: Floats) -> tuple[Floats, Floats]:
     """The candidates of a plan and their exact probabilities."""
-    mechanism, over = ours.mechanism, ours.request.candidates
+    mechanism, over = ours.mechanism, ours.candidates
     if mechanism is None:  # too few records for a finite threshold
         return np.array([np.inf]), np.ones(1)
     utilities = mechanism.utilities(np.bincount(np.searchsorted(over.edges, scores), minlength=over.size))

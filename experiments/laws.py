@@ -17,7 +17,7 @@ from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
-from confide.selection.selector import selection_law
+from confide.selection import selection_law
 
 NOISY = (NoisyHistogram, LaplaceHistogram)
 _NEGLIGIBLE = 1e-16

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 import confide
-from confide.core import mechanism_for
-from confide.core.terms import Terms
+from confide.candidates import Candidates
+from confide.core import Budget, Terms, design
 from confide.mechanisms import noisy_histogram, pps, pps_laplace
 
 
@@ -39,21 +39,15 @@ class Method:
 
     def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
         """The mechanism for n records and m candidates; None where it answers +inf without the data."""
-        return mechanism_for(
-            Terms.of(
-                alpha=alpha,
-                epsilon=None if self.name == "none" else epsilon,
-                n=n,
-                rho=None,
-                neighbors=self.neighbors,
-                candidates=m,
-                n_min=1,
-                n_typical=n,
-                delta=None,
-                records_per_person=1,
-                mechanism=self.name,
-            )
+        terms = Terms.of(
+            alpha,
+            Candidates.unit(m),
+            Budget(None if self.name == "none" else epsilon),
+            neighbors=self.neighbors,
+            n_typical=n,
+            mechanism=self.name,
         )
+        return design(terms, n).mechanism
 
     def bins(self, n: int, alpha: Fraction, epsilon: float, usual: int) -> int:
         """Its number of candidates: by the rule of its own if it has one, else `usual`."""

@@ -9,7 +9,6 @@ import numpy as np
 
 import confide
 from confide.core import Request, Scores
-from confide.mechanisms import NoisySize, design_for
 
 
 @lru_cache
@@ -84,16 +83,6 @@ def released(name: str) -> confide.Calibration:
 
 RELEASE = importlib.import_module("confide.core.release")
 """The module that draws the noisy number of records, as its attribute `draw_size`."""
-
-
-def number_itself(n: int, scale: float, n_min: int) -> NoisySize:
-    """The number of records in the place of the noisy number."""
-    return NoisySize(n, scale, design_for(n, scale, n_min))
-
-
-def fix_noisy_number(monkeypatch, counted: int = 1010) -> None:
-    """Replace the noisy number of records of every release by this one."""
-    monkeypatch.setattr(RELEASE, "draw_size", lambda _n, scale, n_min: number_itself(counted, scale, n_min))
 
 
 def suited(candidates, score, alpha, epsilon=None, n=None, **options) -> confide.Candidates:

@@ -1,32 +1,38 @@
-"""What many tests share: the number of records without its noise, a PostgreSQL server, and a Spark cluster."""
+"""What many tests share: draws of their own, a PostgreSQL server, and a Spark cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from confide.mechanisms import draw_size
-from tests.calibrations import RELEASE, number_itself
+from tests.draws import SECURE, drawing_with, exact_number
 from tests.tables import postgres_server
 from tests.tables.engines import Postgres
 from tests.tables.spark_cluster import Cluster, needs_spark, standalone_cluster
 
 
 @pytest.fixture(scope="session", autouse=True)
-def exact_number() -> Iterator[None]:
+def designs_for_the_exact_number() -> Iterator[None]:
     """Designs are for the number of records itself, so that none differs from one run to the next.
 
-    Tests of the noisy number use `noisy_number`; commands that tests start as processes draw it, too.
+    Tests of the noisy number use `noisy_number`; commands that tests start as processes draw it, as other threads do.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RELEASE, "draw_size", number_itself)
+    with drawing_with(noisy_number=exact_number):
         yield
 
 
 @pytest.fixture
-def noisy_number(monkeypatch) -> None:
+def draw_with() -> Iterator[Callable[..., None]]:
+    """Replace some of the draws, such as `draw_with(select=always(3))`, until the end of the test."""
+    with ExitStack() as stack:
+        yield lambda **functions: stack.enter_context(drawing_with(**functions))
+
+
+@pytest.fixture
+def noisy_number(draw_with) -> None:
     """Draw the noisy number of records in this test, as releases do."""
-    monkeypatch.setattr(RELEASE, "draw_size", draw_size)
+    draw_with(noisy_number=SECURE.noisy_number)
 
 
 @pytest.fixture(scope="session")

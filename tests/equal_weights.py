@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from confide.core import PARTS, Plan, Terms
-from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
+from confide.core import PARTS, Plan
+from confide.guarantee import sharp_offset, sharp_prior_bonus, sharp_target_rank
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.scores import score_kind
 from confide.selection import selection_law
-from tests.overridden import overridden
+from tests.designs import overridden
 
 
 def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
@@ -26,20 +26,25 @@ def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remo
     slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
     options = {"neighbors": neighbors, "candidates": candidates, **options}
     made = overridden(alpha, epsilon, n, slopes=slopes, rise=0, **options)
-    return made if made.request.delta is not None else replace(made, mechanism=first_mechanism(made.request, slopes))
+    return (
+        made
+        if made.terms.delta is not None
+        else replace(made, design=replace(made.design, mechanism=first_mechanism(made, slopes)))
+    )
 
 
-def first_mechanism(request: Terms, slopes: tuple[int, int]) -> Slopes | None:
+def first_mechanism(plan: Plan, slopes: tuple[int, int]) -> Slopes | None:
     """The least target that the sharp certificate accepts, and a head start that is the same for every n."""
-    level, n, unit = request.level, request.n, request.level.denominator * -(-UNIT // request.level.denominator)
+    request, n = plan.terms, plan.guarantee.n
+    level, unit = request.level, request.level.denominator * -(-UNIT // request.level.denominator)
     terms = request.neighbors, request.epsilon
     trial = slopes_for(Fraction(0) if n is not None else level, Fraction(1), *slopes, *terms)
-    certificate = trial.slope_left, trial.slope_right, float(request.m - 1)
+    noise = trial.noise(plan.candidates.size)
     if n is not None:
-        target = public_shift(n, level, *certificate, UNIT)
+        target = sharp_target_rank(n, level, noise, UNIT)
         return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)
-    m = slopes_for(level, secret_shift(level, *certificate, unit), *slopes, *terms)
-    ahead = secret_prior_bonus(level, m.offset, 0.0, request.n_min, *certificate)
+    m = slopes_for(level, sharp_offset(level, noise, unit), *slopes, *terms)
+    ahead = sharp_prior_bonus(level, m.offset, 0.0, request.n_min, noise)
     return replace(m, head_start=math.ceil(ahead * m.unit * m.left))
 
 
@@ -52,12 +57,12 @@ def first_slopes(level: Fraction, epsilon: float, neighbors: str, m: int) -> tup
     def excess(left: int) -> float:
         rate = Fraction(0) if neighbors == "replace_one" else level
         trial = slopes_for(rate, Fraction(1), left, PARTS - left, neighbors, epsilon)
-        terms = level, trial.slope_left, trial.slope_right, float(m - 1)
+        noise = trial.noise(m)
         if neighbors == "replace_one":
-            target = public_shift(n, *terms, UNIT)
+            target = sharp_target_rank(n, level, noise, UNIT)
             shift = math.inf if target is None else float(target - level * (n + 1))
         else:
-            shift = float(secret_shift(*terms, level.denominator * -(-UNIT // level.denominator)))
+            shift = float(sharp_offset(level, noise, level.denominator * -(-UNIT // level.denominator)))
         return shift + drift(trial.slope_left, trial.slope_right, m, n / m)
 
     left = 14

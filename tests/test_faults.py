@@ -40,7 +40,7 @@ def one_rank_less(utilities: Any) -> Any:
 NOISE = [
     Fault(
         "every selection has half of its noise",
-        "confide.selection.selector:_noisy_max",
+        "confide.selection.selector:noisy_max",
         arguments(lambda scale: (scale / 2,)),
         f"{SELECTOR}::test_installed_sampler_matches_exact_law",
     ),
@@ -52,19 +52,19 @@ NOISE = [
     ),
     Fault(
         "noise is drawn once and used again",
-        "confide.selection.selector:select",
+        "confide.selection.draws:select",
         drawn_once,
         f"{PRIVACY}::test_whole_mechanism_matches_exact_law",
     ),
     Fault(
         "all counts get one noise",
-        "confide.selection.selector:noisy_counts",
+        "confide.selection.draws:noisy_counts",
         same_noise,
         "mechanisms/test_noisy_histogram.py::test_installed_noise_matches_its_law",
     ),
     Fault(
         "counts get half of their noise",
-        "confide.selection.selector:_laplace",
+        "confide.selection.selector:laplace",
         arguments(lambda scale: (scale / 2,)),
         "noisy_counts/test_noise.py::test_draws_have_the_law",
     ),
@@ -111,7 +111,7 @@ PRICES = [
         "several thresholds of one group are charged as one",
         "confide.mechanisms.privacy:sequential_composition",
         lambda _: lambda parts: parts[0],
-        "calibration/test_several.py::test_losses_add_up",
+        "core/test_several.py::test_losses_add_up",
     ),
     Fault(
         "a removed record costs half of what it does",
@@ -148,7 +148,7 @@ PRICES = [
 PROMISES = [
     Fault(
         "the certificate gains a rank",
-        "confide.guarantee.certificate:public_coverage",
+        "confide.guarantee.certificate:sharp_coverage",
         lambda right: lambda *a: right(*a) + type(right(*a))(1, 8),
         f"{COVERAGE}::test_public_certificate_never_exceeds_the_exact_minimum",
     ),
@@ -178,7 +178,7 @@ PROMISES = [
     ),
     Fault(
         "the sharp loss is a little too small",
-        "confide.guarantee.certificate:sharp_loss",
+        "confide.guarantee.certificate:sharp_losses",
         result(lambda loss: loss - 0.3),
         f"{CERTIFICATE}::test_sharp_loss_bounds_every_spread",
     ),

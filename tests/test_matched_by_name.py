@@ -58,7 +58,7 @@ FRONTS = {
 
 WITHOUT_COLUMNS = {
     "ClassShift", "Evaluation", "calibrate", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
-    "calibrate_losses", "calibrate_masks", "Calibration", "CountsCalibration",
+    "calibrate_losses", "calibrate_masks", "Calibration", "CountsCalibration", "Score",
     "PredictionSets", "PrivateConformalClassifier", "PublishedCounts", "calibrate_sides",
 }  # fmt: skip
 """Those that take class names and no columns of a data frame next to them."""

@@ -29,7 +29,7 @@ from confide.tables import (
 )
 from confide.tables.failures import library_errors_in_fixed_words
 from tests.builders import slow
-from tests.calibrations import fix_noisy_number
+from tests.draws import always
 from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 
 REQUESTS = [
@@ -110,9 +110,9 @@ def test_nothing_keeps_the_scores_alive():
     assert calibration.coverage == 0.9
 
 
-def test_only_the_threshold_depends_on_a_secret_data_set(monkeypatch):
+def test_only_the_threshold_depends_on_a_secret_data_set(draw_with):
     """Under add_remove data sets of any sizes with the same noisy number give releases that differ in the threshold."""
-    fix_noisy_number(monkeypatch)
+    draw_with(noisy_number=always(1010))
     texts = set()
     for n, high in ((10, 1.0), (999, 0.3), (5000, 0.9)):
         calibration, _ = released_from(np.linspace(0, high, n), candidates=confide.Candidates.unit(50))

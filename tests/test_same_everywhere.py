@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import confide
 from confide.cli import main
-from tests.calibrations import fix_noisy_number
+from tests.draws import always, likeliest
 from tests.tables.connect_server import connect_server
 
 NAMES = ["cat", "dog", "emu", "fox"]
@@ -49,9 +49,8 @@ class Given(ClassifierMixin, BaseEstimator):
 
 
 @pytest.fixture
-def best(monkeypatch):
-    fix_noisy_number(monkeypatch)
-    monkeypatch.setattr("confide.mechanisms.slopes.select", lambda utilities, *_: int(np.argmax(utilities)))
+def best(draw_with):
+    draw_with(noisy_number=always(1010), select=likeliest)
 
 
 @pytest.fixture(scope="module")

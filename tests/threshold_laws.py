@@ -13,8 +13,8 @@ from confide.selection import selection_law
 
 def answer(made: Plan, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Counts of these scores over the candidates, and the law of the one that is chosen; shapes (m,)."""
-    m, mechanism = made.request.m, made.mechanism
-    counts = np.bincount(np.searchsorted(made.request.candidates.edges, scores), minlength=m)
+    m, mechanism = made.candidates.size, made.mechanism
+    counts = np.bincount(np.searchsorted(made.candidates.edges, scores), minlength=m)
     law = np.zeros(m)
     if mechanism is None:
         law[-1] = 1.0
@@ -137,8 +137,8 @@ def outcome(made: Plan, law: Law, runs: int, seed: int = 1) -> Outcome:
 
     For continuous scores the coverage of the plain threshold, whose mean is known, is a control variate.
     """
-    rng, n, level, rank = np.random.default_rng(seed), made.n, float(made.request.level), made.nonprivate_rank
-    covers, rows = np.append(law.cdf(made.request.candidates.edges), 1.0), []
+    rng, n, level, rank = np.random.default_rng(seed), made.n, float(made.terms.level), made.nonprivate_rank
+    covers, rows = np.append(law.cdf(made.candidates.edges), 1.0), []
     for _ in range(runs):
         scores = np.sort(law.draw(rng, n))
         counts, chances = answer(made, scores)
@@ -148,7 +148,7 @@ def outcome(made: Plan, law: Law, runs: int, seed: int = 1) -> Outcome:
     coverage = float(private.mean())
     if law.continuous and rank <= n:
         coverage -= float(np.cov(private, plain)[0, 1] / plain.var(ddof=1) * (plain.mean() - rank / (n + 1)))
-    per_rank, error = n * made.request.epsilon, float(private.std(ddof=1)) / math.sqrt(runs)
+    per_rank, error = n * made.terms.epsilon, float(private.std(ddof=1)) / math.sqrt(runs)
     excess, error = (coverage - level) * per_rank, error * per_rank
     return Outcome(coverage, excess, error, float(infinite.mean()), float(beyond.mean()))
 
@@ -160,7 +160,7 @@ def threshold_ratio(made: Plan, law: Law, runs: int, seed: int = 1) -> float:
         scores = np.sort(law.draw(rng, made.n))
         counts, chances = answer(made, scores)
         kept = np.flatnonzero(chances[: np.flatnonzero(counts)[-1] + 1] > 1e-12)
-        total += chances[kept] @ np.log(made.request.candidates.values[kept] / scores[made.nonprivate_rank - 1])
+        total += chances[kept] @ np.log(made.candidates.values[kept] / scores[made.nonprivate_rank - 1])
         weight += chances[kept].sum()
     return math.exp(total / weight)
 
@@ -170,7 +170,7 @@ def size_ratio(made: Plan, every: np.ndarray, scores: np.ndarray) -> tuple[float
 
     Both in units of the number of scores.
     """
-    values, rank = made.request.candidates.values, made.nonprivate_rank
+    values, rank = made.candidates.values, made.nonprivate_rank
     sizes = np.searchsorted(every, values, side="right")
     _, law = answer(made, scores)
     plain = math.inf if rank > len(scores) else float(np.partition(scores, rank - 1)[rank - 1])

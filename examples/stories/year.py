@@ -118,7 +118,7 @@ batches = {}
 for at in np.flatnonzero((month >= "2011-11") & (month < "2012-11")):
     part = 1 + (day[at] > 7) + (day[at] > 14)
     batches.setdefault(f"{month[at]} {part}", []).append(at)
-watches, course, since = [], [], 0
+watches, course, since, thresholds = [], [], 0, [released.threshold]
 
 
 def table(batch_names):
@@ -127,7 +127,7 @@ def table(batch_names):
 
 
 def renew(batch_names, number):
-    """Repeat the request on newer records: warm start, a new charge, and the file names its predecessor."""
+    """Repeat the request on newer records: a new charge, and the file states which release it renews."""
     new = recalibrate_table(
         released, table(batch_names), ScoreColumn("score"), n_typical=450, about={"date": batch_names[-1]},
         ledger=ledger, dataset=hours(f"calibrations {number % 2}", number),
@@ -169,6 +169,7 @@ for number, name in enumerate(names):
     left = 3 - len(watches) - (name < half)  # one is reserved for May
     if name == half or (watched.alarm and since > 1 and left > 0 and name != names[-1]):
         released, watches, since = renew(latest, len(watches) + 1), [*watches, watched], 0
+        thresholds.append(released.threshold)
 autumn = evaluate(names[-min(since, 3) :])
 
 # %% [markdown]
@@ -181,10 +182,10 @@ autumn = evaluate(names[-min(since, 3) :])
 # even if the monitor, which tolerates five points and includes a good summer, has not raised an alarm yet.
 
 # %%
-print("thresholds:", ", ".join(f"{one.threshold:.3f}" for one in [*released.predecessors, released]))
+print("thresholds:", ", ".join(f"{threshold:.3f}" for threshold in thresholds))
 every = np.concatenate([batches[name] for name in names])
 print(f"covered in the year: {np.concatenate(course).mean():.3f}")
-print(f"by the first threshold, had it been kept: {(scores[every] <= released.predecessors[0].threshold).mean():.3f}")
+print(f"by the first threshold, had it been kept: {(scores[every] <= thresholds[0]).mean():.3f}")
 
 # %% [markdown]
 # ## Privacy cost

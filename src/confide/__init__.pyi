@@ -74,6 +74,7 @@ from confide.plots import plot_thresholds as plot_thresholds
 from confide.plots import plot_watch as plot_watch
 from confide.reports import card as card
 from confide.reports import report as report
+from confide.scores import Score as Score
 from confide.scores import absolute_residual_score as absolute_residual_score
 from confide.scores import all_scores as all_scores
 from confide.scores import aps_score as aps_score
@@ -85,6 +86,7 @@ from confide.scores import lac_score as lac_score
 from confide.scores import margin_score as margin_score
 from confide.scores import normalised_residual_score as normalised_residual_score
 from confide.scores import raps_score as raps_score
+from confide.scores import register_score as register_score
 from confide.scores import saps_score as saps_score
 from confide.scores import score_name as score_name
 from confide.scores import top_k_score as top_k_score

@@ -21,7 +21,16 @@ from confide.arrays import (
 )
 from confide.core import UNNAMED, Calibration, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.scores import ScoreKind, class_score, magic, score_kind, set_mask, smallest_probability, unimplemented
+from confide.scores import (
+    ScoreKind,
+    class_score,
+    kind_of_task,
+    magic,
+    score_kind,
+    set_mask,
+    smallest_probability,
+    unregistered,
+)
 from confide.support import needs_extra
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
@@ -91,9 +100,7 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
     >>> true_scores(np.array([[0.75, 0.25]]), np.array([1]), "lac")
     array([0.75])
     """
-    kind = score_kind(score)
-    if kind.task != "classification":
-        raise InputError("score", "must be a classification score", got=repr(score))
+    kind = kind_of_task(score, "classification", "a classification score")
     xp = _namespace(probabilities)
     _check(xp, probabilities)
     n, k = probabilities.shape
@@ -142,9 +149,9 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
             raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
         top = xp.sort(wide, axis=1, descending=True)[:, :2]
         first, second = top[:, :1], top[:, 1:]
-        return xp.where((wide == first) & (second < first), second, first) - wide
-    if kind.family not in ("aps", "raps", "saps", "top_k"):
-        raise unimplemented(kind)
+        return xp.where(wide == first, second, first) - wide
+    if kind.rule is None:
+        raise InputError("score", "must be one of the library's own on this device", got=repr(kind.name))
     order = xp.argsort(p, axis=1, descending=True)
     top = xp.take_along_axis(p, order, axis=1)
     place = xp.broadcast_to(xp.arange(k, device=_device(p)), p.shape)
@@ -155,13 +162,13 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
     last = _borders(xp, place, ends, number)
     rank = xp.astype(last + 1, wide.dtype)
-    if kind.family == "top_k":
+    if kind.rule.family == "top_k":
         ranked = rank
     else:
-        penalty = kind.parameters.get("penalty", 0.0)
+        penalty = kind.rule.penalty
         sorted_wide = xp.take_along_axis(wide, order, axis=1)
         shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
-        if kind.family == "saps":
+        if kind.rule.family == "saps":
             largest = sorted_wide[:, :1]
             ranked = xp.where(rank == 1, shares * largest, largest + ((rank - 2.0) + shares) * penalty)
         else:
@@ -175,7 +182,7 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
                 group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
                 ranked = (ranked - group) + shares * group
             if penalty:
-                beyond = rank - kind.parameters["k_reg"]
+                beyond = rank - kind.rule.k_reg
                 ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
 
@@ -266,6 +273,8 @@ def _kind(calibration: Any) -> ScoreKind:
     if calibration.score is None:
         raise InputError(*UNNAMED)
     kind = score_kind(calibration.score)
+    if kind.score is None:
+        raise unregistered(kind.name)
     if kind.task != "classification":
         raise InputError("calibration", f"was made for the score {calibration.score!r}, which is not for classes")
     return kind

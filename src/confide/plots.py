@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.arrays import Groups, as_vector
-from confide.core import Plan, Release, make_plan, predecessors_of
+from confide.core import Plan, Release, make_plan
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
@@ -307,7 +307,7 @@ def plot_price(
     """
     if not isinstance(plan, Plan):
         raise InputTypeError("plan", "must be a Plan from confide.plan", type(plan).__name__)
-    what, r = one_of("of", of, _PRICES), plan.request
+    what, r = one_of("of", of, _PRICES), plan.terms
     if what == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
         raise InputError("plan", "must have a pilot sample with scores of all classes if of='size'")
     losses = [r.epsilon * step for step in _STEPS] if epsilons is None else list(epsilons)
@@ -315,7 +315,7 @@ def plot_price(
     counts = sorted({plan.n, *_RECORDS} if records is None else {positive_integer("records", n, most=MOST_RECORDS)
                                                                for n in records})  # fmt: skip
     axes = axes_of(ax)
-    plain = [_plain(_like(plan, plan.request.epsilon, n), what) for n in counts]
+    plain = [_plain(_like(plan, plan.terms.epsilon, n), what) for n in counts]
     axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
     for place, epsilon in enumerate(tried):
         share = place / max(1, len(tried) - 1)
@@ -342,10 +342,7 @@ def plot_price(
 
 def _like(plan: Plan, epsilon: float, n: int) -> Plan:
     """A plan at another epsilon and number of records, with its own slopes and rise."""
-    public = plan.request.neighbors == "replace_one"
-    free = replace(plan.request, n=n if public else None, slopes=None, rise=None)
-    asked = free.with_loss(epsilon)
-    return replace(make_plan(asked, n), pilot=plan.pilot)
+    return replace(make_plan(plan.terms.with_loss(epsilon), n), pilot=plan.pilot)
 
 
 def _price(plan: Plan, of: str) -> float:
@@ -367,7 +364,7 @@ def _plain(plan: Plan, of: str) -> float:
         assert found is not None
         return math.nan if found.plain_size is None else found.plain_size
     coverage = min(1.0, plan.nonprivate_rank / (plan.effective_n + 1)) if serves else 1.0
-    return coverage if of == "coverage" else (coverage - float(plan.request.level)) * (plan.effective_n + 1)
+    return coverage if of == "coverage" else (coverage - float(plan.terms.level)) * (plan.effective_n + 1)
 
 
 def _between(first: str, last: str, share: float) -> str:
@@ -376,12 +373,12 @@ def _between(first: str, last: str, share: float) -> str:
     return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*ends, strict=True))
 
 
-# Thresholds along a chain of releases. Only released numbers are drawn.
+# Thresholds over several releases. Only released numbers are drawn.
 
 _MOST_LINES = 10
 
 
-def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) -> Any:
+def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     """Plot thresholds over time, one line for each threshold of a release, oldest release first. Returns the axes.
 
     Thresholds of +inf are red triangles at the upper edge. Only released numbers are drawn, which are public.
@@ -389,8 +386,7 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
     Parameters
     ----------
     releases
-        A release, which is drawn with its predecessors, or releases in order, each with the same parts. At most the
-        first ten parts are drawn.
+        Releases in order, each with the same parts. At most the first ten parts are drawn.
     ax
         Matplotlib axes to draw on; by default those of a new figure.
 
@@ -401,21 +397,16 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
 
     Examples
     --------
-    >>> axes = plot_thresholds(confide.recalibrate(january, scores))  # doctest: +SKIP
+    >>> axes = plot_thresholds([january, confide.recalibrate(january, scores)])  # doctest: +SKIP
     """
-    made = [releases] if isinstance(releases, Release) else list(releases)
-    if not made or not all(isinstance(one, Release) for one in made):
-        raise InputTypeError("releases", "must be a release with thresholds, or a sequence of them")
-    first, names = made[0], list(made[0].by_name)
-    if any(list(one.by_name) != names for one in made):
+    if not releases or not all(isinstance(release, Release) for release in releases):
+        raise InputTypeError("releases", "must be a sequence of releases with thresholds")
+    first, names = releases[0], list(releases[0].by_name)
+    if any(list(release.by_name) != names for release in releases):
         raise InputError("releases", "must all have the same parts")
-    line = predecessors_of(first)
-    dates = [*(one.date for one in line), *(one.first.about.get("date") for one in made)]
+    dates = [release.first.about.get("date") for release in releases]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
-    values = {}
-    for name in names[:_MOST_LINES]:
-        earlier = first.by_name[name].predecessors
-        values[name] = [*(one.threshold for one in earlier), *(one.by_name[name].threshold for one in made)]
+    values = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
     axes, x = axes_of(ax), range(len(called))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]

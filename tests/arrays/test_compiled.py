@@ -26,7 +26,7 @@ def test_scores_without_useful_cells():
 def test_when_machine_code_is_used(monkeypatch):
     monkeypatch.setattr(confide.arrays.blocks, "_loads", lambda: True)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    monkeypatch.setattr(confide.arrays.blocks, "_seen", [])
+    monkeypatch.setattr(confide.arrays.blocks, "_entries_so_far", 0)
     assert not worth_compiling(2**28 - 1)
     assert worth_compiling(1)  # together they had enough
     monkeypatch.setitem(sys.modules, "numba", object())

@@ -106,7 +106,7 @@ def opendp_quantile(scores):
 def opendp_measurement():
     import opendp.prelude as dp
 
-    from confide.selection.selector import with_contrib
+    from confide.selection import with_contrib
 
     grid = np.round(np.linspace(0.0, 1.0, 101), 6)
     return with_contrib(

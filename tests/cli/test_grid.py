@@ -22,9 +22,9 @@ import pytest
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.core import load_release
-from confide.evaluation import private_release
 from confide.federated import SiloKeys
 from tests.builders import grid, slow
+from tests.draws import without_noise
 from tests.files import in_order_of, write
 from tests.tables import postgres_server
 
@@ -216,9 +216,9 @@ def test_every_source_and_kind(run, source, folder, name):
 
 
 @on_every_source(["lac", "residuals"], everyday=[("parquet", "lac"), ("standard input, Arrow", "lac")])
-def test_a_private_evaluation_counts_the_same_from_every_source(run, source, name, monkeypatch):
+def test_a_private_evaluation_counts_the_same_from_every_source(run, source, name, draw_with):
     """Counts without noise equal those of arrays, except few records that text rounds over the threshold."""
-    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: counts)
+    draw_with(noisy_counts=without_noise)
     rng = np.random.default_rng(0)
     score = {"lac": "lac", "residuals": "absolute_residual"}[name]
     candidates = confide.Candidates.unit(50) if name == "lac" else confide.Candidates.spread("residual", 200, unit=1.0)

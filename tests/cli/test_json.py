@@ -20,7 +20,7 @@ LINES = {
     "evaluate": ("t.csv", *COLUMNS, "--calibration", "r.json"),
     "watch": ("r.json", "t.csv", *COLUMNS, "--state", "w.json", "--look", "may", "--epsilon", 1, "--batch", 500),
     "show": ("r.json",),
-    "verify": ("r2.json", "--previous", "r.json"),
+    "verify": ("r2.json",),
     "ledger list": ("l.db",),
     "ledger show": ("l.db", "a"),
     "ledger limit": ("l.db", "a", 9, "--neighbors", "replace_one"),

@@ -8,8 +8,7 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
-from confide.mechanisms import Slopes
-from tests.calibrations import fix_noisy_number
+from tests.draws import always
 
 NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b"]}
 N = 3000
@@ -84,10 +83,9 @@ def released(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_with_a_fixed_sampler_the_same_is_printed_for_other_records(confide_run, folder, monkeypatch):
+def test_with_a_fixed_sampler_the_same_is_printed_for_other_records(confide_run, folder, monkeypatch, draw_with):
     """Output, warnings and files of 3000 records and of 5 are equal if the sampler selects the same candidates."""
-    fix_noisy_number(monkeypatch, 1234)
-    monkeypatch.setattr(Slopes, "choose", lambda *_: 30)
+    draw_with(noisy_number=always(1234), select=always(30))
     outputs = []
     for name, rows in (("all", TABLE), ("few", TABLE.slice(0, 5))):
         (folder / name).mkdir()

@@ -54,7 +54,7 @@ def test_intervals(confide_run, records):
     columns = ("--pilot", "records.csv", "--target", "y")
     found = confide_run(*LEVELS, *columns, "--prediction", "f", "--unit", 2, "--json").json
     assert found["pilot"]["ratio"] == pytest.approx(made.on_pilot.ratio)
-    assert found["candidates"]["size"] == made.request.m
+    assert found["candidates"]["size"] == made.candidates.size
     both = confide_run(*LEVELS, *columns, "--prediction", "lower,upper", "--json").json["pilot"]
     assert both["ratio"] == pytest.approx((3 + 2 * both["threshold"]) / (3 + 2 * both["plain_threshold"]))
     own = confide_run(*LEVELS, "--pilot", "records.csv", "--score-column", "f", "--json").json["pilot"]

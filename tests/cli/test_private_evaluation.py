@@ -8,9 +8,9 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
-from confide.evaluation import private_release
 from confide.ledger import Ledger
 from confide.tables import ClassColumns
+from tests.draws import SECURE
 from tests.files import write
 
 N = 600
@@ -52,15 +52,14 @@ def evaluate(confide_run, records):
 
 
 @pytest.mark.slow
-def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, monkeypatch, folder):
+def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, draw_with, folder):
     spent = []
-    draw = private_release.draw_counts
 
-    def watched(counts, noise):
+    def watched(counts, scale):
         spent.append(Ledger("budget.db").account("patients").spent().epsilon)
-        return draw(counts, noise)
+        return SECURE.noisy_counts(counts, scale)
 
-    monkeypatch.setattr(private_release, "draw_counts", watched)
+    draw_with(noisy_counts=watched)
     asked = ("--epsilon", 1, "--by", "ward", "--groups", "north,south", *PAID)
     one = evaluate(*asked, "--out", "one.json")
     assert one.out.endswith("saved: one.json\nThese numbers are private: they may be published.\n")
@@ -95,8 +94,8 @@ def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run, re
 
 
 @pytest.mark.slow
-def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, monkeypatch):
-    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: np.full(len(counts), 50))
+def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, draw_with):
+    draw_with(noisy_counts=lambda counts, scale: np.full(len(counts), 50))
     pages = [
         confide.report(
             released,

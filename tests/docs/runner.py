@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from confide.scores import score
 from tests.docs.blocks import Block
 
 NUMBER = re.compile(r"\d+(\.\d+)?(e-?\d+)?")
@@ -26,7 +28,7 @@ def run_page(blocks: list[Block], folder: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.syspath_prepend(folder)  # as if `python` were started in this folder
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("NO_COLOR", "1")
-    with own_modules(folder):
+    with own_modules(folder), mock.patch.dict(score._REGISTERED):
         run_blocks(blocks, folder, monkeypatch, capsys)
 
 

@@ -47,9 +47,9 @@ def test_year(tmp_path):
     assert account.spent().epsilon <= account.limit.epsilon == 3
     kinds = [entry.kind for entry in account.entries]
     assert (kinds.count("look"), kinds.count("evaluation")) == (36, 2)
-    released = load_release(tmp_path / "release.json")
     assert [page.name for page in sorted(tmp_path.glob("*.html"))][:2] == ["ledger.html", "release.html"]
-    assert len(released.predecessors) == kinds.count("calibration") - 1 <= 3
+    assert load_release(tmp_path / "release.json").renews is not None
+    assert kinds.count("calibration") <= 4
 
 
 @pytest.mark.slow

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import PrivateRequest, TooManyGroupsError, evaluate_arrays, private_release
+from confide.evaluation import PrivateRequest, TooManyGroupsError, evaluate_arrays
 from confide.evaluation.counts import Counts, NamedCounts, RecordOutcomes, outcomes_of
+from tests.draws import without_noise
 from tests.refused import refused
 
 BATCHES = [slice(0, 1), slice(1, 1), slice(1, 260), slice(260, 400)]
@@ -77,7 +78,7 @@ def test_outcomes_of_sides_and_of_levels():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["sets", "groups", "sides", "levels"])
-def test_evaluation_equals_private_one_without_noise(monkeypatch, by):
+def test_evaluation_equals_private_one_without_noise(draw_with, by):
     rng = np.random.default_rng(3)
     p = rng.dirichlet([4, 2, 1], 1500)
     y, ward = (p.cumsum(axis=1) > rng.random((1500, 1))).argmax(axis=1), rng.choice(["a", "b"], 1500)
@@ -92,7 +93,7 @@ def test_evaluation_equals_private_one_without_noise(monkeypatch, by):
     else:
         released = confide.calibrate_sides(quantiles, targets, 0.2, 5.0)
         arrays = {"predictions": quantiles, "targets": targets}
-    monkeypatch.setattr(private_release, "draw_counts", lambda counts, epsilon: counts)
+    draw_with(noisy_counts=without_noise)
     plain = evaluate_arrays(released, None, arrays, groups)
     private = evaluate_arrays(released, PrivateRequest(epsilon=1.0), arrays, groups)
     if by == "sides":

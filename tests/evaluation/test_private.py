@@ -11,10 +11,11 @@ from scipy import stats
 
 import confide
 from confide.errors import FormatError, InputError
-from confide.evaluation import Part, PrivateEvaluation, intervals, private_release
+from confide.evaluation import Part, PrivateEvaluation, intervals
 from confide.evaluation.intervals import arrangement, size_parts, width_parts
 from confide.reports.measurements import private_sections
 from confide.support.shapes import checksum
+from tests.draws import recording, without_noise
 from tests.exact_tests import LEVEL
 from tests.refused import refused
 
@@ -44,15 +45,10 @@ def sides():
 
 
 @pytest.fixture
-def exact(monkeypatch):
-    """Counts as they are, without noise: (counts, one over the scale) of every draw."""
+def exact(draw_with):
+    """Counts as they are, without noise: (counts, scale of the noise) of every draw."""
     drawn = []
-
-    def draw(counts, noise):
-        drawn.append((np.array(counts), noise))
-        return np.array(counts)
-
-    monkeypatch.setattr(private_release, "draw_counts", draw)
+    draw_with(noisy_counts=recording(drawn, without_noise))
     return drawn
 
 
@@ -111,16 +107,16 @@ def test_loss_equals_statement_by_enumeration(released, exact, options, relation
         if key not in known:
             exact.clear()
             found = ask_sets(released, table, **asked)
-            known[key] = found.query, found.confidence, [(np.array(c), noise) for c, noise in exact]
+            known[key] = found.query, found.confidence, [(np.array(counts), scale) for counts, scale in exact]
         return known[key]
 
     for one, other in neighbours(relation):
         (query, confidence, drawn), (question_2, confidence_2, drawn_2) = answered(one), answered(other)
         assert (query, confidence, dict(query.statements)) == (question_2, confidence_2, question_2.statements)
         loss = 0.0
-        for (counts, noise), (counts_2, noise_2) in zip(drawn, drawn_2, strict=True):
-            assert noise == noise_2
-            loss += Fraction(noise) * int(np.abs(counts - counts_2).sum())
+        for (counts, scale), (counts_2, scale_2) in zip(drawn, drawn_2, strict=True):
+            assert scale == scale_2
+            loss += int(np.abs(counts - counts_2).sum()) / Fraction(scale)
         largest = max(largest, people * loss)
     assert 0.75 * (1 - 1e-12) <= largest <= 0.75
     assert query.privacy.epsilon == 0.75
@@ -137,7 +133,7 @@ def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     assert [(name, one.coverage.covered) for name, one in found.findings.items()] == [
         ("", 1), ("lower end", 3), ("upper end", 2)
     ]  # fmt: skip
-    assert [noise for _, noise in exact] == [2.0, 2.0]
+    assert [scale for _, scale in exact] == [0.5, 0.5]
     assert sum(part.covered + part.missed for part in found.finding.parts["width"]) == 4
 
 
@@ -246,9 +242,9 @@ def test_errors_do_not_reveal_number_of_records(released, options, argument):
     assert len(said) == 1
 
 
-def test_evaluation_contains_no_exact_count(released, monkeypatch):
+def test_evaluation_contains_no_exact_count(released, draw_with):
     """With noise that cannot be small, nothing of the object's parts, text or pickle has the exact number."""
-    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: np.zeros(len(counts), np.int64))
+    draw_with(noisy_counts=lambda counts, scale: np.zeros(len(counts), np.int64))
     small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
     assert small.to_json() == large.to_json()
     assert pickle.dumps(small) == pickle.dumps(large)

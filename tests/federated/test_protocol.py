@@ -15,7 +15,7 @@ from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated import Refusal
 from confide.federated.envelope import sign_message, verify_message
 from confide.federated.plan import FederatedPlan
-from confide.scores.kinds import FAMILIES, score_kind
+from confide.scores import LIBRARY, score_kind
 from confide.selection import zcdp_of_range
 from tests.builders import slow
 from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
@@ -61,7 +61,11 @@ def test_whole_way_and_back_from_json(five, method, epsilon, options):
 
 
 PARAMETERS = {"raps": "(penalty=0.01,k_reg=5)", "saps": "(penalty=0.1)"}
-SCORES = [None, *(family + PARAMETERS.get(family, "") for family in FAMILIES), "aps_deterministic"]
+SCORES = [
+    None,
+    *(family + PARAMETERS.get(family, "") for family in (score.name for score in LIBRARY)),
+    "aps_deterministic",
+]
 EVERYDAY = [(None, "private-qq"), ("lac", "secure-sum")]
 SCORED = [pair for pair in itertools.product(SCORES, ["private-qq", "secure-sum"]) if pair not in EVERYDAY]
 

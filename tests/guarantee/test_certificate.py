@@ -8,62 +8,56 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from confide.guarantee.certificate import secret_shortfall, sharp_loss, sharp_loss_within, sharp_losses
-from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
-from confide.guarantee.marginal import public_shift, secret_prior_bonus, secret_shift
-from confide.guarantee.random_rank import conditional_failure, mean_overshoot, rank_law, tail
-from tests.builders import slow
-
-
-def phi(counts, weights):
-    """The probability that one of the candidates beats a competitor of weight 1."""
-    total = float(counts @ weights)
-    return total / (1 + total)
-
-
-@pytest.mark.parametrize(
-    ("x", "slope", "m"), [(1.0, 0.7, 50), *slow([(0.25, 1.3, 200), (4.0, 0.5, 30), (1.0, 3.0, 1000)])]
+from confide.guarantee.certificate import (
+    LARGE_N_MIN,
+    sharp_coverage,
+    sharp_loss,
+    sharp_losses,
+    sharp_offset,
+    sharp_prior_bonus,
+    sharp_shortfall,
+    sharp_target_rank,
 )
-def test_sharp_loss_bounds_every_spread(x, slope, m):
-    """L is above sum_e phi(K_e, K_(e+1), ...) for random spreads K, and some spread comes close."""
-    rng = np.random.default_rng(5)
-    bound = sharp_loss(x, slope, m - 1)
-    depth = 40
-    weights = np.exp(-slope * np.maximum(np.arange(depth) + x - 1, 0))
-    best = 0.0
-    spreads = [rng.multinomial(m - 1, rng.dirichlet(np.exp(-np.arange(depth) / rng.uniform(1, 8)))) for _ in range(40)]
-    spreads += [np.eye(depth, dtype=int)[d] * (m - 1) for d in range(12)]
-    for spread in spreads:
-        total = sum(phi(spread[e:].astype(float), weights[e:]) for e in range(depth) if spread[e:].any())
-        assert total <= bound + 1e-6
-        best = max(best, total)
-    assert best > 0.75 * bound
+from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
+from confide.guarantee.random_rank import conditional_failure, mean_overshoot, rank_law, tail
+from confide.guarantee.slope_noise import SlopeNoise
+from tests.sharp_program import climbed
 
 
-@pytest.mark.parametrize("slope", [0.01, 0.1, 0.7, 2.0])
-def test_sharp_loss_grows_at_most_by_one_per_unit(slope):
-    """h(x) = L(x) + x <= h(x + 1), and L falls with x. Therefore one unit interval is enough for all n."""
-    for m in (2, 30, 1000):
-        values = [sharp_loss(x, slope, m - 1) for x in (0.25, 0.5, 1.0, 1.25, 2.0, 2.25, 3.0, 8.0, 9.0)]
-        slack = 2e-3 / min(slope, 1)
-        assert all(a >= b - slack for a, b in itertools.pairwise(values))
-        for low, high in [(0.25, 1.25), (1.0, 2.0), (1.25, 2.25), (2.0, 3.0), (8.0, 9.0)]:
-            assert sharp_loss(low, slope, m - 1) <= 1 + sharp_loss(high, slope, m - 1) + slack
+def test_sharp_loss_bounds_every_spread():
+    """All spreads of twelve parts over five indices: none above L, the best near it, and above that of less mass."""
+    cuts = np.array(list(itertools.combinations(range(16), 4)))
+    parts = np.diff(np.column_stack([np.full(len(cuts), -1), cuts, np.full(len(cuts), 16)]), axis=1) - 1
+    terms = [(1.0, 0.7, 6.0, 1.0), (0.25, 1.3, 40.0, 0.4), (3.5, 0.6, 9.0, 1.0), (0.6, 3.0, 2.0, 0.0)]
+    for x, slope, rivals, c in terms:
+        weights = parts * (rivals / 12) * np.exp(-slope * np.maximum(np.arange(5) + x - 1, 0))
+        ahead = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+        missed = 1 - c + (ahead / (1 + ahead)) @ [c, 1, 1, 1, 1]
+        bound, less = (sharp_losses(np.array([x]), slope, mass, np.array([c]))[0] for mass in (rivals, 0.9 * rivals))
+        assert less < missed.max() <= bound < missed.max() + 0.05
 
 
-@pytest.mark.parametrize(("slope", "rivals"), [(0.05, 30.0), (0.7, 199.0), (0.7, 0.0), (3.0, 9.0), (1e5, 99.0)])
-def test_sharp_loss_within_agrees_with_the_loss(slope, rivals):
-    """Losses computed together equal single ones, and `sharp_loss_within` agrees with them."""
-    x, competitor = np.array([0.1, 1.0, 0.4, 9.0, 2000.0, 0.5]), np.array([0.3, 1.0, 0.9, 1.0, 1.0, 0.0])
-    alone = [sharp_loss(at, slope, rivals, competitor=c) for at, c in zip(x.tolist(), competitor.tolist(), strict=True)]
-    assert sharp_losses(x, slope, rivals, competitor).tolist() == alone
-    slack = 2e-3 / min(slope, 1) if slope > 0.5 else 0.01 / slope
-    for at, lost in zip(x.tolist(), sharp_losses(x, slope, rivals).tolist(), strict=True):
-        assert sharp_loss_within(lost + 1e-9, at, slope, rivals)
-        assert sharp_loss_within(lost + 1, at, slope, rivals)
-        assert not sharp_loss_within(lost - slack, at, slope, rivals)
-        assert not sharp_loss_within(lost - 1e-7, at, slope, rivals)  # nor a lower bound
-        assert not sharp_loss_within(-0.1, at, slope, rivals)
+def test_sharp_loss_is_the_maximum_of_random_programs():
+    """It lies between the value of a spread and the dual bound of an iteration; grouped small slopes are above both."""
+    rng = np.random.default_rng(1)
+    for case in range(60):
+        slope, rivals = np.exp(rng.uniform(np.log([0.05, 0.05]), np.log([4.0, 3000.0])))
+        x, c = (rng.uniform(0, 1), np.exp(-rng.uniform(0, 2))) if case % 2 else (rng.uniform(1, 12), 1.0)
+        value, most = climbed(x, slope, rivals, c)
+        assert value <= sharp_losses(np.array([x]), slope, rivals, np.array([c]))[0] <= most + 1e-10
+    for slope in (0.004, 0.0199):
+        value, most = climbed(0.7, slope, 50.0, 0.9, gap=0.01 / slope)
+        assert most < sharp_losses(np.array([0.7]), slope, 50.0, np.array([0.9]))[0] < 1.015 * value
+
+
+@pytest.mark.parametrize(("slope", "rivals"), [(0.01, 30.0), (0.7, 199.0), (0.7, 0.0), (3.0, 1e-100), (1e5, 99.0)])
+def test_sharp_loss_falls_with_x(slope, rivals):
+    """Losses computed together equal single ones, are finite and fall: an interval of x is bounded by its lower end."""
+    x = np.array([0.0, 0.1, 0.4, 0.5, 1.0, 1.25, 9.0, 2000.0, 1e9])
+    lost = sharp_losses(x, slope, rivals)
+    assert lost.tolist() == [sharp_loss(at, slope, rivals) for at in x.tolist()]
+    assert (np.diff(lost) <= 1e-9).all()
+    assert 0 <= lost[-1] < 1e-9
 
 
 def test_sharp_loss_saves_ranks_against_the_lemma():
@@ -96,47 +90,68 @@ def test_rank_law_is_a_law():
         assert ranks[-1] == math.ceil(target)
 
 
-def test_public_shift_is_the_smallest():
-    from confide.guarantee.certificate import public_coverage
-
+def test_sharp_target_rank_is_the_smallest():
     for n, level, m in [(1000, Fraction(9, 10), 1000), (200, Fraction(4, 5), 50), (60, Fraction(1, 2), 7)]:
-        target = public_shift(n, level, 0.7, 0.3, m - 1, 16)
-        assert public_coverage(n, target, 0.7, 0.3, m - 1) >= level
-        assert public_coverage(n, target - Fraction(1, 16), 0.7, 0.3, m - 1) < level
-    assert public_shift(9, Fraction(9, 10), 0.7, 0.3, 999, 16) is None
+        noise = SlopeNoise(0.7, 0.3, m - 1)
+        target = sharp_target_rank(n, level, noise, 16)
+        assert sharp_coverage(n, target, noise) >= level
+        assert sharp_coverage(n, target - Fraction(1, 16), noise) < level
+    assert sharp_target_rank(9, Fraction(9, 10), SlopeNoise(0.7, 0.3, 999), 16) is None
 
 
-def test_secret_offset_and_head_start_serve_every_n():
-    """The two searched intervals cover all n: check the condition itself at each n up to 400."""
-    level, left, right, rivals = Fraction(9, 10), 0.78, 0.33, 299
-    offset = secret_shift(level, left, right, rivals, 20)
-    ahead = secret_prior_bonus(level, offset, 0.0, 1, left, right, rivals)
-    assert secret_shortfall(level, offset, ahead, 0.0, 1, left, right, rivals) <= 0
-    assert secret_shortfall(level, offset, 0.8 * ahead, 0.0, 1, left, right, rivals) > 0
-    for n in range(1, 400):
-        target = level * (n + 1) + offset
-        top = math.ceil(target)
-        if top <= n:
-            f = float(target - top + 1)
-            lost = n - top + sharp_loss(f, left, rivals, competitor=math.exp(-right * (1 - f)))
-        else:
-            lost = sharp_loss(float(target - n + 1) + ahead, left, rivals)
-        assert 1 - lost / (n + 1) >= float(level) - 1e-12
+def test_secret_offset_and_prior_bonus_serve_every_n():
+    """The condition of Theorem C2b at each n, for random requests; a smaller offset or bonus is not enough."""
+    rng = np.random.default_rng(4)
+    for case in range(30):
+        level, fade = Fraction(int(rng.integers(10, 98)), 100), (0.0, 0.1)[case % 2]
+        left, right, rivals = np.exp(rng.uniform(np.log([0.1, 0.1, 0.5]), np.log([2.0, 2.0, 999.0]))).tolist()
+        noise = SlopeNoise(left, right, rivals)
+        offset = sharp_offset(level, noise, 100)
+        ahead = sharp_prior_bonus(level, offset, fade, 1, noise)
+        assert sharp_shortfall(level, offset, ahead, fade, 1, noise) <= 0
+        less = offset - Fraction(1, 100)
+        assert less < 0 or sharp_shortfall(level, less, 0.0, 0.0, LARGE_N_MIN, noise) > 0
+        assert ahead == 0 or sharp_shortfall(level, offset, ahead - 0.1 / left, fade, 1, noise) > 0
+        for n in range(1, 200):
+            target = level * (n + 1) + offset
+            top = math.ceil(target)
+            if top <= n:
+                x = np.array([float(target - top + 1)])
+                lost = n - top + sharp_losses(x, left, rivals, np.exp(-right * (1 - x)))[0]
+            else:
+                lost = sharp_loss(float(target - n + 1) + max(0.0, ahead - fade * n), left, rivals)
+            assert 1 - lost / (n + 1) >= float(level) - 1e-12
+
+
+def test_many_small_n_are_checked_in_blocks():
+    """More than 256 n below their target rank: the bonus serves each, and is little larger than each alone needs."""
+    level, offset, noise = Fraction(99, 100), Fraction(12), SlopeNoise(0.5, 0.5, 99.0)
+    ahead = sharp_prior_bonus(level, offset, 0.01, 1, noise)
+    x = float(offset + 2) - 0.01 * (np.arange(1, 1299) + 1)
+    left = float(offset) + 2 - x
+
+    def serves(bonus):
+        return (
+            sharp_losses(x + np.maximum(0, bonus - 0.01 * np.arange(1, 1299)), noise.left, noise.rivals) <= left + 1e-9
+        ).all()
+
+    assert serves(ahead)
+    assert not serves(ahead - 0.2)
 
 
 @pytest.mark.parametrize(("level", "delta", "n_min"), [(Fraction(9, 10), 0.05, 1), (Fraction(4, 5), 0.01, 50)])
 def test_secret_line_holds_at_every_n(level, delta, n_min):
     """Theorem C3, by evaluating Theorem C1b at every n in a long range, and at powers of two far beyond."""
     rate = tangent_rate(level, delta, 500)
-    offset = secret_offset(rate, level, delta, n_min, 500, 0.8, 99, 20)
+    offset = conditional_offset(rate, level, delta, n_min, 500, SlopeNoise(0.8, 0.3, 99), 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]
     worst = max(conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 99) for n in sizes)
     assert 0.3 * delta < worst <= delta
-    assert not line_holds(rate, offset - 3, level, delta, n_min, 0.8, 99)
+    assert not line_holds(rate, offset - 3, level, delta, n_min, SlopeNoise(0.8, 0.3, 99))
 
 
-def test_public_target_is_the_smallest():
-    target = public_target(800, Fraction(9, 10), 0.05, 0.7, 299, 16)
+def test_conditional_target_rank_is_the_smallest():
+    target = conditional_target_rank(800, Fraction(9, 10), 0.05, SlopeNoise(0.7, 0.3, 299), 16)
     assert conditional_failure(800, 0.9, float(target), 0.7, 299) <= 0.05
     assert conditional_failure(800, 0.9, float(target) - 1 / 16, 0.7, 299) > 0.05
-    assert public_target(20, Fraction(9, 10), 0.05, 0.7, 299, 16) is None
+    assert conditional_target_rank(20, Fraction(9, 10), 0.05, SlopeNoise(0.7, 0.3, 299), 16) is None

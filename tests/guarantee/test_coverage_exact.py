@@ -8,20 +8,17 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.core.plan import make_plan
-from confide.core.terms import Terms
-from confide.guarantee.certificate import public_coverage
+from confide.guarantee.certificate import sharp_coverage
 from confide.guarantee.random_rank import conditional_failure, marginal_coverage, tail
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, slopes_for
+from tests import designs
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, worst_coverage
 
 
 def planned(n, m, **options):
-    choices = dict.fromkeys(("rho", "n_typical", "delta"))
-    choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
-    return make_plan(Terms.of(n=n, candidates=m, **(choices | options)), n)
+    return designs.planned(designs.terms(candidates=m, **({"neighbors": "replace_one"} | options)), n)
 
 
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((1, 1),), ((9, 1),), ((2, 3),)])])
@@ -37,7 +34,7 @@ def test_public_certificate_never_exceeds_the_exact_minimum(slopes, epsilon):
             Fraction(n),
         ):
             mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon)
-            promised = public_coverage(n, target, mechanism.slope_left, mechanism.slope_right, m - 1)
+            promised = sharp_coverage(n, target, mechanism.noise(m))
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
@@ -47,7 +44,7 @@ def test_public_certificate_is_nearly_exact():
         mechanism = slopes_for(Fraction(0), Fraction(n), left, right, "replace_one", 2.0)
         slope = mechanism.slope_left
         exact = worst_coverage(mechanism, n, m)
-        sharp = float(public_coverage(n, Fraction(n), slope, mechanism.slope_right, m - 1))
+        sharp = float(sharp_coverage(n, Fraction(n), mechanism.noise(m)))
         assert 0 <= exact - sharp < 0.015
         assert sharp > marginal_coverage(n, n, slope, m - 1) + 0.03
 
@@ -59,7 +56,7 @@ def test_planned_public_mechanism_covers(alpha, epsilon, m):
     """The mechanism of `calibrate(..., neighbors="replace_one")`, for every multiset of scores."""
     plan = planned(9 if m < 5 else 7, m, alpha=alpha, epsilon=epsilon)
     assert plan.mechanism is not None
-    claimed = certify(plan.mechanism, plan.request.alpha, m, plan.request.n, None, None).coverage
+    claimed = certify(plan.mechanism, plan.terms.alpha, m, plan.guarantee.n, None, None).coverage
     assert 1 - Fraction(alpha) <= Fraction(claimed) + Fraction(1, 10**15)
     assert worst_coverage(plan.mechanism, plan.n, m) >= claimed - 1e-12
 
@@ -75,7 +72,7 @@ def test_planned_secret_mechanism_covers_for_every_n(alpha, epsilon, m, n_min):
     """Theorem C2b: the default mechanism of `calibrate`, for every multiset of scores and every n of the test."""
     plan = planned(10, m, alpha=alpha, epsilon=epsilon, neighbors="add_remove", n_min=n_min)
     for n in range(n_min, 10 if m < 5 else 7):
-        assert worst_coverage(plan.mechanism, n, m) >= float(1 - plan.request.alpha) - 1e-12
+        assert worst_coverage(plan.mechanism, n, m) >= float(1 - plan.terms.alpha) - 1e-12
 
 
 def test_secret_certificate_is_not_vacuous():

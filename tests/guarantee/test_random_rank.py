@@ -9,6 +9,7 @@ from scipy import stats
 
 from confide.guarantee import conditional
 from confide.guarantee.random_rank import binomial_at_least, conditional_failure, rank_law, tail
+from confide.guarantee.slope_noise import SlopeNoise
 from tests.builders import slow
 
 
@@ -58,7 +59,9 @@ def test_blocks_are_never_better_than_the_lemma(slope, n):
     for beyond in (0.001, 0.5, 3.3, 20 + 8 / slope):
         target = min(level * (n + 1) + beyond, n - 1e-3)
         exact = conditional_failure(n, level, target, slope, rivals)
-        block = conditional._block_failure(np.array([target]), np.array([n]), level, slope, rivals)[0]
+        block = conditional._block_failure(np.array([target]), np.array([n]), level, SlopeNoise(slope, slope, rivals))[
+            0
+        ]
         assert block >= exact - 1e-9
         assert block <= exact * 1.25 + 1e-6
 
@@ -72,12 +75,13 @@ def test_a_line_holds_exactly_where_every_n_does(level, slope):
     exact_level = Fraction(str(level))
     delta, rivals, n_min = 0.05, 50, 20
     rate = conditional.tangent_rate(exact_level, delta, 100)
-    arguments = (exact_level, delta, n_min, slope, rivals)
+    noise = SlopeNoise(slope, slope, rivals)
+    arguments = (exact_level, delta, n_min, noise)
 
     def every_n(offset):
         n = np.arange(n_min, 4000)
         target = float(rate) * (n + 1) + float(offset)
-        return bool(np.all(conditional._block_failure(target, n, level, slope, rivals) <= delta))
+        return bool(np.all(conditional._block_failure(target, n, level, noise) <= delta))
 
     low, high = -100 * 64, 200 * 64
     while high - low > 1:
@@ -133,8 +137,9 @@ def test_the_search_for_an_offset_agrees_with_trying_every_n(
         low, high = (middle, high) if fails(middle) else (low, middle)
     monkeypatch.setattr(conditional, "line_holds", lambda *_: True)  # tested above
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
-    made = conditional.secret_offset(rate, level, delta, n_min, n_typical, slope, rivals, unit)
+    noise = SlopeNoise(slope, slope, rivals)
+    made = conditional.conditional_offset(rate, level, delta, n_min, n_typical, noise, unit)
     assert made == conditional.ceil_to(high + margin, unit)
     target = float(rate) * (n + 1) + low
-    at_once = conditional._block_failure(target, n, float(level), slope, rivals)
+    at_once = conditional._block_failure(target, n, float(level), noise)
     np.testing.assert_allclose(at_once, one_by_one(target, n, float(level), slope, rivals), rtol=1e-12)

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.core.plan import make_plan
-from confide.core.terms import Terms
-from confide.guarantee.certificate import public_coverage
+from confide.guarantee.certificate import sharp_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import competitor_ratio_right, conditional_failure, mean_overshoot, tail
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, free_fade, slopes_for
+from tests import designs
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, stepped, worst_coverage
 
@@ -38,7 +37,7 @@ def public(n, target, left, right, epsilon):
 def planned(n, m, **options):
     stated = {name: options.pop(name, None) for name in ("slopes", "rise")}
     choices = {"neighbors": "replace_one"} | options
-    return make_plan(replace(Terms.of(n=n, candidates=m, **choices), **stated), n)
+    return designs.planned(designs.terms(candidates=m, **choices), n, **stated)
 
 
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((9, 1),), ((2, 3),)])])
@@ -71,8 +70,7 @@ def test_rising_certificate_is_nearly_exact():
         mechanism = stepped(public(n, Fraction(n), 18, 7, 2.0), ahead)
         exact = worst_coverage(mechanism, n, 4)
         sharp = float(mechanism.certified(Fraction(1, 2), 4, n, None))
-        slopes = mechanism.slope_left, mechanism.slope_right
-        flat = float(public_coverage(n, Fraction(n), *slopes, 3))
+        flat = float(sharp_coverage(n, Fraction(n), replace(mechanism.noise(4), rivals=3.0)))
         assert 0 <= exact - sharp < 0.01
         assert mechanism.rivals(4) < 3
         assert sharp > flat + (0.003 if ahead[1] == ahead[3] else 0.025)
@@ -129,8 +127,8 @@ def test_planned_public_rise_covers(alpha, epsilon, m, _n_min, rise, slopes):
         assert (alpha, n) == ("0.1", 9)  # (n + 1)(1 - alpha) is n itself: no rank is left for the noise
         return
     assert plan.mechanism.rivals(m) < m - 1
-    claimed = certify(plan.mechanism, plan.request.alpha, m, n, None, None).coverage
-    assert claimed >= float(1 - plan.request.alpha)
+    claimed = certify(plan.mechanism, plan.terms.alpha, m, n, None, None).coverage
+    assert claimed >= float(1 - plan.terms.alpha)
     assert worst_coverage(plan.mechanism, n, m) >= claimed - 1e-12
 
 
@@ -244,7 +242,7 @@ def test_secret_line_bounds_the_exact_failure_at_every_n():
 
         def holds(delta, mechanism=mechanism):
             line = mechanism.rate, mechanism.offset, Fraction(3, 5), delta, 1
-            return line_holds(*line, mechanism.slope_left, mechanism.rivals(4))
+            return line_holds(*line, mechanism.noise(4))
 
         deltas = np.geomspace(1e-3, 0.9, 40)
         kept = min(delta for delta in deltas if holds(float(delta)))

@@ -10,8 +10,8 @@ import pytest
 
 from confide.guarantee import left_side, secret_n
 from confide.guarantee.adversary import _ALL, Parts, _Search, accuracy, largest
-from confide.guarantee.certificate import sharp_loss
-from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
+from confide.guarantee.certificate import sharp_coverage, sharp_loss
+from confide.guarantee.left_side import Case, LeftSide, Rows
 from confide.guarantee.secret_n import (
     _cases_of_large_n,
     _groups_below,
@@ -21,12 +21,13 @@ from confide.guarantee.secret_n import (
     two_sided_secret,
     two_sided_shortfall,
 )
+from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.two_sided import (
     adversaries,
     two_sided_coverage,
     two_sided_holds,
     two_sided_loss,
-    two_sided_shift,
+    two_sided_target_rank,
 )
 from confide.mechanisms import Slopes, certify
 from tests.builders import slow
@@ -83,11 +84,9 @@ def test_never_above_the_exact_minimum():
         target = whole if case % 2 else whole - Fraction(int(rng.integers(1, 16)), 16)
         known = step if case % 5 else 0.0
         exact = least_coverage(points, float(target), left, right, logs)
-        promised = float(two_sided_coverage(points - 1, target, left, right, total, step=known))
+        promised = float(two_sided_coverage(points - 1, target, SlopeNoise(left, right, total, known)))
         assert promised <= exact + 1e-12
-        x = float(target - math.ceil(target) + 1)
-        lost = sharp_loss(x, left, total, competitor=math.exp(-right * (1 - x)))
-        gains.append(promised - max(0.0, (math.ceil(target) + 1 - lost) / points))
+        gains.append(promised - float(sharp_coverage(points - 1, target, SlopeNoise(left, right, total))))
     assert np.mean(gains) > 0.04
 
 
@@ -102,14 +101,14 @@ def test_secret_n_with_a_head_start():
         beyond = n - math.ceil(target)
         x = target - n + 1 if target > n else target - math.ceil(target) + 1
         exact = least_coverage(points, target, left, right, logs, ahead)
-        setting = Setting(left, right, total, step)
+        noise = SlopeNoise(left, right, total, step)
         attempts = [(x, x, beyond, beyond, ahead)]
         if beyond >= 0:
             fewest, more = int(rng.integers(0, beyond + 1)), int(rng.integers(0, 4))
             attempts.append((max(0.0, x - 0.07), min(1.0, x + 0.05), fewest, None, 0.0))
             attempts.append((max(0.0, x - 0.07), min(1.0, x + 0.05), fewest, beyond + more, ahead / 2))
-        for low, high, fewest, most, head_start in attempts:
-            lost = largest(setting, list(adversaries(setting, low, high, fewest, most, head_start))) - x
+        for low, high, fewest, most, bonus in attempts:
+            lost = largest(noise, list(adversaries(noise, low, high, fewest, most, bonus))) - x
             assert 1 - (max(beyond, 0) + lost) / points <= exact + 1e-12
 
 
@@ -117,18 +116,20 @@ def test_secret_mechanism_covers_for_every_n():
     """If the shortfall is at most 0, every n >= n_min is covered; without bonus, or offset, it is not."""
     rate, offset, left, right, m = Fraction(3, 5), Fraction(1, 2), 0.5, 0.5, 5
 
-    def head_start(n):
+    noise = SlopeNoise(left, right, m - 1, step=1.0)
+
+    def bonus(n):
         return max(0.0, 4 - 0.3 * n)
 
     def least(n, ahead):
         return least_coverage(n + 1, float(rate * (n + 1) + offset), left, right, np.zeros(m), ahead)
 
-    assert two_sided_shortfall(rate, offset, head_start, 1, left, right, m - 1, step=1.0) <= 0
-    assert min(least(n, head_start(n)) for n in range(1, 9)) >= rate - 1e-12
-    assert two_sided_shortfall(rate, offset, lambda n: 0.0, 1, left, right, m - 1, step=1.0) > 0
+    assert two_sided_shortfall(rate, offset, bonus, 1, noise) <= 0
+    assert min(least(n, bonus(n)) for n in range(1, 9)) >= rate - 1e-12
+    assert two_sided_shortfall(rate, offset, lambda n: 0.0, 1, noise) > 0
     assert min(least(n, 0.0) for n in range(1, 4)) < rate
-    assert two_sided_shortfall(rate, Fraction(-3, 2), head_start, 1, left, right, m - 1, step=1.0) > 0
-    found = two_sided_prior_bonus(rate, offset, 0.3, 1, left, right, m - 1, step=1.0)
+    assert two_sided_shortfall(rate, Fraction(-3, 2), bonus, 1, noise) > 0
+    found = two_sided_prior_bonus(rate, offset, 0.3, 1, noise)
     assert found < 4
     assert min(least(n, max(0.0, found - 0.3 * n)) for n in range(1, 9)) >= rate - 1e-12
 
@@ -155,7 +156,7 @@ def test_a_search_for_bad_data_stays_below(x, total):
     weights = np.exp(logs)
     most = max(float(weights[:g].sum() / weights[g]) for g in range(1, len(logs)))
     c = points - beyond - 1
-    bound = two_sided_loss(x, left, right, most, beyond=beyond, step=total / (total + 1) * (1 - 1e-9))
+    bound = two_sided_loss(x, SlopeNoise(left, right, most, total / (total + 1) * (1 - 1e-9)), beyond=beyond)
 
     def lost(counts):
         return missed_points(counts, c - 1 + x, left, right, logs) - beyond
@@ -189,7 +190,7 @@ def program(q, mass, left, rho, kappa, s, right):
 def test_bound_of_every_spread_and_chain():
     """No spread of the mass, no s and no chain of bins exceeds the maximum, and the best of some come near."""
     rng, left, right, total, depth = np.random.default_rng(3), 0.5, 0.5, 20.0, 16
-    bound = two_sided_loss(1.0, left, right, total)
+    bound = two_sided_loss(1.0, SlopeNoise(left, right, total))
     q, best = np.exp(-left * np.arange(depth)), -math.inf
     trials = []
     for d, share, s, size in itertools.product((3, 4, 5), (0.0, 0.5), (1, 2, 3), (3, 4, 5)):
@@ -221,7 +222,7 @@ def test_ranges_bound_every_s_inside():
     rng, left, right, total = np.random.default_rng(11), 0.08, 0.1, 20.0
     q, low, high = np.exp(-left * np.arange(120)), 4.0, 6.0
     search, near = (
-        _Search(Setting(left, right, total, 1.0), [Case(True, False, 1, 1, 2**40, None, 0)], None),
+        _Search(SlopeNoise(left, right, total, 1.0), [Case(True, False, 1, 1, 2**40, None, 0)], None),
         [],
     )
     for first, final in ((0, 9), (3, 5), (6, 30), (20, 21), (0, int(search.far[0]))):
@@ -252,7 +253,7 @@ def test_indices_beyond_the_depth_are_bounded(monkeypatch):
     """With only three indices in the table, lines stay above spreads that use the others."""
     monkeypatch.setattr(left_side, "_DEPTH", -3)
     rng, left, total = np.random.default_rng(4), 0.3, 12.0
-    q, side = np.exp(-left * np.arange(40)), LeftSide(Setting(left, 0.4, total, 1.0),
+    q, side = np.exp(-left * np.arange(40)), LeftSide(SlopeNoise(left, 0.4, total, 1.0),
                                                       [Case(True, False, 1, 1, 2**40, None, 0)])  # fmt: skip
     assert side.depth < 5
     for place in (3, 4, 6, 10, None):
@@ -265,10 +266,10 @@ def test_indices_beyond_the_depth_are_bounded(monkeypatch):
 
 
 def test_intervals_bound_all_their_points():
-    setting = Setting(0.5, 0.5, 12.0, 12 / 13)
-    whole = largest(setting, list(adversaries(setting, 0.4, 0.6, 2**40, None)))
+    noise = SlopeNoise(0.5, 0.5, 12.0, 12 / 13)
+    whole = largest(noise, list(adversaries(noise, 0.4, 0.6, 2**40, None)))
     for x in (0.4, 0.5, 0.6):
-        assert two_sided_loss(x, 0.5, 0.5, 12.0, step=12 / 13) + x <= whole + 0.02
+        assert two_sided_loss(x, noise) + x <= whole + 0.02
 
 
 def test_the_peak_of_a_mixture_of_two_lines_is_its_largest_value():
@@ -291,16 +292,16 @@ def test_ranks_saved():
     """The savings that docs/theory-two-sided.md states."""
     for total, left, saved in [(3.6, 0.3, 1.6), (8.2, 0.35, 1.6), (28.0, 0.45, 1.6), (182.0, 0.55, 1.75)]:
         one = sharp_loss(1.0, left, total)
-        two = two_sided_loss(1.0, left, 1 - left, total)
+        two = two_sided_loss(1.0, SlopeNoise(left, 1 - left, total))
         assert one - two > saved
 
 
 def test_small_slopes_and_few_candidates():
     """One candidate, grouped indices, and a target without points beyond it."""
-    assert two_sided_loss(1.0, 0.5, 0.5, 0.0) == pytest.approx(0.0, abs=1e-6)
-    alone = two_sided_loss(1.0, 0.5, 0.5, 29.0, beyond=0)
-    assert two_sided_loss(1.0, 0.5, 0.5, 29.0) < alone < sharp_loss(1.0, 0.5, 29.0)
-    one, two = sharp_loss(1.0, 0.045, 300.0), two_sided_loss(1.0, 0.045, 0.055, 300.0)
+    assert two_sided_loss(1.0, SlopeNoise(0.5, 0.5, 0.0)) == pytest.approx(0.0, abs=1e-6)
+    alone = two_sided_loss(1.0, SlopeNoise(0.5, 0.5, 29.0), beyond=0)
+    assert two_sided_loss(1.0, SlopeNoise(0.5, 0.5, 29.0)) < alone < sharp_loss(1.0, 0.5, 29.0)
+    one, two = sharp_loss(1.0, 0.045, 300.0), two_sided_loss(1.0, SlopeNoise(0.045, 0.055, 300.0))
     assert 0.7 * one < two < 0.8 * one
 
 
@@ -314,28 +315,29 @@ def test_small_slopes_and_few_candidates():
 )  # fmt: skip
 def test_values_of_a_division_point_by_point(slopes, total, x, beyond, lost):
     """The maximum by single s, 12 weights and five corners: as large, or more, having fewer corners at small slopes."""
-    found = two_sided_loss(x, 0.45 * slopes, 0.55 * slopes, total, beyond=beyond, step=total / (total + 1))
+    noise = SlopeNoise(0.45 * slopes, 0.55 * slopes, total, total / (total + 1))
+    found = two_sided_loss(x, noise, beyond=beyond)
     assert 0.93 * lost - 0.02 < found < lost + 2 * accuracy(lost)
 
 
 def test_indices_behind_the_last_one_are_in_the_bound():
     """One recorded case: without the end of the table of weights the bound is lower by a millionth."""
-    found = two_sided_loss(1.0, 2.0, 1.0, 5.0, beyond=10)
+    found = two_sided_loss(1.0, SlopeNoise(2.0, 1.0, 5.0), beyond=10)
     assert found == pytest.approx(0.5340834249, abs=3e-7)
 
 
-def test_holds_agrees_with_shift_and_coverage():
-    """A target that `two_sided_shift` returns holds; the next smaller ones do not; `two_sided_coverage` agrees."""
-    level, slopes = Fraction(9, 10), (0.45, 0.55, 28.0)
+def test_holds_agrees_with_target_rank_and_coverage():
+    """The target rank that is returned holds; the next smaller ones do not; `two_sided_coverage` agrees."""
+    level, noise = Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.96)
     for n in (60, 1000):
-        target = two_sided_shift(n, level, *slopes, 16, step=0.96)
-        assert two_sided_holds(n, target, level, *slopes, step=0.96)
-        assert not two_sided_holds(n, target - Fraction(1, 8), level, *slopes, step=0.96)
-        coverage = two_sided_coverage(n, target, *slopes, step=0.96)
+        target = two_sided_target_rank(n, level, noise, 16)
+        assert two_sided_holds(n, target, level, noise)
+        assert not two_sided_holds(n, target - Fraction(1, 8), level, noise)
+        coverage = two_sided_coverage(n, target, noise)
         assert level - Fraction(2, 100) / (n + 1) < coverage < level + Fraction(2, 10) / (n + 1)
-    assert not two_sided_holds(30, Fraction(31), level, *slopes)
-    assert not two_sided_holds(30, Fraction(0), level, *slopes)
-    assert two_sided_shift(20, level, *slopes, 16) is None
+    assert not two_sided_holds(30, Fraction(31), level, noise)
+    assert not two_sided_holds(30, Fraction(0), level, noise)
+    assert two_sided_target_rank(20, level, noise, 16) is None
 
 
 def test_two_sided_is_used_only_where_the_sharp_one_fails():
@@ -349,62 +351,61 @@ def test_two_sided_is_used_only_where_the_sharp_one_fails():
 
 
 def test_slopes_are_not_searched_where_that_takes_minutes():
-    terms = Fraction(9, 10), 6e-6, 4e-6, 23.0, 16
+    terms = Fraction(9, 10), SlopeNoise(6e-6, 4e-6, 23.0), 16
     started = two_sided_loss.cache_info().misses
-    assert two_sided_shift(9_000_000, *terms) is None
+    assert two_sided_target_rank(9_000_000, *terms) is None
     assert two_sided_loss.cache_info().misses == started
 
 
 def test_targets_and_offsets_are_the_smallest_that_pass():
-    level, slopes = Fraction(9, 10), (0.35, 0.65, 8.2)
-    target = two_sided_shift(100, level, *slopes, 8, step=0.89)
-    assert two_sided_shift(10, level, *slopes, 8) is None
-    offset = two_sided_offset(level, *slopes, 10, step=0.89)
+    level, noise = Fraction(9, 10), SlopeNoise(0.35, 0.65, 8.2, step=0.89)
+    target = two_sided_target_rank(100, level, noise, 8)
+    assert two_sided_target_rank(10, level, noise, 8) is None
+    offset = two_sided_offset(level, noise, 10)
     assert 1 < offset < 1.5
     assert offset >= target - level * 101 - Fraction(1, 8)
 
     def short(some):
-        return two_sided_shortfall(level, some, lambda n: 6.0, 1, *slopes, step=0.89)
+        return two_sided_shortfall(level, some, lambda n: 6.0, 1, noise)
 
     assert short(offset + Fraction(1, 10)) <= 0 < short(offset - Fraction(1, 10))
 
 
 @pytest.mark.parametrize("level", [Fraction(1, 2), *slow([Fraction(333, 1000), Fraction(9, 10), Fraction(19, 20)])])
 def test_head_starts_are_the_least_that_readers_accept(level):
-    terms, step = (0.45, 0.55, 28.0), 0.96
+    noise = SlopeNoise(0.45, 0.55, 28.0, step=0.96)
     fade = 0.3 * float(1 - level)
-    offset = two_sided_offset(level, *terms, 20, step=step) + Fraction(1, 20)
-    ahead = two_sided_prior_bonus(level, offset, fade, 1, *terms, step=step)
+    offset = two_sided_offset(level, noise, 20) + Fraction(1, 20)
+    ahead = two_sided_prior_bonus(level, offset, fade, 1, noise)
 
     def short(some):
-        return two_sided_shortfall(level, offset, lambda n: max(0.0, some - fade * n), 1, *terms, step=step)
+        return two_sided_shortfall(level, offset, lambda n: max(0.0, some - fade * n), 1, noise)
 
     assert short(ahead) <= 0 < short(ahead - 0.25)
-    assert two_sided_prior_bonus(level, offset, fade, 1, *terms, most=ahead - 0.1, step=step) == math.inf
-    assert two_sided_prior_bonus(level, offset, fade, 1, *terms, most=ahead, step=step) == ahead
-    assert two_sided_prior_bonus(level, offset, fade, 20_000, *terms, step=step) == 0
-    assert two_sided_prior_bonus(level, offset - 1, fade, 1, *terms, step=step) == math.inf
+    assert two_sided_prior_bonus(level, offset, fade, 1, noise, most=ahead - 0.1) == math.inf
+    assert two_sided_prior_bonus(level, offset, fade, 1, noise, most=ahead) == ahead
+    assert two_sided_prior_bonus(level, offset, fade, 20_000, noise) == 0
+    assert two_sided_prior_bonus(level, offset - 1, fade, 1, noise) == math.inf
 
 
 @pytest.mark.slow
 def test_offset_and_head_start_go_together():
     """The faster the bonus fades, the larger the bonus or the offset must be."""
-    level, terms = Fraction(9, 10), (1, 0.45, 0.55, 28.0, 20)
+    level, noise = Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=28 / 29)
     slow, fast, wide = (
-        two_sided_secret(level, fade, most, *terms, step=28 / 29)
-        for fade, most in ((0.03, 5.0), (0.1, 6.0), (0.1, 10.0))
+        two_sided_secret(level, fade, most, 1, noise, 20) for fade, most in ((0.03, 5.0), (0.1, 6.0), (0.1, 10.0))
     )
-    assert slow[0] == two_sided_offset(level, *terms[1:], step=28 / 29) + Fraction(1, 20)
+    assert slow[0] == two_sided_offset(level, noise, 20) + Fraction(1, 20)
     assert slow[1] < 4
     assert slow[0] <= wide[0] < fast[0] <= slow[0] + 2
     assert fast[1] <= 6 < wide[1] <= 10
     for (offset, ahead), fade in ((slow, 0.03), (fast, 0.1), (wide, 0.1)):
         start = lambda n, ahead=ahead, fade=fade: max(0.0, ahead - fade * n)  # noqa: E731
-        assert two_sided_shortfall(level, offset, start, *terms[:-1], step=28 / 29) <= 0
-    assert two_sided_secret(level, 0.45, 2.0, *terms, step=28 / 29) is None
+        assert two_sided_shortfall(level, offset, start, 1, noise) <= 0
+    assert two_sided_secret(level, 0.45, 2.0, 1, noise, 20) is None
     tiny = Fraction(1, 10**6)  # more numbers of records with few points beyond than the limit
-    assert two_sided_secret(1 - tiny, 1e-6, 9.0, *terms[:-1], 10**6, step=28 / 29) is None
-    assert two_sided_secret(level, 1e-6, 9.0, 1, 1e-6, 1e-6, *terms[3:], step=28 / 29) is None
+    assert two_sided_secret(1 - tiny, 1e-6, 9.0, 1, noise, 10**6) is None
+    assert two_sided_secret(level, 1e-6, 9.0, 1, SlopeNoise(1e-6, 1e-6, 28.0), 20) is None
 
 
 @pytest.mark.parametrize("rate", [Fraction(9, 10), Fraction(99, 100), Fraction(2, 3)])
@@ -417,7 +418,7 @@ def test_groups_hold_every_n_once(rate):
     for group in groups:
         assert sorted(group) == group
         assert sorted(itertools.chain(*_halves(group))) == group
-    many = _cases_of_large_n(Setting(0.45, 0.55, 28.0, 1.0), rate, offset, enough)
+    many = _cases_of_large_n(SlopeNoise(0.45, 0.55, 28.0, 1.0), rate, offset, enough)
     for n in range(found[-1] + 1, found[-1] + 101):
         target = rate * (n + 1) + offset
         x = float(target - math.ceil(target) + 1)
@@ -426,22 +427,22 @@ def test_groups_hold_every_n_once(rate):
 
 def test_search_with_the_scale_of_a_mechanism_is_its_certificate():
     """The bonus that the search finds, rounded as in the mechanism, was certified by the search itself."""
-    rate, offset, terms, scale = Fraction(9, 10), Fraction(5, 2), (0.45, 0.55, 28.0), 37.0
-    ahead = two_sided_prior_bonus(rate, offset, 0.05, 1, *terms, step=0.96, scale=scale)
+    rate, offset, scale = Fraction(9, 10), Fraction(5, 2), 37.0
+    noise = SlopeNoise(0.45, 0.55, 28.0, step=0.96, scale=scale)
+    ahead = two_sided_prior_bonus(rate, offset, 0.05, 1, noise)
     start, fade = math.ceil(ahead * scale), round(0.05 * scale)
     proved = secret_n._needing_of.cache_info().misses
-    assert two_sided_shortfall(rate, offset, lambda n: max(0, start - fade * n) / scale, 1, *terms, step=0.96) <= 0
+    assert two_sided_shortfall(rate, offset, lambda n: max(0, start - fade * n) / scale, 1, noise) <= 0
     assert secret_n._needing_of.cache_info().misses == proved
-    assert two_sided_shortfall(rate, offset, lambda n: max(0, start - 10 - fade * n) / scale, 1, *terms, step=0.96) > 0
+    assert two_sided_shortfall(rate, offset, lambda n: max(0, start - 10 - fade * n) / scale, 1, noise) > 0
 
 
-def test_sampled_head_starts_are_close_to_the_full_search():
-    terms = Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0
-    some, every = (two_sided_prior_bonus(*terms, step=0.96, sampled=sampled) for sampled in (True, False))
+def test_sampled_bonuses_are_close_to_the_full_search():
+    rate, offset, fade, noise = Fraction(9, 10), Fraction(5, 2), 0.05, SlopeNoise(0.45, 0.55, 28.0, step=0.96)
+    some, every = (two_sided_prior_bonus(rate, offset, fade, 1, noise, sampled=sampled) for sampled in (True, False))
     assert every - 0.25 <= some <= every
-    rate, offset, fade, n_min, *slopes = terms
 
-    def short(head_start):
-        return two_sided_shortfall(rate, offset, lambda n: max(0.0, head_start - fade * n), n_min, *slopes, step=0.96)
+    def short(bonus):
+        return two_sided_shortfall(rate, offset, lambda n: max(0.0, bonus - fade * n), 1, noise)
 
     assert short(every) <= 0 < short(some - 0.25)

@@ -8,10 +8,18 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from confide.core import ClassShift, Terms, mechanism_for
-from confide.guarantee import secret_shift, tail, weighted_loss, weighted_prior_bonus, weighted_shortfall
+from confide.core import ClassShift
+from confide.guarantee import (
+    SlopeNoise,
+    sharp_offset,
+    tail,
+    weighted_loss,
+    weighted_prior_bonus,
+    weighted_shortfall,
+)
 from confide.mechanisms import Slopes, slopes_for
 from confide.selection import selection_law
+from tests import designs
 from tests.builders import slow
 
 
@@ -36,11 +44,8 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
 
 def planned(alpha: str, epsilon: float, m: int, rise: float | None = None) -> Slopes:
     """The mechanism for weights 1, 2 and 3."""
-    request = Terms.of(
-        alpha=alpha, epsilon=epsilon, candidates=m, n_typical=10,
-        population=ClassShift.of_weights({"a": 1, "b": 2, "c": 3}),
-    )  # fmt: skip
-    made = mechanism_for(replace(request, rise=rise))
+    shift = ClassShift.of_weights({"a": 1, "b": 2, "c": 3})
+    made = designs.planned(designs.terms(alpha, m, epsilon, n_typical=10, population=shift), 10, rise=rise).mechanism
     assert isinstance(made, Slopes)
     assert made.weight == 3
     return made
@@ -105,23 +110,23 @@ def test_never_worse_than_the_random_rank(rivals: float) -> None:
     assert lost < 0.75 * mean
     assert mean == pytest.approx(math.log1p(rivals) / slope, rel=1e-3)
     # With equal weights, the unweighted certificate needs half a record less.
-    alike = float(secret_shift(Fraction(9, 10), slope, 0.5, rivals, 160))
+    alike = float(sharp_offset(Fraction(9, 10), SlopeNoise(slope, 0.5, rivals), 160))
     assert alike < lost < alike + 0.6
 
 
 def test_head_start_is_needed_and_enough() -> None:
     terms = Fraction(9, 10), Fraction(4)
-    rest = 0.7, 30.0
-    ahead = weighted_prior_bonus(*terms, 0.1, *rest)
-    assert weighted_shortfall(*terms, ahead, 0.1, *rest) <= 0
-    assert weighted_shortfall(*terms, ahead - 0.2, 0.1, *rest) == math.inf
-    assert weighted_shortfall(terms[0], Fraction(2), 40.0, 0.1, *rest) > 0
+    noise = SlopeNoise(0.7, 0.5, 30.0)
+    ahead = weighted_prior_bonus(*terms, 0.1, noise)
+    assert weighted_shortfall(*terms, ahead, 0.1, noise) <= 0
+    assert weighted_shortfall(*terms, ahead - 0.2, 0.1, noise) == math.inf
+    assert weighted_shortfall(terms[0], Fraction(2), 40.0, 0.1, noise) > 0
 
 
 def test_sums_beyond_64_bits_are_supported() -> None:
     """Weights are whole numbers up to 2^20: totals that 64 bits cannot multiply are computed exactly."""
     shift = ClassShift.of_weights({"a": "0.999983", "b": 1})
-    mechanism = mechanism_for(Terms.of(alpha="0.123457", epsilon=1.0, candidates=4, population=shift))
+    mechanism = designs.planned(designs.terms("0.123457", 4, 1.0, population=shift), 1).mechanism
     assert isinstance(mechanism, Slopes)
     counts = np.array([2**46, 2**46, 2**40, 0])
     assert mechanism.utilities(counts).argmax() == mechanism.utilities(counts // 2**6).argmax()

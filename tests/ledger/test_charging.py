@@ -9,9 +9,9 @@ import pytest
 import confide
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest
-from confide.mechanisms import slopes
 from confide.selection import zcdp_of_range
 from tests.builders import slow
+from tests.draws import SECURE, drawing_with
 from tests.planted_values import assert_error_is_private, planted_scores
 from tests.refused import refused
 
@@ -146,28 +146,27 @@ def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
     assert sum(len(account.entries) for account in ledger.accounts().values()) == 2
 
 
-def test_the_charge_is_on_disk_before_the_mechanism_runs(ledger, monkeypatch):
+def test_the_charge_is_on_disk_before_the_mechanism_runs(ledger, draw_with):
     seen = []
-    draw = slopes.Slopes.choose
 
-    def watched(self, counts):
+    def watched(utilities, scale):
         seen.append([(e.cost.epsilon, e.release) for e in ledger.account("patients").entries])
-        return draw(self, counts)
+        return SECURE.select(utilities, scale)
 
-    monkeypatch.setattr(slopes.Slopes, "choose", watched)
+    draw_with(select=watched)
     confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert seen == [[(1.0, None)]]
     assert ledger.account("patients").entries[0].release is not None
 
 
-def test_over_the_limit_the_data_are_not_touched(ledger, monkeypatch):
+def test_over_the_limit_the_data_are_not_touched(ledger, monkeypatch, draw_with):
     ledger.set_limit("patients", 0.5)
 
     def forbidden(*arguments, **options):
         raise AssertionError("the data were touched")
 
     monkeypatch.setattr(confide.ScoreHistogram, "from_scores", forbidden)
-    monkeypatch.setattr(slopes.Slopes, "choose", forbidden)
+    draw_with(select=forbidden, noisy_number=forbidden)
     with refused(BudgetError, "dataset") as caught:
         confide.calibrate(planted_scores(), 0.1, 1.0, ledger=ledger, dataset="patients")
     assert_error_is_private(caught.value)
@@ -180,14 +179,12 @@ def test_bad_data_cost_nothing(ledger):
     assert ledger.accounts() == {}
 
 
-def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
-    def broken(self, counts):
+def test_a_failing_mechanism_keeps_its_charge(ledger):
+    def broken(utilities, scale):
         raise RuntimeError
 
-    with monkeypatch.context() as patch:
-        patch.setattr(slopes.Slopes, "choose", broken)
-        with pytest.raises(RuntimeError):
-            confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+    with drawing_with(select=broken), pytest.raises(RuntimeError):
+        confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert [e.release for e in ledger.account("patients").entries] == [None]
     released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert ledger.account("patients").spent().epsilon == 2.0

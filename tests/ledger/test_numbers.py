@@ -105,13 +105,12 @@ def test_integers_of_every_type_are_one_request(ask, tmp_path):
         requests(ask, [2.0], tmp_path)
 
 
-def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypatch):
+def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypatch, draw_with):
     """Should a number slip through all checks, writing it fails first: nothing is drawn or charged."""
     ledger = Ledger(tmp_path / "budget.db")
     monkeypatch.setattr(PrivateEvaluation, "to_json", lambda self: json.dumps(np.int64(1)))
     monkeypatch.setattr(Watch, "to_json", lambda self: json.dumps(np.int64(1)))
-    monkeypatch.setattr("confide.evaluation.private_release.draw_counts", pytest.fail)
-    monkeypatch.setattr("confide.watching.watch_state.draw_counts", pytest.fail)
+    draw_with(noisy_counts=pytest.fail)
     for payer in ({}, {"ledger": ledger, "dataset": "d"}):
         with pytest.raises(TypeError):
             confide.evaluate(RELEASE, scores=SCORES, epsilon=1.0, **payer)

@@ -9,8 +9,8 @@ import pytest
 import confide
 from confide import EarlierReleaseWarning, InputError, OtherDataError
 from confide.ledger.events import KeyedEvent
-from confide.mechanisms import slopes
 from confide.tables import ScoreColumn, calibrate_table
+from tests.draws import SECURE, recording
 from tests.refused import refused
 from tests.tables.engines import SQLite
 
@@ -89,11 +89,10 @@ def test_twelve_months_are_twelve_charges(ledger):
 
 
 @pytest.mark.slow
-def test_again_draws_anew_whatever_the_data_are(ledger, monkeypatch):
+def test_again_draws_anew_whatever_the_data_are(ledger, draw_with):
     """Were the earlier release returned for the same data, equal releases would reveal that no one joined or left."""
     drawn = []
-    choose = slopes.Slopes.choose
-    monkeypatch.setattr(slopes.Slopes, "choose", lambda self, counts: drawn.append(1) or choose(self, counts))
+    draw_with(select=recording(drawn, SECURE.select))
     for k in range(3):
         confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic", again=True)
         assert (charges(ledger), len(drawn)) == (k + 1, k + 1)

@@ -12,7 +12,7 @@ from confide.ledger import Cost
 from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
 from confide.mechanisms.privacy import PrivacyStatement
 from tests.builders import grid
-from tests.calibrations import fix_noisy_number
+from tests.draws import always
 from tests.refused import refused
 
 SIZES = (0, 1, 30, 31, 500)
@@ -60,8 +60,8 @@ def without_thresholds(document):
 
 
 @pytest.mark.parametrize(("mechanism", "neighbors"), grid(list(MECHANISMS), NEIGHBORS))
-def test_no_output_depends_on_n(tmp_path, monkeypatch, mechanism, neighbors):
-    fix_noisy_number(monkeypatch)
+def test_no_output_depends_on_n(tmp_path, draw_with, mechanism, neighbors):
+    draw_with(noisy_number=always(1010))
     epsilon = {} if mechanism == "none" else {"epsilon": 0.5}
     found = [output(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon}) for n in SIZES]
     assert all(each == found[0] for each in found)
@@ -72,8 +72,8 @@ def test_no_output_depends_on_n(tmp_path, monkeypatch, mechanism, neighbors):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [{"delta": 0.1}, {"records_per_person": 2}, {"n_min": 40}])
-def test_no_output_depends_on_n_for_other_choices(tmp_path, monkeypatch, more):
-    fix_noisy_number(monkeypatch)
+def test_no_output_depends_on_n_for_other_choices(tmp_path, draw_with, more):
+    draw_with(noisy_number=always(1010))
     found = [output(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
     assert all(each == found[0] for each in found)
     assert found[0][1]
@@ -81,8 +81,8 @@ def test_no_output_depends_on_n_for_other_choices(tmp_path, monkeypatch, more):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ask", [groups, sides, levels])
-def test_no_output_depends_on_n_for_several_thresholds(tmp_path, monkeypatch, ask):
-    fix_noisy_number(monkeypatch)
+def test_no_output_depends_on_n_for_several_thresholds(tmp_path, draw_with, ask):
+    draw_with(noisy_number=always(1010))
     found = [output(tmp_path, n, {}, ask) for n in SIZES]
     assert all(each == found[0] for each in found)
     assert len(found[0][1]) == 2

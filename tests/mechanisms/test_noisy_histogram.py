@@ -12,7 +12,8 @@ from scipy import stats
 import confide
 from confide.guarantee.noise_walk import maximum, missed_by_last_rule
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, optimal_bins
-from confide.selection.selector import laplace_map, noisy_counts
+from confide.selection import noisy_counts
+from confide.selection.selector import laplace_map
 from tests.builders import slow
 from tests.exact import added, assert_drawn_from, histograms, leave_one_out, replaced, worst_log_ratio
 

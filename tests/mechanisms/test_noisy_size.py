@@ -10,25 +10,32 @@ import pytest
 from scipy import stats
 
 from confide.candidates import Candidates
-from confide.core import RecordWeights, Terms, mechanism_for
+from confide.core import RecordWeights
+from confide.core.design import design, price
 from confide.errors import InputError
 from confide.mechanisms import design_for, draw_size, privacy_statement, size_scale
 from confide.mechanisms.noisy_size import reach_of_noise
 from tests.builders import grid, slow
+from tests.designs import terms as terms_of
 from tests.exact import added, histograms, leave_one_out, mechanism_law, replaced
+
+
+def mechanism_of(terms, counted):
+    """The mechanism for a noisy number of records."""
+    return design(terms, terms.records_of_design(counted)).mechanism
 
 
 def designs(alpha, epsilon, m, **choices):
     """The terms before the number is known, and the mechanism for each number of records."""
-    terms = Terms.of(alpha, Candidates.of(np.arange(1, m) / m), 1, epsilon=epsilon, **choices)
-    return terms, cache(lambda n: mechanism_for(terms.designed_for(n)))
+    terms = terms_of(alpha, Candidates.of(np.arange(1, m) / m), epsilon, **choices)
+    return terms, cache(lambda n: mechanism_of(terms, n))
 
 
 def numbers(terms, most):
     """The smallest and the largest noisy number of each design, below `most`; the loss is monotone between them."""
     by = {}
     for counted in range(-40, most):
-        by.setdefault(terms.designed_for(counted).n_typical, []).append(counted)
+        by.setdefault(terms.records_of_design(counted), []).append(counted)
     return [(min(same), max(same)) for same in by.values()]
 
 
@@ -38,17 +45,17 @@ def test_noisy_number_and_threshold_have_joint_privacy_loss_epsilon(alpha, epsil
     terms, design = designs(alpha, epsilon, m)
     noise = 1 / terms.size_scale
     outputs = [counted for ends in numbers(terms, most) for counted in ends]
-    assert len({terms.designed_for(counted).n_typical for counted in outputs}) >= 8
+    assert len({terms.records_of_design(counted) for counted in outputs}) >= 8
     law = cache(lambda h, n: np.log(mechanism_law(design(n), h)))
     one_more = one_other = 0.0
     for h in chain.from_iterable(histograms(n, m) for n in range(5)):
         for counted in outputs:
-            n = terms.designed_for(counted).n_typical
+            n = terms.records_of_design(counted)
             moved = noise * (abs(counted - sum(h) - 1) - abs(counted - sum(h)))  # of the noisy number
             one_more = max(one_more, *(np.abs(moved + law(h, n) - law(g, n)).max() for g in added(h)))
             one_other = max([one_other, *(np.abs(law(h, n) - law(g, n)).max() for g in replaced(h))])
     assert 0.3 * epsilon < one_more <= epsilon + 1e-12
-    assert one_other <= terms.price.replace_one + 1e-12
+    assert one_other <= price(terms).replace_one + 1e-12
 
 
 def test_design_for_the_exact_number_exceeds_epsilon():
@@ -68,7 +75,7 @@ def test_every_design_covers_for_every_number_of_records(alpha, epsilon, m):
     terms, design = designs(alpha, epsilon, m)
     worst = 1.0
     for _, counted in numbers(terms, 60):
-        n = terms.designed_for(counted).n_typical
+        n = terms.records_of_design(counted)
         law = cache(lambda h, n=n: mechanism_law(design(n), h))
         worst = min(worst, *(leave_one_out(law, h) for size in range(1, 6) for h in histograms(size, m)))
     assert 1 - alpha - 1e-12 <= worst < 1
@@ -104,7 +111,7 @@ def joint_loss(terms, law, noised, most=120):
         for one in WEIGHED:
             more = tuple(sorted((*records, one)))
             for counted in outputs:
-                n = terms.designed_for(counted).n_typical
+                n = terms.records_of_design(counted)
                 moved = (abs(counted - noised(more)) - abs(counted - noised(records))) / terms.size_scale
                 lost = max(lost, np.abs(moved + law(records, n) - law(more, n)).max())
     return lost
@@ -125,11 +132,11 @@ def test_replaced_weighted_record_has_the_stated_loss(alpha, epsilon):
     terms, law = weighted_designs(alpha, epsilon)
     lost = max(
         np.abs(law((*records, one), n) - law((*records, other), n)).max()
-        for n in {terms.designed_for(counted).n_typical for _, counted in numbers(terms, 120)}
+        for n in {terms.records_of_design(counted) for _, counted in numbers(terms, 120)}
         for records in sets_of_weighted(2)
         for one, other in combinations(WEIGHED, 2)
     )
-    assert 0.3 * terms.per_record < lost <= terms.price.replace_one + 1e-12
+    assert 0.3 * terms.per_record < lost <= price(terms).replace_one + 1e-12
 
 
 @pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
@@ -138,7 +145,7 @@ def test_every_design_covers_the_shifted_population(alpha, epsilon):
     terms, law = weighted_designs(alpha, epsilon)
     worst = 0.0
     for _, counted in numbers(terms, 60):
-        n = terms.designed_for(counted).n_typical
+        n = terms.records_of_design(counted)
         for points in sets_of_weighted(4):
             if whole := sum(weight for _, weight in points):
                 missed = [
@@ -154,15 +161,16 @@ def test_every_design_covers_the_shifted_population(alpha, epsilon):
 def test_design_of_weighted_records_is_that_of_a_stated_number(bound):
     """n~ is a number of records like n_typical: both are converted to records of the largest weight once."""
     population = RecordWeights.bounded(bound)
-    sized = Terms.of(0.1, 60, 1, epsilon=1.0, population=population).designed_for(2017)
-    stated = Terms.of(0.1, 60, 1, epsilon=0.95, population=population, n_typical=2000)
-    assert sized.circumstances == replace(stated.circumstances, counted=True)
-    assert sized.n_known == 2000 / bound
+    sized = terms_of(0.1, 60, 1.0, population=population)
+    guessed = terms_of(0.1, 60, 0.95, population=population, n_typical=2000)
+    inputs = sized.inputs(sized.records_of_design(2017))
+    assert inputs == replace(guessed.inputs(2000), counted=True)
+    assert inputs.n == 2000 / bound
 
 
 def test_record_that_changes_its_group_has_privacy_loss_epsilon():
     terms, design = designs(0.1, 1.0, 3)  # half of epsilon = 2 for each group
-    noise, sizes = 1 / terms.size_scale, [terms.designed_for(counted).n_typical for counted in (0, 150, 400)]
+    noise, sizes = 1 / terms.size_scale, [terms.records_of_design(counted) for counted in (0, 150, 400)]
     one = max(
         np.abs(np.log(mechanism_law(design(n), h)) - np.log(mechanism_law(design(n), g))).max()
         for n in sizes
@@ -221,15 +229,15 @@ def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records, populat
     terms, design = designs(0.1, epsilon, 30, records_per_person=records, population=population)
     stated = privacy_statement(design(1000), "add_remove", records, terms.size_scale)
     assert 0.99 * epsilon < stated.epsilon <= epsilon
-    assert stated.replace_one <= terms.price.replace_one
+    assert stated.replace_one <= price(terms).replace_one
 
 
 @pytest.mark.parametrize(
     ("rho", "population"), [*grid((1e-4, 0.1, 0.5, 3.0), (None,)), (0.5, RecordWeights.bounded(25))]
 )
 def test_zcdp_of_number_and_threshold_sums_to_rho(rho, population):
-    terms = Terms.of(0.1, 30, 1, rho=rho, population=population)
-    mechanism = mechanism_for(terms.designed_for(1000))
+    terms = terms_of(0.1, 30, rho=rho, population=population)
+    mechanism = mechanism_of(terms, 1000)
     stated = privacy_statement(mechanism, "add_remove", 1, terms.size_scale)
     assert 0.98 * rho < stated.rho <= rho
     assert stated.epsilon <= terms.epsilon

@@ -8,7 +8,7 @@ import pytest
 import confide
 from confide.mechanisms.opendp_quantile import opendp_quantile_for
 from confide.mechanisms.slopes import slopes_for
-from confide.selection.selector import selection_law
+from confide.selection import selection_law
 from tests.exact import added, assert_drawn_from, histograms, law, mechanism_law, replaced, worst_log_ratio
 from tests.mechanisms.opendp_scores import quantile_scores
 

@@ -20,7 +20,8 @@ from confide.mechanisms.pps_laplace import (
     uniform_threshold,
     walk_stays_below,
 )
-from confide.selection.selector import laplace_map, noisy_counts
+from confide.selection import noisy_counts
+from confide.selection.selector import laplace_map
 from tests.builders import slow
 from tests.exact import assert_drawn_from, histograms, replaced, worst_log_ratio
 

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from confide.candidates import Candidates
-from confide.core import Terms, mechanism_for
 from confide.errors import InputError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
 from confide.selection import zcdp_of_range
+from tests import designs
 from tests.exact import law, mechanism_law
 
 # A record is a pair of bins, one under each of two scores. Sizes of sets: one step for every bin up to the threshold.
@@ -20,8 +20,8 @@ from tests.exact import law, mechanism_law
 
 def threshold_law(alpha, epsilon, m, typical=6):
     """The law of the threshold's bin, by counts over m bins."""
-    terms = Terms.of(alpha, Candidates.of(np.arange(1, m) / m), epsilon=epsilon, n_typical=typical)
-    mechanism = mechanism_for(terms)
+    terms = designs.terms(alpha, Candidates.of(np.arange(1, m) / m), epsilon, n_typical=typical)
+    mechanism = designs.planned(terms, typical).mechanism
     return cache(lambda h: mechanism_law(mechanism, h))
 
 

@@ -15,14 +15,12 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import confide  # noqa: E402
 from confide.onnx import append, read  # noqa: E402
-from tests.builders import grid  # noqa: E402
 from tests.calibrations import calibration_at  # noqa: E402
 from tests.refused import refused  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
 KINDS = {np.float16: TensorProto.FLOAT16, np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE}
-SCORES = ["lac", "margin", "lac(temperature=2)", "margin(temperature=2)"]
 
 
 def graph_of(nodes, inputs, outputs, weights=(), opsets=(("", 17),)):
@@ -85,19 +83,6 @@ def by_group():
     rng = np.random.default_rng(0)
     scores, ward = rng.random(3000) * np.where(np.arange(3000) % 2, 0.4, 0.8), np.where(np.arange(3000) % 2, "a", "b")
     return confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 2.0, score="lac", neighbors="replace_one")
-
-
-@pytest.mark.parametrize(("score", "dtype"), grid(SCORES, list(KINDS)))
-def test_sets_are_those_of_predict_set(score, dtype):
-    """Thresholds that are scores of records: one bit of difference would change a set."""
-    for k in (2, 70):
-        p = probabilities(dtype, k)
-        scores = confide.all_scores(p, score).ravel()
-        for threshold in (float(np.sort(scores)[len(scores) // 3]), np.nextafter(scores[1], -np.inf), 0.5):
-            release = calibration_at(threshold, score)
-            found = run(append(passing(["n", k], dtype), release), x=p)
-            np.testing.assert_array_equal(found["sets"], confide.predict_set(p, release).mask)
-            np.testing.assert_array_equal(found["p"], p)
 
 
 @pytest.mark.parametrize("score", ["lac", "margin"])
@@ -191,17 +176,6 @@ def centers(score, dtype, n=300):
     if score.startswith("cqr"):
         return np.sort(rng.normal(size=(n, 2)) * 10.0 ** rng.integers(-30, 30, (n, 1)), axis=1).astype(dtype)
     return (rng.lognormal(sigma=20, size=n) * rng.choice([-1, 1], n)).astype(dtype)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("score", ["absolute_residual", "cqr", "cqr_low", "cqr_high"])
-def test_intervals_are_those_of_predict_interval(score, dtype):
-    """Bit for bit, for centers of every magnitude."""
-    x = centers(score, dtype)
-    for threshold in (0.0, 1 / 3, 1e9, np.inf, *([-0.2] if score.startswith("cqr") else [])):
-        release = calibration_at(threshold, score)
-        found = run(append(passing(["n", *x.shape[1:]], dtype), release), x=x)
-        assert_intervals(found, confide.predict_interval(x, release))
 
 
 def test_a_record_without_a_usable_prediction_gets_the_whole_line():
@@ -328,7 +302,7 @@ PASSING = partial(passing, ["n", 3])
         (PASSING, "absolute_residual", {}, "output"),
         (PASSING, "cqr", {}, "output"),
         (lambda: passing(["n"]), "absolute_residual", {"logits": True}, "logits"),
-        (PASSING, "my own", {}, "calibration"),
+        (PASSING, "my own", {}, "score"),
     ],
 )
 def test_invalid_combinations_raise(released, model, release, options, argument):

@@ -11,6 +11,7 @@ from scipy import stats
 from confide.mechanisms.pps_laplace import LaplaceHistogram, optimal_bins, uniform_threshold
 from confide.papers import private_prediction_sets_v1 as v1
 from tests.builders import slow
+from tests.draws import always
 from tests.exact import histograms, replaced
 
 TENTH = Fraction(1, 10)
@@ -37,13 +38,13 @@ def test_algorithm_2_by_its_formula():
     assert found[-1] == 1.0
 
 
-def test_algorithm_3_answers_as_the_mechanism_but_for_the_first_edge(monkeypatch):
+def test_algorithm_3_answers_as_the_mechanism_but_for_the_first_edge(draw_with):
     """(4) over the edges: the mechanism has the same rule and no edge at 0; a level above 1 is never reached."""
     mechanism, counts = LaplaceHistogram(Fraction(3, 4), 0.01, 1.0), np.array([30, 40, 20, 10])
     rng = np.random.default_rng(3)
     for _ in range(50):
         noisy = counts + rng.integers(-8, 9, 4)
-        monkeypatch.setattr("confide.mechanisms.pps_laplace.noisy_counts", lambda c, s, noisy=noisy: noisy * 2**20)
+        draw_with(noisy_counts=always(noisy * 2**20))
         assert (mechanism.choose(counts) + 1) / 4 == max(0.25, v1.calibrate(noisy, 100, 0.75))
     assert v1.calibrate([30, 40, 20, 10], 100, 1.01) == math.inf
     assert v1.calibrate([0, 0, 0, 10], 100, 0.75) == 0.0

@@ -199,10 +199,10 @@ def test_costs_in_sizes_use_pilot():
 
 
 @pytest.mark.slow
-def test_thresholds_follow_lineage(released):
+def test_thresholds_of_several_releases(released):
     rng, first = np.random.default_rng(0), released
     second = confide.recalibrate(first, rng.random(2000), about={"date": "2026-02"})
-    axes = confide.plot_thresholds(second)
+    axes = confide.plot_thresholds([first, second])
     assert list(axes.lines[0].get_ydata()) == [first.threshold, second.threshold]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["2026-01", "2026-02"]
     with pytest.warns(confide.CoverageWarning):

@@ -8,6 +8,7 @@ spreads and multipliers; what it proposes is evaluated here anew, from the defin
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize
 
 from confide.guarantee import certificate
 from confide.guarantee.left_side import Rows
@@ -43,25 +44,26 @@ class Sharp:
     rivals: float
     competitor: float = 1.0
 
-    def proposed(self):
-        """The spread at which the library stops."""
-        weights, step = certificate._weights(np.array([self.x]), self.slope, self.rivals)
-        programs = certificate._programs(weights, step - np.array([1 - self.competitor]), step)
-        spread, tolerance = certificate._initial_spread(weights, self.rivals), certificate._tolerance(self.slope)
-        while True:
-            _, gap, push = certificate._evaluate(programs, spread, self.rivals)
-            if gap[0] <= tolerance:
-                return spread[0], step
-            spread = certificate._next_spread(push, self.rivals)
+    def proposed(self, q, points):
+        """The best spread, from the multiplier 1/r^2 of Lemma C6, with blocks of indices in place of a formula."""
+        first = np.argmax(np.cumsum(points) * q)
+        blocks = np.append(np.cumsum(points)[first], points[first + 1 :]), np.diff(1 / q[first:], prepend=0.0)
+        ratio, cost = np.sqrt(blocks[0] / blocks[1]), blocks[1]
+        r = optimize.brentq(lambda r: cost @ np.maximum(ratio * r - 1, 0) - self.rivals, 0, 1e6, xtol=1e-14)
+        ahead = np.maximum(ratio * r - 1, 0)
+        spread = np.zeros(len(q))
+        spread[first:] = (ahead - np.append(ahead[1:], 0.0)) / q[first:]
+        return np.maximum(spread, 0.0)
 
     def bound(self):
         """An upper bound on L(x)."""
-        spread, step = self.proposed()
-        depth = len(spread)
-        q = decayed(self.slope, np.maximum(step * np.arange(depth) + self.x - 1, 0.0))
+        step = max(1, int(certificate._GROUPED / self.slope))
+        depth = int((np.log1p(self.rivals) + 3) / (self.slope * step)) + 5
+        distance = np.maximum(step * np.arange(depth) + self.x - 1, 0.0)
+        q = decayed(self.slope, distance)
         points = np.full(depth, float(step))
         points[0] -= 1 - self.competitor
-        K = Box.of(spread)
+        K = Box.of(self.proposed(np.exp(-self.slope * distance), points))
         value, gradient, further = self._shares(K, q, points)
         used = (K * gradient).sum(0)
         last = behind_the_last(gradient.high[-1], further * step, self.slope * step)
@@ -79,18 +81,18 @@ class Sharp:
 class TwoSided:
     """Lines above the programs of the two-sided certificate, Theorem T1, for the cases of one search."""
 
-    def __init__(self, left, setting, cases):
-        self.left, self.setting, self.cases, slope = left, setting, cases, setting.slope_left
+    def __init__(self, left, noise, cases):
+        self.left, self.noise, self.cases, slope = left, noise, cases, noise.left
         self.q, self.y, self.twin, self.short = [], [], [], []
         for case in cases:
             distance = np.maximum(left.group * np.arange(left.depth) + case.low - 1, 0.0)
             if left.group == 1 and not case.twin and case.low < 1:
                 distance[0] = distance[1]
-            behind = case.head_start if case.last else 0.0
+            behind = case.bonus if case.last else 0.0
             q = decayed(slope, distance, behind)
             q = Box(np.maximum(q.low, 1e-200), np.maximum(q.high, 1e-200))
             y = decayed(slope, left.group + (case.high - case.low))
-            there = setting.step if case.twin and case.low < 1 else 0.0
+            there = noise.step if case.twin and case.low < 1 else 0.0
             twin = Box.of(there) * Box.of(behind).exp_minus()
             self.q.append(q)
             self.y.append(y)
@@ -103,7 +105,7 @@ class TwoSided:
         R and X may be stated below 0 by a rounding error; they are never below 0, and more of them lowers the program.
         """
         row = Rows(row.case, row.weight, *(max(float(z), 0.0) for z in row[2:]))
-        q, total = self.q[case], self.setting.total
+        q, total = self.q[case], self.noise.mass
         K = Box.of(spread.mass)
         value, gradient, further = self._shares(case, row, spread, K)
         price = Box.of(abs(multiplier)) * q

@@ -11,7 +11,7 @@ class Search:
     """The lines of a search, one by one: its left side, the row, the spread, the value and the slope."""
 
     def __init__(self):
-        self.blocks, self.settings, self.boxes = [], {}, {}
+        self.blocks, self.searched, self.boxes = [], {}, {}
 
     def __len__(self):
         return sum(len(value) for _, _, _, value, _ in self.blocks)
@@ -25,7 +25,7 @@ class Search:
     def _error(self, block, i):
         left, spread, rows, value, slope = self.blocks[block]
         if id(left) not in self.boxes:
-            self.boxes[id(left)] = TwoSided(left, *self.settings[id(left)])
+            self.boxes[id(left)] = TwoSided(left, *self.searched[id(left)])
         row = Rows._make(column[i] for column in rows)
         mass = Spread(spread.place[i], spread.mass[i])
         return self.boxes[id(left)].line(int(row.case), row, mass, float(slope[i])) - float(value[i])
@@ -40,9 +40,9 @@ def watched(monkeypatch):
         cached.cache_clear()
     start, line = LeftSide.__init__, LeftSide._line
 
-    def noted_start(left, setting, cases):
-        start(left, setting, cases)
-        search.settings[id(left)] = (setting, cases)
+    def noted_start(left, noise, cases):
+        start(left, noise, cases)
+        search.searched[id(left)] = (noise, cases)
 
     def noted_line(left, q, spread, rows):
         found = line(left, q, spread, rows)

@@ -9,9 +9,9 @@ import pytest
 
 from confide import plan
 from confide.guarantee import adversary
-from confide.guarantee.certificate import _brackets, public_coverage, sharp_loss
-from confide.guarantee.marginal import public_shift, secret_shift
+from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_offset, sharp_target_rank
 from confide.guarantee.random_rank import conditional_failure, tail
+from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
 from confide.mechanisms.certify import certify
 from tests.proofs.enclosures import Sharp
@@ -36,11 +36,10 @@ def test_the_spare_is_that_of_the_library():
     assert adversary._SPARE == SPARE
 
 
-def test_sharp_losses_agree_with_their_enclosures():
-    """The library's L(x) is below its enclosure by at most 1e-9."""
-    for x, slope, rivals in [(1.0, 0.72, 200.0), (2.3, 1.3, 28.0)]:
-        lost = sharp_loss(x, slope, rivals)
-        assert 0 <= Sharp(x, slope, rivals).bound() - lost + 1e-12 <= 1e-9
+def test_sharp_losses_are_above_their_enclosures():
+    """The library's L(x) is proved by its enclosure, which is lower by less than 1e-9."""
+    for x, slope, rivals in [(1.0, 0.72, 200.0), (2.3, 1.3, 28.0), (1.0, 0.021, 999.0), (1.0, 0.005, 5.0)]:
+        assert 0 <= sharp_loss(x, slope, rivals) - Sharp(x, slope, rivals).bound() <= 1e-9
 
 
 def proven_coverage(n, target, left, right, rivals):
@@ -57,28 +56,29 @@ def test_sharp_targets_keep_their_promise(rivals):
     """Every target rank that the sharp certificate gives, for public n, proves its level by the enclosure alone."""
     for level in (Fraction(8, 10), Fraction(9, 10), Fraction(95, 100)):
         for left, right in [(0.45, 0.55), (0.7, 0.3), (0.1, 0.1), (1.5, 1.5)]:
-            target = public_shift(2000, level, left, right, rivals, 16)
+            noise = SlopeNoise(left, right, rivals)
+            target = sharp_target_rank(2000, level, noise, 16)
             assert target is not None
             proven = proven_coverage(2000, target, left, right, rivals)
-            stated = public_coverage(2000, target, left, right, rivals)
+            stated = sharp_coverage(2000, target, noise)
             assert proven >= level
-            assert stated - proven <= 1e-12
+            assert 0 <= proven - stated <= 1e-12
 
 
 @pytest.mark.slow
 def test_sharp_offsets_keep_their_promise():
     """The same for secret n: L(f) + f <= offset + 2 for every fractional part f that a target rank can have."""
     for left, right, rivals in [(0.45, 0.55, 36.5), (0.8, 0.3, 480.0), (0.2, 0.25, 28.0)]:
-        offset = secret_shift(Fraction(9, 10), left, right, rivals, 20)
-        for low, high in _brackets(Fraction(1), Fraction(0), 20, left):
-            lost = Sharp(low, left, rivals, math.exp(-right * (1 - low)) * (1 - 1e-15)).bound()
-            assert Fraction(lost) + Fraction(high) <= offset + 2
+        offset = sharp_offset(Fraction(9, 10), SlopeNoise(left, right, rivals), 20)
+        for k in range(1, 21):
+            lost = Sharp(k / 20, left, rivals, math.exp(-right * (1 - k / 20)) * (1 - 1e-15)).bound()
+            assert Fraction(lost) + Fraction(k, 20) <= offset + 2
 
 
 def test_lines_of_the_two_sided_search(monkeypatch):
     """Some lines of one search, drawn at random, exceed the library's by less than the margin that it adds."""
     with watched(monkeypatch) as search:
-        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, step=0.9)
+        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9))
     errors = search.errors(np.random.default_rng(3), 6)
     assert len(search) > 100
     assert max(errors) <= 1e-9
@@ -88,7 +88,7 @@ def test_lines_of_the_two_sided_search(monkeypatch):
 @pytest.mark.slow
 def test_every_line_of_a_search(monkeypatch):
     with watched(monkeypatch) as search:
-        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, step=0.9)
+        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9))
     errors = search.errors(np.random.default_rng(3), len(search))
     assert len(errors) == len(search) > 100
     assert max(errors) <= 1e-9
@@ -110,8 +110,9 @@ def test_every_line_of_a_search(monkeypatch):
 )
 def test_lines_of_searches_of_many_kinds(monkeypatch, left, right, rivals, step):
     with watched(monkeypatch) as search:
-        two_sided_loss(1.0, left, right, rivals, beyond=100, step=step)
-        two_sided_loss(0.5, left, right, rivals, step=step)
+        noise = SlopeNoise(left, right, rivals, step)
+        two_sided_loss(1.0, noise, beyond=100)
+        two_sided_loss(0.5, noise)
     assert max(search.errors(np.random.default_rng(5), 60)) <= SPARE / 3
 
 
@@ -128,10 +129,10 @@ PLANS = [
 def test_promises_of_plans(monkeypatch, epsilon, terms):
     """The guarantee of a release, certified again with recorded lines: it holds, and so do the lines."""
     made = plan(0.1, epsilon, **terms)
-    r = made.request
+    r, n = made.terms, made.guarantee.n
     certify.cache_clear()
     with watched(monkeypatch) as search:
-        promise = certify(made.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+        promise = certify(made.mechanism, r.alpha, made.candidates.size, n, r.n_min if n is None else None, r.delta)
     assert promise.certificate == "two-sided"
     assert promise.coverage == 0.9
     assert max(search.errors(np.random.default_rng(7), 150)) <= SPARE / 10
@@ -161,7 +162,7 @@ def binomial_at_least(n, level):
 def test_training_conditional_plans_keep_their_promise():
     """Theorem C3, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
     made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05)
-    one, m = made.mechanism, made.request.m
+    one, m = made.mechanism, made.candidates.size
     mpmath.iv.dps = 400  # tails far below the target are e^-200, and differ from 1 - (1 - ...) by that
     n, target, G = 500, made.mechanism.target(500), mpmath.iv.mpf(one.rivals(m))
     slope = mpmath.iv.mpf(one.unit * one.left) / mpmath.iv.mpf(one.scale)

@@ -4,7 +4,7 @@ import pytest
 
 import confide
 from confide.cli.run import main
-from confide.core import Release, about_facts, chain_section, load_release, making_section
+from confide.core import Release, about_facts, load_release, making_section
 from confide.mechanisms import loss_facts
 from tests.kept import path_of
 from tests.reports.test_pages import page_of, words_of
@@ -18,12 +18,10 @@ OTHERS = ["groups", "levels", "risk", "pps", "class-shares", "counts-calibration
 def facts_stated(release: Release) -> list[tuple[str, str]]:
     """All facts that a reader finds in every form."""
     made = making_section(release)
-    chain = chain_section(release)
     return [
         *made.facts,
         *(fact for part in made.parts for fact in part.facts),
         *((name, text) for name, text in about_facts(release) if text),
-        *(() if chain is None else chain.facts),
     ]
 
 
@@ -40,13 +38,8 @@ def test_show_page_and_card_state_the_same_facts(name, capsys):
         one = f"{fact} {' '.join(text.split())}"
         assert one in shown or f"{fact}: {text}" in shown  # the description above the other facts has it
         assert one in page, one
-        assert f"- **{fact}**: {text}" in card or fact == "all together", fact
+        assert f"- **{fact}**: {text}" in card, fact
     for unit, loss in loss_facts(release.privacy, release.privacy.records_per_person):
         assert f"{unit} {loss}" in page
     for unit, loss in loss_facts(release.privacy):
         assert f"{unit} {loss}" in shown
-    if (chain := chain_section(release)) is not None:
-        for row in chain.tables[0].rows:
-            assert " ".join(row) in shown
-            assert " ".join(row) in page
-        assert all(checksum in shown and checksum in page for part in chain.parts for _, checksum in part.facts)

@@ -1,11 +1,14 @@
 """Other sections of a page: examples, who made it of what, what was spent, the worst class, the price, the terms."""
 
+import math
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 import confide
+from confide.reports.charts import course
 from confide.reports.thresholds import worked_example
 from tests.refused import refused
 from tests.reports.pages import calibration
@@ -71,3 +74,24 @@ def test_text_about_intervals_of_one_width():
     assert "Short intervals mean that it is sure" not in said
     assert "Short intervals mean that it is sure" in words_of(page_of(released_at("normalised_residual", 1.0)))
     assert "No file can prove that the threshold was drawn with noise" in said
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "circles", "lines"),
+    [
+        ([0.2, 0.4, 0.3], 3, 1),
+        ([math.inf, 0.4], 1, 0),
+        ([0.2, math.inf, 0.3], 2, 0),
+        ([0.2, 0.3, math.inf], 2, 1),
+        ([math.inf, math.inf], 0, 0),
+        ([1e308, -1e308], 2, 1),
+        ([0.5] * 200, 200, 1),
+    ],
+)
+def test_thresholds_stay_within_the_frame_of_their_chart(thresholds, circles, lines):
+    chart = course(thresholds, [""] * len(thresholds), "label")
+    drawn = chart.svg()
+    places = [float(place) for place in re.findall(r' (?:cx|cy|x|y)="([^"]*)"', drawn)]
+    assert all(0 <= place <= 480 for place in places)
+    assert (drawn.count("<circle"), drawn.count("<polyline")) == (circles, lines)
+    assert ("+∞" in [text for _, text in chart.y.ticks]) == any(map(math.isinf, thresholds))

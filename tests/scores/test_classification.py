@@ -6,26 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import confide
 from confide.scores.classification import set_mask, smallest_probability
-from confide.scores.kinds import score_kind
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
-LAC, ABSOLUTE_RESIDUAL = score_kind("lac"), score_kind("absolute_residual")
-
 DTYPES = [np.float16, np.float32, np.float64]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_score_is_one_minus_the_probability_of_the_label(dtype):
-    rng = np.random.default_rng(0)
-    p, y = rng.random((500, 7)).astype(dtype), rng.integers(0, 7, 500)
-    scores = confide.lac_score(p, y)
-    assert scores.dtype == np.float64
-    assert scores.tolist() == [1.0 - float(row[k]) for row, k in zip(p, y, strict=True)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -46,30 +33,6 @@ def test_smallest_probability_is_exact(threshold, dtype):
     if smallest > 0:
         below = np.nextafter(smallest, dtype(0))
         assert 1.0 - float(below) > threshold
-
-
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(data=st.data(), dtype=st.sampled_from(DTYPES), threshold=st.floats(allow_nan=False))
-def test_mask_is_the_score_of_every_label(data, dtype, threshold):
-    width = np.dtype(dtype).itemsize * 8
-    shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=2, max_side=6))
-    p = data.draw(hnp.arrays(dtype, shape, elements=st.floats(0, 1, width=width)))
-    scores = np.stack([confide.lac_score(p, np.full(len(p), k)) for k in range(p.shape[1])], axis=1)
-    # Thresholds of all kinds: drawn, exactly a score, and its neighbours.
-    exact = float(data.draw(st.sampled_from(scores.ravel().tolist())))
-    for t in (
-        threshold,
-        exact,
-        np.nextafter(exact, -np.inf),
-        np.nextafter(exact, np.inf),
-        np.inf,
-        -np.inf,
-        0.0,
-        -0.0,
-        1.0,
-    ):
-        np.testing.assert_array_equal(set_mask(p, "lac", float(t)), scores <= t)
 
 
 def test_rounding_of_one_minus_p_matters():

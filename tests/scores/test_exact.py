@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import confide
-from confide.scores.classification import set_mask, tempered
+from confide.scores.classification import set_mask
+from confide.scores.kinds import tempered
 from confide.scores.ranked import magic
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import grid
-from tests.refused import numbers, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
@@ -33,7 +33,7 @@ def formula(row, y, name, u):
     """The definition of each score, in plain Python."""
     family = confide.scores.kinds.score_kind(name)
     if family.temperature is not None:
-        row, name = tempered(np.array([row]), family.temperature)[0], family.at_one.name
+        row, name = tempered(np.array([row]), family.temperature)[0], name.partition("(")[0]
     p = [float(v) for v in row]
     penalty, k_reg = family.parameters.get("penalty", 0.0), family.parameters.get("k_reg", 0.0)
     rank = sum(v >= p[y] for v in p)
@@ -91,102 +91,3 @@ def test_scores_and_sets_agree_bit_for_bit(score, table):
     np.testing.assert_array_equal(set_mask(p, score, each_row, u=u), whole <= each_row[:, None])
     np.testing.assert_array_equal(set_mask(p, score, each_class, u=u, per_class=True), whole <= each_class)
     np.testing.assert_array_equal(p, before)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("score", [*SCORES[5:8], *SCORES[:5], *SCORES[8:]])
-def test_blocks_and_threads_do_not_change_results(score):
-    """A table large enough for several threads and blocks, against its own rows in another order."""
-    rng = np.random.default_rng(3)
-    p = rng.dirichlet(np.ones(400) / 20, 4000).astype(np.float32)
-    u = rng.random(len(p)) if confide.scores.score_kind(score).randomised else None
-    y, order = rng.integers(0, 400, len(p)), rng.permutation(len(p))
-    scores = confide.class_score(p, y, score, u=u)
-    shuffled = None if u is None else u[order]
-    np.testing.assert_array_equal(confide.class_score(p[order], y[order], score, u=shuffled), scores[order])
-    threshold = np.quantile(scores, 0.7)
-    mask = set_mask(p, score, threshold, u=u)
-    np.testing.assert_array_equal(mask[np.arange(len(p)), y], scores <= threshold)
-    np.testing.assert_array_equal(
-        set_mask(p[order[:50]], score, threshold, u=None if u is None else u[order[:50]]), mask[order[:50]]
-    )
-    out = np.empty_like(mask)
-    assert set_mask(p, score, threshold, u=u, out=out) is out
-    np.testing.assert_array_equal(out, mask)
-
-
-def test_randomisation_belongs_to_the_record():
-    p = [[0.5, 0.3, 0.2]] * 3
-    with refused(confide.InputError, "u"):
-        confide.class_score(p, [0, 1, 2], "aps_deterministic", u=[0.1, 0.2, 0.3])
-    with refused(confide.InputError, "u") as e:
-        confide.aps_score(p, [0, 1, 2], u=[0.1, 0.2, 1.5])
-    assert numbers(e) == [1, 2]
-    drawn = confide.aps_score(p, [0, 1, 2], u=confide.ExperimentalUniforms(0))
-    np.testing.assert_array_equal(drawn, confide.aps_score(p, [0, 1, 2], u=np.random.default_rng(0).random(3)))
-
-
-@pytest.mark.slow
-def test_names_carry_their_parameters():
-    name = confide.score_name("raps", deterministic=True, penalty=0.01, k_reg=5)
-    calibration = confide.calibrate(np.linspace(0, 1, 3000), 0.1, 2.0, score=name)
-    again = confide.Calibration.from_json(calibration.to_json())
-    p = np.random.default_rng(0).dirichlet(np.ones(20), 50)
-    expected = confide.all_scores(p, "raps_deterministic(k_reg=5, penalty=1e-2)") <= calibration.threshold
-    np.testing.assert_array_equal(confide.predict_set(p, again).mask, expected)
-    for wrong in (
-        "raps_deterministic",
-        "raps_deterministic(penalty=0.1)",
-        "raps_deterministic(penalty=0.1,k_reg=2.5)",
-        "lac(x=1)",
-        "raps_deterministic(penalty=-1,k_reg=1)",
-    ):
-        with refused(confide.InputError, "score"):
-            confide.scores.kinds.score_kind(wrong)
-
-
-@pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr"])
-def test_intervals_are_the_sets_of_their_scores(score):
-    """Ends contain every target whose score is at most the threshold, and no target beyond two floats more."""
-    rng = np.random.default_rng(4)
-    n = 400
-    f = np.exp(rng.normal(size=n) * 3)
-    pairs = np.column_stack([f - rng.random(n), f + rng.random(n)])
-    difficulty = np.exp(rng.normal(size=n)) if score == "normalised_residual" else None
-    prediction = pairs if score == "cqr" else f
-    for threshold in (0.0, 0.3, 7.0, -0.1, np.inf):
-        lower, upper = confide.scores.regression.interval_ends(prediction, score, threshold, difficulty=difficulty)
-        for side, outward in ((lower, -np.inf), (upper, np.inf)):
-            y = np.where(np.isfinite(side), side, 0.0)
-            for _ in range(4):
-                y = np.nextafter(y, outward)
-            with np.errstate(invalid="ignore"):
-                inside = confide.interval_score(prediction, y, score, difficulty=difficulty) <= threshold
-            assert not np.any(inside & ~((lower <= y) & (y <= upper)))
-        if 0 < threshold < np.inf:
-            y = rng.uniform(lower, upper)
-            score_inside = confide.interval_score(prediction, y, score, difficulty=difficulty)
-            assert (score_inside <= threshold * (1 + 1e-9) + 1e-9).all()
-
-
-@pytest.mark.parametrize("score", SCORES)
-def test_sets_of_tensors_equal_those_of_numpy(score):
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
-    pytest.importorskip("array_api_compat", reason="needs the extra torch")
-    from confide.array_api import predict_mask, true_scores
-    from tests.calibrations import calibration_at
-
-    rng = np.random.default_rng(5)
-    for what, p in tables():
-        if p.dtype.kind != "f" or what == "columns first":
-            continue
-        u = rng.random(len(p)) if confide.scores.score_kind(score).randomised else None
-        y = rng.integers(0, p.shape[1], len(p))
-        ours = confide.class_score(p, y, score, u=u)
-        share = None if u is None else torch.from_numpy(u)
-        tensor = torch.from_numpy(p.copy())
-        theirs = true_scores(tensor, torch.from_numpy(y), score, u=share)
-        np.testing.assert_array_equal(theirs.numpy(), ours)
-        for threshold in np.quantile(ours, [0.3, 0.6, 0.9]):
-            mask = predict_mask(tensor, calibration_at(float(threshold), score=score), u=share)
-            np.testing.assert_array_equal(mask.numpy(), set_mask(p, score, threshold, u=u), err_msg=what)

@@ -1,4 +1,4 @@
-"""Scores that carry their name and classes."""
+"""Scores that carry their name and classes, and what a name stands for."""
 
 import copy
 import pickle
@@ -9,7 +9,7 @@ import pytest
 import confide
 from confide.errors import InputError
 from confide.scores import class_score, score_kind
-from tests.refused import refused
+from tests.refused import numbers, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
@@ -110,3 +110,33 @@ def test_a_ledger_does_not_answer_the_randomised_score_with_the_deterministic_on
         scores = confide.class_score(P, Y, score, **({"u": np.full(len(P), 1.0)} if score == "aps" else {}))
         confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="people")
         assert float(ledger.account("people").spent().epsilon) == charged
+
+
+def test_randomisation_belongs_to_the_record():
+    p = [[0.5, 0.3, 0.2]] * 3
+    with refused(confide.InputError, "u"):
+        confide.class_score(p, [0, 1, 2], "aps_deterministic", u=[0.1, 0.2, 0.3])
+    with refused(confide.InputError, "u") as e:
+        confide.aps_score(p, [0, 1, 2], u=[0.1, 0.2, 1.5])
+    assert numbers(e) == [1, 2]
+    drawn = confide.aps_score(p, [0, 1, 2], u=confide.ExperimentalUniforms(0))
+    np.testing.assert_array_equal(drawn, confide.aps_score(p, [0, 1, 2], u=np.random.default_rng(0).random(3)))
+
+
+@pytest.mark.slow
+def test_names_carry_their_parameters():
+    name = confide.score_name("raps", deterministic=True, penalty=0.01, k_reg=5)
+    calibration = confide.calibrate(np.linspace(0, 1, 3000), 0.1, 2.0, score=name)
+    again = confide.Calibration.from_json(calibration.to_json())
+    p = np.random.default_rng(0).dirichlet(np.ones(20), 50)
+    expected = confide.all_scores(p, "raps_deterministic(k_reg=5, penalty=1e-2)") <= calibration.threshold
+    np.testing.assert_array_equal(confide.predict_set(p, again).mask, expected)
+    for wrong in (
+        "raps_deterministic",
+        "raps_deterministic(penalty=0.1)",
+        "raps_deterministic(penalty=0.1,k_reg=2.5)",
+        "lac(x=1)",
+        "raps_deterministic(penalty=-1,k_reg=1)",
+    ):
+        with refused(confide.InputError, "score"):
+            score_kind(wrong)

@@ -10,14 +10,6 @@ from tests.refused import numbers, refused
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, ">f4"])
-def test_absolute_residual(dtype):
-    f, y = np.array([1, 2, 3], dtype), np.array([4, 2, -1], dtype)
-    scores = confide.absolute_residual_score(f, y)
-    assert scores.dtype == np.float64
-    assert scores.tolist() == [3.0, 0.0, 4.0]
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["predictions", "targets"])
 def test_values_that_are_not_finite(name, bad):

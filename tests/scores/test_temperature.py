@@ -6,9 +6,8 @@ import pytest
 
 import confide
 from confide.errors import InputError
-from confide.scores import FAMILIES, score_kind
-from confide.scores.classification import tempered
-from tests.calibrations import calibration_at
+from confide.scores import LIBRARY, score_kind
+from confide.scores.kinds import tempered
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -41,21 +40,6 @@ def test_rows_are_computed_separately():
     assert not tempered(np.zeros((2, 3)), 2.0).any()
 
 
-@pytest.mark.parametrize("name", TEMPERED)
-def test_calibration_sets_and_all_scores_agree(name):
-    rng = np.random.default_rng(1)
-    p, u = rng.dirichlet(np.ones(5) / 3, 400).astype(np.float32), rng.random(400)
-    y = rng.integers(0, 5, 400)
-    own = u if confide.scores.score_kind(name).randomised else None
-    every = confide.all_scores(p, name, u=own)
-    assert (confide.class_score(p, y, name, u=own) == every[np.arange(400), y]).all()
-    for threshold in (*every[:20, 0], np.inf):
-        sets = confide.predict_set(p, calibration_at(float(threshold), name), u=own)
-        assert (sets.mask == (every <= threshold)).all()
-    with refused(InputError, "probabilities"):
-        confide.class_score(np.where(np.arange(400)[:, None] == 7, np.nan, p), y, name, u=own)
-
-
 @pytest.mark.parametrize(
     "name",
     ["top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)", "lac(temperature=2,temperature=2)", "lac()",
@@ -67,26 +51,7 @@ def test_other_names_raise(name):
 
 
 def test_every_score_of_probabilities_has_one():
-    for family, known in FAMILIES.items():
-        if known.task == "classification" and family != "top_k":
+    for known in LIBRARY:
+        if known.task == "classification" and known.name != "top_k":
             parameters = dict.fromkeys(known.parameters, 1)
-            assert score_kind(confide.score_name(family, **parameters, temperature=2)).temperature == 2.0
-
-
-def test_a_device_computes_the_same_scores(monkeypatch):
-    """By the functions of the array standard, whose logarithms and powers may differ in the last digits."""
-    xp = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
-    from confide.array_api import predict_mask, true_scores
-
-    monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
-    rng = np.random.default_rng(2)
-    p, u, y = rng.dirichlet(np.ones(5) / 3, 300), rng.random(300), rng.integers(0, 5, 300)
-    p[0] = [1, 0, 0, 0, 0]
-    for name in TEMPERED:
-        own = u if confide.scores.score_kind(name).randomised else None
-        there = None if own is None else xp.asarray(own)
-        found = true_scores(xp.asarray(p), xp.asarray(y), name, u=there)
-        every = confide.all_scores(p, name, u=own)
-        np.testing.assert_allclose(found.numpy(), every[np.arange(300), y], atol=1e-12)
-        sets = predict_mask(xp.asarray(p), calibration_at(0.4375, name), u=there)
-        assert (sets.numpy() == (every <= 0.4375)).all()
+            assert score_kind(confide.score_name(known.name, **parameters, temperature=2)).temperature == 2.0

@@ -120,8 +120,8 @@ def up_to(k, change):
 @pytest.mark.parametrize("k", [2, 3])
 def test_privacy_loss_of_up_to_k_added_or_removed_records(k):
     """All histograms of up to five records, all ways to add up to k: at most epsilon, and nearly that."""
+    from tests.designs import overridden
     from tests.exact import added
-    from tests.overridden import overridden
 
     options = {"candidates": 4, "records_per_person": k}
     mechanism = overridden(0.4, 2.0, n_typical=10, slopes=(7, 3), **options).mechanism

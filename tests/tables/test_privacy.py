@@ -10,7 +10,7 @@ from confide.ledger import Ledger
 from confide.tables import ClassColumns, EngineError, ScoreColumn, calibrate_table
 from confide.tables.databases import IbisTable
 from confide.tables.failures import engine_errors_in_fixed_words
-from tests.calibrations import fix_noisy_number
+from tests.draws import always
 from tests.refused import bad_rows, numbers, refused
 from tests.tables.engines import SQLite, everyday_on
 
@@ -32,8 +32,8 @@ CANDIDATES = Candidates.unit(100)
         {"epsilon": 1.0, "mechanism": "noisy-histogram"},
     ],
 )
-def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options, monkeypatch):
-    fix_noisy_number(monkeypatch)
+def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options, draw_with):
+    draw_with(noisy_number=always(1010))
     table = engine.table(pa.table({"s": SCORES}))
     ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, candidates=CANDIDATES, **options)
     same = confide.calibrate(SCORES, 0.1, candidates=CANDIDATES, score="lac", **options)

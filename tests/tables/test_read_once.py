@@ -30,7 +30,7 @@ def test_a_stream_is_calibrated_as_planned():
     for options in ({}, {"n": N}, {"n_typical": N}, {"n_typical": 7}):
         released = calibrate_table(batches({"s": SCORES}), WHAT, 0.1, 1.0, **PUBLIC, **options)
         assert released.mechanism == plan.mechanism
-        assert released.recipe == plan.request.candidates.recipe
+        assert released.recipe == plan.candidates.recipe
 
 
 @pytest.mark.parametrize("source", [batches, *slow([pa.table])])
@@ -78,7 +78,7 @@ def test_a_loader_is_calibrated_as_planned(options):
     released = front.calibrate(identity, iter(loader), 0.1, 1.0, progress=False, **request)
     plan = confide.plan(0.1, 1.0, N, **request)
     assert released.mechanism == plan.mechanism
-    assert released.recipe == plan.request.candidates.recipe
+    assert released.recipe == plan.candidates.recipe
     given = confide.Candidates.spread("residual", 200, unit=2.0)
     released = front.calibrate(
         identity, iter(loader), 0.1, 1.0, progress=False, **PUBLIC, score="absolute_residual", candidates=given
@@ -102,6 +102,6 @@ def test_candidates_of_a_secret_number_ignore_the_rows():
 def test_counts_over_the_candidates_of_a_plan(options):
     """For array batches, which are counted before a request is made."""
     plan = confide.plan(0.1, 1.0, N, score="absolute_residual", **options)
-    counts = score_batches(np.array_split(SCORES, 4), score="absolute_residual", candidates=plan.request.candidates)
+    counts = score_batches(np.array_split(SCORES, 4), score="absolute_residual", candidates=plan.candidates)
     released = confide.calibrate_histogram(counts, 0.1, 1.0, score="absolute_residual", **options)
     assert released.mechanism == plan.mechanism

@@ -90,10 +90,8 @@ def _tail(deficit: float, slope: float, rivals: float) -> Any:
 
 def _certificate(n: int, m: int, statement: Any, certificate: str) -> float:
     one = _statement(statement)
-    terms = n, one.target(n), one.slope_left, one.slope_right, one.rivals(m)
-    if certificate == "sharp":
-        return float(guarantee.public_coverage(*terms))
-    return float(guarantee.two_sided_coverage(*terms, step=one.step(m)))
+    covered = guarantee.sharp_coverage if certificate == "sharp" else guarantee.two_sided_coverage
+    return float(covered(n, one.target(n), one.noise(m)))
 
 
 def _split_rank(alpha: str, n: int) -> Any:

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from itertools import product
 
 import duckdb
@@ -13,16 +12,12 @@ import pytest
 import confide
 from confide.candidates import Candidates
 from confide.cli import main
-from confide.core import FEW_SIZES, Request
 from confide.core import release as release_of
-from confide.core.release import _COMPARED
 from confide.core.sources import Scores
-from confide.errors import EarlierReleaseWarning, InputError
-from confide.mechanisms import Slopes
+from confide.errors import EarlierReleaseWarning
 from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table
 from confide.warehouse import CountingPlan, counting_query, read_counts
-from tests.calibrations import RELEASE, fix_noisy_number, number_itself
-from tests.refused import refused
+from tests.draws import always, recording
 from tests.warehouse.requests import OF_CLASSES, records
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # +inf is possible, if improbable
@@ -41,20 +36,16 @@ def counts_of_query(plan, table, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("counted", [-50, 300, 1010, 40_000, 10**9])
-def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists(monkeypatch, tmp_path, counted):
-    """Given the noisy number, the mechanism gets the same counts, so that the threshold has the same law."""
+def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists(draw_with, tmp_path, counted):
+    """Given the noisy number, the candidates have the same utilities, so that the threshold has the same law."""
     drawn = []
-    monkeypatch.setattr(
-        RELEASE, "draw_size", lambda n, *rest: drawn.append((n, *rest)) or number_itself(counted, *rest)
-    )
-    monkeypatch.setattr(Slopes, "choose", lambda mechanism, counts: drawn.append((mechanism, counts.tolist())) or 5)
+    draw_with(noisy_number=recording(drawn, always(counted)), select=recording(drawn, always(5)))
     plan = CountingPlan.of(LAC, 0.1, 1.0)
     by_counts = plan.calibrate(counts_of_query(plan, pa.table({"s": SCORES}), tmp_path))
     by_arrays = release_of(Scores({None: SCORES}), plan.request)
     assert by_counts == by_arrays
     assert drawn[:2] == drawn[2:]
-    assert drawn[0] == (2000, 20.0, 1)
-    assert by_counts.candidates <= FEW_SIZES[-1] + 1
+    assert drawn[0] == (2000, 20.0)
     assert by_counts.size.counted == counted
 
 
@@ -73,7 +64,7 @@ def test_release_draws_its_number(tmp_path):
 REQUESTS = {
     "classes": (OF_CLASSES, {}),
     "own list": (OF_CLASSES, {"candidates": Candidates.unit(60)}),
-    "around a guess": (OF_CLASSES, {"candidates": Candidates.around(0.4, hedged=True)}),
+    "around a guess": (OF_CLASSES, {"candidates": Candidates.around(0.4)}),
     "levels": (OF_CLASSES, {"alpha": ["0.2", "0.1"]}),
     "each class": (OF_CLASSES, {"by_class": True}),
     "each group": (OF_CLASSES, {"by": "ward", "groups": ["s", "7", "n"], "skip_incomplete": True}),
@@ -88,9 +79,9 @@ REQUESTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "first"), list(product(REQUESTS, ["counts", "table"])))
-def test_ledger_recognises_the_request_of_the_table(monkeypatch, tmp_path, case, first):
+def test_ledger_recognises_the_request_of_the_table(draw_with, tmp_path, case, first):
     """The text is the same although the design for 40,000 records has a longer list for a table."""
-    fix_noisy_number(monkeypatch, 40_000)
+    draw_with(noisy_number=always(40_000))
     what, options = REQUESTS[case]
     options = {"alpha": 0.1, "epsilon": 1.0, **options}
     account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "clinic"}
@@ -111,8 +102,8 @@ def test_ledger_recognises_the_request_of_the_table(monkeypatch, tmp_path, case,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", REQUESTS)
-def test_release_is_verified_shown_and_renewed(monkeypatch, tmp_path, capsys, case):
-    fix_noisy_number(monkeypatch, 40_000)
+def test_release_is_verified_shown_and_renewed(draw_with, tmp_path, capsys, case):
+    draw_with(noisy_number=always(40_000))
     what, options = REQUESTS[case]
     plan = CountingPlan.of(what, **{"alpha": 0.1, "epsilon": 1.0, **options})
     released = plan.calibrate(counts_of_query(plan, records(), tmp_path))
@@ -124,8 +115,7 @@ def test_release_is_verified_shown_and_renewed(monkeypatch, tmp_path, capsys, ca
     if released.by is None:
         assert "a noisy number" in shown
         renewed = confide.recalibrate(released, SCORES)
-        assert renewed.size is None
-        assert renewed.predecessors[0].threshold == released.threshold
+        assert renewed.renews == released.checksum
 
 
 @pytest.mark.parametrize(
@@ -140,26 +130,6 @@ def test_release_is_verified_shown_and_renewed(monkeypatch, tmp_path, capsys, ca
 def test_plans_without_a_noisy_number_are_as_before(options):
     plan = CountingPlan.of(LAC, **{"alpha": 0.1, "epsilon": 1.0, **options})
     content = json.loads(plan.to_json())
-    assert (content["n_typical"], content["longest"]) == (plan.request.n_typical, None)
+    assert content["n_typical"] == plan.request.n_typical
     assert content["candidates"]["size"] == plan.request.candidates.recipe["size"]
     assert CountingPlan.from_json(plan.to_json()) == plan
-
-
-def test_shorter_lists_are_kept_in_the_file_and_in_the_release(monkeypatch):
-    plan = CountingPlan.of(LAC, 0.1, 1.0)
-    few = replace(plan, request=replace(plan.request, longest=480))
-    assert CountingPlan.from_json(few.to_json()) == few
-    assert few.bins < plan.bins
-    fix_noisy_number(monkeypatch, 10**6)
-    counts = confide.ScoreHistogram.from_scores(SCORES, few.candidates)
-    assert few.calibrate({None: counts}).recipe["size"] == 480
-
-
-@pytest.mark.parametrize("longest", [8, 242, 481, 61_440, "480"])
-def test_other_longest_lists_raise_an_error(longest):
-    with refused(InputError, "longest"):
-        Request(alpha=0.1, epsilon=1.0, score="lac", longest=longest)
-
-
-def test_ledger_compares_counts_over_a_list_of_every_query():
-    assert _COMPARED in FEW_SIZES[:-3]

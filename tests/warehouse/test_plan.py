@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from confide.candidates import Candidates, Spread
-from confide.core import FEW_SIZES
-from confide.core.request import every_candidate
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
 from confide.tables import ClassColumns, ContributionBound, LossColumns, TargetColumns, calibrate_table
@@ -30,8 +28,8 @@ def test_a_plan_survives_its_file(tmp_path, case):
 
 
 def test_candidates_are_those_of_a_table():
-    """Those of the guess or of the public number; otherwise of every list among which a noisy number chooses."""
-    assert CountingPlan.of(LAC, 0.1, 0.5).candidates == every_candidate(Spread("probability"), FEW_SIZES)
+    """Those of the guess or of the public number; otherwise of the longest list among which a noisy number chooses."""
+    assert CountingPlan.of(LAC, 0.1, 0.5).candidates == Candidates.quantiles(Spread("probability"), 7680)
     assert CountingPlan.of(LAC, 0.1, 1e-5).candidates == suited(None, "lac", 0.1, 1e-5, n_typical=1000)
     assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited(None, "lac", 0.1, 0.5, n_typical=300)
     public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
@@ -106,7 +104,6 @@ def _signed(**changed):
         (plan_of("classes").to_json().replace('"1/10"', '"1/5"'), "damaged or was altered"),
         (_signed(digest="0" * 12), "digest is not that"),
         (_signed(schema=2), "newer confide"),
-        (_signed(longest=481), "one of 480"),
         (_signed(candidates={"kind": "spread"}), "cannot be used: recipe"),
         (_signed(candidates={"kind": "spread", "of": "probability"}), "digest is not that"),
         (_signed(alpha=["2"]), "cannot be used: alpha must lie"),

@@ -180,7 +180,9 @@ def test_names_are_quoted(dialect):
 
 def test_snowflake_finds_its_columns(database):
     """Names that were never quoted are upper-case there; others are typed in quotes."""
-    query = counting_query(CountingPlan.of(TargetColumns('"f"', "t of day"), 0.1, 1.0), "snowflake", "clinic.records")
+    query = counting_query(
+        CountingPlan.of(TargetColumns('"f"', "t of day"), 0.1, 1.0, candidates=1000), "snowflake", "clinic.records"
+    )
     assert 'SELECT "f", "t of day"\nFROM "CLINIC"."RECORDS"' in query
     assert 'SELECT "F"' in counting_query(CountingPlan.of(ScoreColumn("f"), 0.1, 1.0), "snowflake", "records")
 

@@ -16,11 +16,12 @@ from scipy.stats import binomtest
 import confide
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.evaluation import CountPrivacy
-from confide.noisy_counts import coverage_interval, draw_counts
+from confide.noisy_counts import coverage_interval
 from confide.watching import Settings, Watch, promised_of
 from confide.watching.sequence import size_tests
 from confide.watching.settings import Reference, reference_of
 from tests.calibrations import calibration_at
+from tests.draws import SECURE, recording
 from tests.exact_tests import LEVEL
 from tests.files import signed
 from tests.refused import Refused, refused
@@ -141,16 +142,11 @@ def test_privacy_statement_is_at_least_exact_loss(neighbors, epsilon, people, ta
     assert (public.statement.add_remove is None) == (neighbors == "replace_one")
 
 
-def test_drawn_noise_has_stated_scale(monkeypatch):
-    asked = []
-
-    def drawn(counts, epsilon):
-        asked.append((list(counts), epsilon))
-        return draw_counts(counts, epsilon)
-
-    monkeypatch.setattr("confide.watching.watch_state.draw_counts", drawn)
+def test_drawn_noise_has_stated_scale(draw_with):
+    drawn = []
+    draw_with(noisy_counts=recording(drawn, SECURE.noisy_counts))
     watched(neighbors="replace_one", records_per_person=2).look("Monday", np.array([90, 10]))
-    assert asked == [([90, 10], 0.25)]
+    assert drawn == [([90, 10], 4.0)]
 
 
 def test_records_of_one_person_count_together():

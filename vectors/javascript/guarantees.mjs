@@ -45,26 +45,18 @@ export function conditionalFailure(given) {
   return toNumber(ONE - ranks[0] + sum(fails));
 }
 
-/** L(x) by multiplicative steps, with the duality gap added: an upper bound within a thousandth. */
-export function sharpLoss({ x, slope, rivals: total }) {
-  const q = integers(0, Math.ceil(30 / slope) + 4).map((d) => Math.exp(-slope * Math.max(d + x - 1, 0)));
-  let spread = q.map(() => total / q.length);
-  for (;;) {
-    const [value, gradient] = oneInMany(spread, q);
-    const push = spread.map((k, d) => k * gradient[d]), all = push.reduce((a, b) => a + b, 0);
-    const gap = total * Math.max(...gradient) - all;
-    if (gap < 5e-4) return value + gap;
-    spread = push.map((one) => (one * total) / all);
+/** L(x) in closed form (docs/theory.md, Lemma C6). */
+export function sharpLoss({ x, slope, rivals }) {
+  const mass = rivals * Math.exp(-slope * Math.max(x - 1, 0));
+  const inverse = (d) => Math.exp(slope * Math.max(d + Math.min(x, 1) - 1, 0));
+  let end = 0;
+  while ((end + 2) / inverse(end + 1) > (end + 1) / inverse(end)) end++;
+  let sum = Math.sqrt((end + 1) * inverse(end));
+  for (;; end++) {
+    const root = Math.sqrt(inverse(end + 1) - inverse(end));
+    if (mass + inverse(end + 1) <= (sum + root) * root) return end + 1 - sum ** 2 / (mass + inverse(end));
+    sum += root;
   }
-}
-
-const runningSum = (values) => { let total = 0; return values.map((v) => (total += v)); };
-const fromTheEnd = (values) => runningSum(values.toReversed?.() ?? [...values].reverse()).reverse();
-
-function oneInMany(spread, q) {
-  const after = fromTheEnd(spread.map((k, d) => k * q[d]));
-  const grows = runningSum(after.map((w) => 1 / (1 + w) ** 2));
-  return [after.reduce((a, w) => a + w / (1 + w), 0), q.map((one, d) => one * grows[d])];
 }
 
 /** The least coverage over every multiset of n + 1 points in m bins: what no certificate may exceed. */

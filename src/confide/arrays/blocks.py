@@ -100,20 +100,21 @@ _WORTH_LOADING = 2**28
 
 
 def worth_compiling(entries: int) -> bool:
-    """Whether machine code is available for a call on this many entries; it is loaded when many entries were seen.
+    """Whether machine code is available for a call on this many entries, which count towards loading Numba.
+
+    A caller that works in batches passes the entries of each batch, not their running total.
 
     Examples
     --------
     >>> worth_compiling(10) == ("numba" in sys.modules)
     True
     """
-    _seen.append(sum(_seen) + entries)
-    del _seen[:-1]
-    return ("numba" in sys.modules or _seen[-1] >= _WORTH_LOADING) and _loads()
+    global _entries_so_far
+    _entries_so_far += entries
+    return ("numba" in sys.modules or _entries_so_far >= _WORTH_LOADING) and _loads()
 
 
-_seen: list[int] = []
-"""The entries of all calls so far."""
+_entries_so_far = 0
 
 
 @lru_cache(maxsize=1)

@@ -7,28 +7,16 @@ each request. Values are rounded to twelve significant digits, so that they are 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.candidates.spread import Spread, SpreadKind
+from confide.candidates.spread import SHAPES, Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
-
-_OF = {
-    "probability": "spread for scores from 0 to 1, densest in the middle",
-    "margin": "spread for scores from -1 to 1, densest in the middle",
-    "mass": "spread for sums of probabilities, densest near 1",
-    "penalised": "spread for sums of probabilities with penalties, densest near 1",
-    "rank": "spread for ranks, densest near 1",
-    "residual": "log-spaced, densest around ",
-    "signed": "log-spaced on both sides of 0, densest around sizes of ",
-    "any": "log-spaced on both sides of 0, because the score is not named",
-}
-"""Descriptions of how candidates are spread, by the kind of `Spread`."""
 
 BUILDERS = ("spread", "unit", "published")
 """The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them."""
@@ -102,7 +90,7 @@ class Candidates:
         Examples
         --------
         >>> Candidates.spread("residual", 40, unit=25.0).description
-        '33, log-spaced, densest around the unit 25'
+        '34, log-spaced, densest around the unit 25'
         """
         return f"{self.size:,}, {spread_words(self.recipe)}"
 
@@ -145,7 +133,7 @@ class Candidates:
         return made
 
     @classmethod
-    def around(cls, guess: Any, *, hedged: bool = False) -> Spread:
+    def around(cls, guess: float) -> Spread:
         """Candidates around a public guess of the threshold: dense near the guess, and coarse elsewhere.
 
         The guarantee and the privacy do not depend on the guess. A good guess makes thresholds sharper, a bad one costs
@@ -154,10 +142,7 @@ class Candidates:
         Parameters
         ----------
         guess
-            A number, or an earlier release with one threshold.
-        hedged
-            Spread half of the candidates as without a guess. Thresholds are then sharper if the guess is far off, and
-            almost as sharp if it is right.
+            A number that does not depend on the records.
 
         Raises
         ------
@@ -167,9 +152,9 @@ class Candidates:
         Examples
         --------
         >>> Candidates.around(0.93)
-        Spread(kind=None, unit=None, around=0.93, hedged=False)
+        Spread(kind=None, unit=None, around=0.93)
         """
-        return Spread(around=getattr(guess, "threshold", guess), hedged=hedged)
+        return Spread(around=guess)
 
     @classmethod
     def spread(
@@ -178,27 +163,23 @@ class Candidates:
         size: int,
         unit: float | None = None,
         around: float | None = None,
-        hedged: bool = False,
     ) -> "Candidates":
-        """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
+        """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.candidates.Spread`.
 
         Values that coincide are merged. A list of residuals ends where neighbours would lie more than a decade apart;
         beyond that the answer is +inf.
 
         Examples
         --------
-        >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
-        array([ 0.  ,  1.01, 10.  , 99.24,   inf])
+        >>> Candidates.spread("residual", 5, unit=10.0).values.round(1)
+        array([  0. ,   0.4,   4.7,  21.1, 234.8,   inf])
         """
-        return cls.quantiles(Spread(kind, unit, around, hedged), size)
+        return cls.quantiles(Spread(kind, unit, around), size)
 
     @classmethod
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
         """About `size` quantiles of a law, as `spread`, but from a `Spread` value."""
-        stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
-        if law.hedged:
-            stated["hedged"] = True
-        return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
+        return _quantiles(law, size)
 
     @classmethod
     def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
@@ -269,6 +250,12 @@ class Candidates:
         return cls(np.unique(_rounded(edges)), recipe)
 
 
+@lru_cache(maxsize=64)
+def _quantiles(law: Spread, size: int) -> Candidates:
+    stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
+    return Candidates._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
+
+
 def _logits(size: int) -> NDArray[np.float64]:
     """Logits, equally spaced from 1e-6 to 1 - 1e-6; a twentieth of them lies beyond, but so few that all differ."""
     size, end = max(size, 0), np.log(1e6 - 1)
@@ -283,9 +270,9 @@ def spread_of(recipe: Mapping[str, Any]) -> Spread:
     Examples
     --------
     >>> spread_of(Candidates.spread("probability", 30, around=0.9).recipe)
-    Spread(kind='probability', unit=None, around=0.9, hedged=False)
+    Spread(kind='probability', unit=None, around=0.9)
     """
-    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False))
+    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
 
 
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -321,21 +308,19 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     --------
     >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97})
     'spread around the guess 0.97'
-    >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97, "hedged": True})
-    'half of them spread around the guess 0.97, the others spread for scores from 0 to 1, densest in the middle'
     >>> spread_words({"kind": "unit", "size": 30, "spacing": "logit"})
     'unit, spacing logit'
     """
     if recipe.get("kind") != "spread":
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
-    words = _OF.get(str(recipe.get("of")), "spread")
-    if words.endswith(" "):
-        words += f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given"
+    shape = SHAPES.get(recipe["of"])
+    words = "spread" if shape is None else shape.words
+    if shape is not None and shape.has_unit:
+        words += f" the unit {recipe['unit']:g}" if "unit" in recipe else " 1, because no unit was given"
     if "around" not in recipe:
         return words
-    guess = f"spread around the guess {recipe['around']:g}"
-    return f"half of them {guess}, the others {words}" if "hedged" in recipe else guess
+    return f"spread around the guess {recipe['around']:g}"
 
 
 # The type of every `candidates=` argument. Only `confide.scores.ScoreKind.choose_candidates` interprets it.

@@ -2,15 +2,16 @@
 
 The law is a Cauchy law in a coordinate for each kind of score: the logit of a probability, the logarithm of a residual.
 Because of its heavy tails a wrong guess costs resolution only. A plan chooses the number of quantiles from public
-numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large.
+numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large. Lists are parts
+of the finest one, so that counts over a long list determine those over shorter ones.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,6 @@ from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
 
 SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"]
-
-SPREADS: tuple[SpreadKind, ...] = ("probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any")
 """Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
 residuals; residuals with a sign; scores without a name."""
 
@@ -30,8 +29,8 @@ _LOGITS = 13.8
 """The logit of 1 - 1e-6."""
 _MOST_LOGITS = 27.6
 """The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there."""
-_BEYOND = 10
-"""Beyond it lies a tenth as many candidates."""
+_BEYOND = 8
+"""Beyond it lies an eighth as many candidates."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,13 @@ class Spread:
     Parameters
     ----------
     kind
-        The kind of score, one of `SPREADS`; by default that of the score that is calibrated.
+        The kind of score, one of `SHAPES`; by default that of the score that is calibrated.
     unit
         For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target
         or of an error. It helps within a factor of 100 of the scores. Without one the law is three times as wide, and
         centred at 1.
     around
-        A public guess of the threshold, such as that of an earlier release: the law is centred there and narrow.
-    hedged
-        With `around`: only half of the candidates lie around the guess, and half as without a guess, so that a guess
-        that is far off costs little.
+        A public guess of the threshold, made without the records: the law is centred there and narrow.
 
     Raises
     ------
@@ -60,86 +56,95 @@ class Spread:
     Examples
     --------
     >>> Spread("probability").edges(6).round(3)
-    array([0.   , 0.047, 0.5  , 0.953, 1.   , 1.   , 1.   ])
-    >>> Spread("residual", unit=25.0).edges(6).round(1)
-    array([  0. ,   2.5,  25. , 248.1])
+    array([0.   , 0.01 , 0.138, 0.5  , 0.862, 0.99 , 1.   , 1.   , 1.   ])
+    >>> Spread("residual", unit=25.0).edges(5).round(1)
+    array([  0. ,   1.1,  11.9,  52.7, 586.9])
     """
 
     kind: SpreadKind | None = None
     unit: float | None = None
     around: float | None = None
-    hedged: bool = False
 
     def __post_init__(self) -> None:
         if self.kind is not None:
-            one_of("kind", self.kind, SPREADS)
+            one_of("kind", self.kind, tuple(SHAPES))
         if self.unit is not None:
-            if self.kind not in (None, "residual", "signed"):
+            if self.kind is not None and not self.shape.has_unit:
                 raise InputError("unit", f"must be left out for scores of kind {self.kind!r}, which have a fixed scale")
             object.__setattr__(self, "unit", positive_number("unit", self.unit))
         if self.around is not None:
-            if self.kind == "any":
-                raise InputError("around", "must be left out for unnamed scores", remedy="Name the score")
+            if self.kind is not None and self.shape.guesses is None:
+                raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
-        if not isinstance(self.hedged, bool):
-            raise InputTypeError("hedged", "must be True or False", got=type(self.hedged).__name__)
-        if self.hedged and self.around is None:
-            raise InputError("hedged", "must be left out without around, the guess that may be wrong")
 
     @property
-    def without_guess(self) -> "Spread":
-        """The law of the same kind and unit without a guess.
-
-        Examples
-        --------
-        >>> Spread("residual", 25.0, around=40.0, hedged=True).without_guess
-        Spread(kind='residual', unit=25.0, around=None, hedged=False)
-        """
-        return replace(self, around=None, hedged=False)
-
-    def edges(self, size: int) -> _Edges:
-        """The finite candidates, increasing, before they are rounded; float64 of shape about (size,)."""
+    def shape(self) -> "Shape":
+        """The properties of its kind."""
         if self.kind is None:
             raise InputError("kind", "must be given, because the score is not named")
+        return SHAPES[self.kind]
+
+    def edges(self, size: int) -> _Edges:
+        """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
+
+        The list of a size is a part of the list of every multiple of it that divides `FINEST`.
+        """
+        shape = self.shape
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
-        if self.hedged:
-            halves = replace(self, hedged=False), self.without_guess
-            return np.unique(np.concatenate([half.edges(max(size // 2, 2)) for half in halves]))
-        edges = _EDGES[self.kind](max(size, 2), self)
+        edges = shape.edges(max(size, 2), self)
         return np.unique(edges[np.isfinite(edges)])
 
 
 def _guess(kind: SpreadKind | None, around: Any) -> float:
     """Check a guess of the threshold; raise `InputError` if a score of the kind cannot have this value."""
     if isinstance(around, bool) or not isinstance(around, Real):
-        raise InputTypeError("around", "must be a number, or a release with one threshold", got=type(around).__name__)
+        raise InputTypeError("around", "must be a number", got=type(around).__name__)
     value = float(around)
-    least = -1.0 if kind == "margin" else -math.inf if kind in (None, "signed") else 0.0
-    if not (math.isfinite(value) and value >= least and (value <= 1 or kind not in ("probability", "margin"))):
+    least, most = (None if kind is None else SHAPES[kind].guesses) or (-math.inf, math.inf)
+    if not (math.isfinite(value) and least <= value <= most):
         raise InputError("around", "must be a finite threshold that a score of its kind can have")
     return value
 
 
-def cauchy(size: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
-    """`size` quantiles, equally spaced in probability, of the Cauchy law between `low` and `high`; shape (size,).
+FINEST = 15 * 2**11
+"""The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding."""
+
+
+def steps(number: int) -> _Edges:
+    """0, 1/number, ..., 1: the same floating-point numbers for every number that divides `FINEST`."""
+    if FINEST % number:
+        return np.linspace(0, 1, number + 1)
+    return np.linspace(0, 1, FINEST + 1)[:: FINEST // number]
+
+
+def _share(size: int, parts: int) -> int:
+    """About `size / parts` steps for a part of a list, so that nested lists have nested parts."""
+    share = max(size // parts, 1)
+    while FINEST // parts % share and FINEST % size == 0:
+        share -= 1
+    return share
+
+
+def cauchy(number: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
+    """Quantiles of the Cauchy law from `low` to `high`, equally spaced in probability; shape (number + 1,).
 
     Examples
     --------
-    >>> cauchy(5, 1.0, -3.0, 3.0).round(3)
+    >>> cauchy(4, 1.0, -3.0, 3.0).round(3)
     array([-3.   , -0.721,  0.   ,  0.721,  3.   ])
     """
     first, last = math.atan((low - centre) / width), math.atan((high - centre) / width)
-    quantiles: _Edges = centre + width * np.tan(np.linspace(first, last, size))
+    quantiles: _Edges = centre + width * np.tan(first + (last - first) * steps(number))
     return quantiles
 
 
 def _logits(size: int, around: float | None) -> _Edges:
-    """`size` logits of a probability, around 1/2 or around a guess; and a tenth as many more, up to 1 - 1e-12."""
+    """About `size` logits of a probability, around 1/2 or around a guess; and an eighth more, up to 1 - 1e-12."""
     if around is None:
         middle = cauchy(size, 4.0, -_LOGITS, _LOGITS)
     else:
         middle = cauchy(size, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
-    return np.append(middle, np.linspace(_LOGITS, _MOST_LOGITS, max(size // _BEYOND, 1) + 1)[1:])
+    return np.append(middle, _LOGITS + (_MOST_LOGITS - _LOGITS) * steps(_share(size, _BEYOND))[1:])
 
 
 def _logit(p: float) -> float:
@@ -147,12 +152,12 @@ def _logit(p: float) -> float:
 
 
 def _probability(size: int, law: Spread) -> _Edges:
-    return np.append(1 / (1 + np.exp(-_logits(size - 1, law.around))), 1.0)
+    return np.append(1 / (1 + np.exp(-_logits(size, law.around))), 1.0)
 
 
 def _margin(size: int, law: Spread) -> _Edges:
     around = None if law.around is None else (1 + law.around) / 2
-    return np.append(np.tanh(_logits(size - 1, around) / 2), 1.0)
+    return np.append(np.tanh(_logits(size, around) / 2), 1.0)
 
 
 def _mass(size: int, law: Spread) -> _Edges:
@@ -161,18 +166,18 @@ def _mass(size: int, law: Spread) -> _Edges:
 
 
 def _penalised(size: int, law: Spread) -> _Edges:
-    """Three fifths for sums of probabilities, and the others for penalties above 1."""
-    most = round(0.6 * size)
+    """One half for sums of probabilities, and the other for penalties above 1."""
+    half = _share(size, 2)
     above = law.around - 1 if law.around is not None and law.around > 1 else None
     centre, width = (-1.5, 1.0) if above is None else (math.log10(above), 0.3)
-    beyond = 1 + 10.0 ** cauchy(max(size - most, 2), width, -9.0, 3.0, centre)
-    return np.concatenate([_below_one(most, None if above else law.around), [1.0], beyond])
+    beyond = 1 + 10.0 ** cauchy(half, width, -9.0, 3.0, centre)
+    return np.concatenate([_below_one(half, None if above else law.around), [1.0], beyond])
 
 
 def _below_one(size: int, around: float | None) -> _Edges:
     """Sums of probabilities: differences to 1 are resolved down to 1e-14, where saturated models crowd."""
     centre, width = (5.0, 8.0) if around is None else (min(max(_logit(around), -_LOGITS), 32.0), 2.0)
-    return 1 - 1 / (1 + np.exp(cauchy(max(size, 2), width, -_LOGITS, 32.0, centre)))
+    return 1 - 1 / (1 + np.exp(cauchy(size, width, -_LOGITS, 32.0, centre)))
 
 
 def _rank(size: int, law: Spread) -> _Edges:
@@ -181,18 +186,18 @@ def _rank(size: int, law: Spread) -> _Edges:
 
 
 def _residual(size: int, law: Spread) -> _Edges:
-    return np.append(0.0, _decades(max(size - 1, 2), law, -300.0))
+    return np.append(0.0, _decades(size, law, -300.0))
 
 
 def _signed(size: int, law: Spread) -> _Edges:
-    half = _decades(max(size // 2, 2), law, -1 - 4 * _width(law))
+    half = _decades(_share(size, 2), law, -1 - 4 * _width(law))
     return np.concatenate([-half[::-1], [0.0], half])
 
 
 def _any(size: int, law: Spread) -> _Edges:
     """Both sides of 0, as for probabilities and for residuals without a unit."""
-    inside = 1 / (1 + np.exp(-cauchy(max(size // 4, 2), 4.0, -_LOGITS, _LOGITS)))
-    positive = np.concatenate([inside, [1.0], _decades(max(size // 4, 2), law, -1 - 4 * _width(law))])
+    inside = 1 / (1 + np.exp(-cauchy(_share(size, 4), 4.0, -_LOGITS, _LOGITS)))
+    positive = np.concatenate([inside, [1.0], _decades(_share(size, 4), law, -1 - 4 * _width(law))])
     return np.concatenate([-positive, [0.0], positive])
 
 
@@ -209,26 +214,10 @@ def _decades(size: int, law: Spread, low: float) -> _Edges:
     return values[values > 0]
 
 
-_EDGES: Mapping[SpreadKind, Callable[[int, Spread], _Edges]] = MappingProxyType(
-    {
-        "probability": _probability,
-        "margin": _margin,
-        "mass": _mass,
-        "penalised": _penalised,
-        "rank": _rank,
-        "residual": _residual,
-        "signed": _signed,
-        "any": _any,
-    }
-)
-
-
 # The range of plausible sizes of a threshold, by the recipe of its candidates.
 #
 # Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
 # be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
-
-_Range: TypeAlias = tuple[float, float]
 
 _UNITS = 20.0
 """A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong."""
@@ -236,60 +225,112 @@ _NO_UNIT = 1e6
 """Residuals without a unit, and scores without a name."""
 
 
-def plausible_thresholds(recipe: Mapping[str, Any]) -> tuple[float, float]:
-    """The smallest and the largest plausible size of a threshold; (0, inf) for user-defined values.
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What follows from a kind of spread: its candidates, and how scores of this kind are distributed.
+
+    Parameters
+    ----------
+    words
+        How the candidates are spread.
+    edges
+        Number and spread -> about as many finite candidates.
+    guesses
+        The least and the largest guess of a threshold; None if no list can be centred.
+    has_unit
+        Whether scores are residuals, which have a unit.
+    is_log_spaced
+        Whether candidates are log-spaced, so that their size is known up to a unit only.
+    is_complete
+        Whether default candidates reach every value that scores have.
+    plausible
+        The largest plausible size of a threshold, without a unit or guess.
+    density
+        Candidates per alpha n epsilon with which the search of a design begins, without a unit or guess.
+    federated_factor
+        Factor of the number of candidates of a federation, without a unit or guess.
+    uniform
+        Candidates -> P(score <= candidate) if probabilities are uniform; None for one that rises evenly over the list.
+    is_concentrated
+        Whether scores concentrate in a small part of the list.
+    atom_weight
+        The weight of the law whose scores are all at the first candidate.
+    """
+
+    words: str
+    edges: Callable[[int, Spread], _Edges]
+    guesses: tuple[float, float] | None = (0.0, math.inf)
+    has_unit: bool = False
+    is_log_spaced: bool = False
+    is_complete: bool = False
+    plausible: float = math.inf
+    density: float = 5.0
+    federated_factor: int = 1
+    uniform: Callable[[_Edges], _Edges] | None = None
+    is_concentrated: bool = False
+    atom_weight: float = 0.3
+
+
+_RESIDUALS: Mapping[str, Any] = MappingProxyType(
+    {"has_unit": True, "is_log_spaced": True, "plausible": _NO_UNIT, "density": 20.0,
+     "federated_factor": 2}
+)  # fmt: skip
+_SUMS: Mapping[str, Any] = MappingProxyType(
+    {"is_complete": True, "density": 14.0, "federated_factor": 2, "is_concentrated": True}
+)
+
+SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
+    {
+        "probability": Shape(
+            "spread for scores from 0 to 1, densest in the middle",
+            _probability,
+            guesses=(0.0, 1.0),
+            uniform=lambda edges: np.clip(edges, 0, 1),
+        ),
+        "margin": Shape(
+            "spread for scores from -1 to 1, densest in the middle",
+            _margin,
+            guesses=(-1.0, 1.0),
+            uniform=lambda edges: (1 + edges) / 2,
+        ),
+        "mass": Shape("spread for sums of probabilities, densest near 1", _mass, **_SUMS),
+        "penalised": Shape(
+            "spread for sums of probabilities with penalties, densest near 1", _penalised, plausible=101.0, **_SUMS
+        ),
+        "rank": Shape("spread for ranks, densest near 1", _rank, is_complete=True, plausible=1e5, atom_weight=1.5),
+        "residual": Shape("log-spaced, densest around", _residual, **_RESIDUALS),
+        "signed": Shape(
+            "log-spaced on both sides of 0, densest around sizes of",
+            _signed,
+            guesses=(-math.inf, math.inf),
+            **_RESIDUALS,
+        ),
+        "any": Shape(
+            "log-spaced on both sides of 0, because the score is not named",
+            _any,
+            guesses=None,
+            is_log_spaced=True,
+            plausible=_NO_UNIT,
+            density=40.0,
+            federated_factor=4,
+        ),
+    }
+)
+"""The kinds of spreads."""
+
+
+def plausible_size(recipe: Mapping[str, Any]) -> float:
+    """The largest plausible size of a threshold; +inf for user-defined values.
 
     Examples
     --------
-    >>> plausible_thresholds({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
-    (0.0, 500.0)
-    >>> plausible_thresholds({"kind": "spread", "of": "probability", "size": 480})
-    (0.0, inf)
+    >>> plausible_size({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
+    500.0
+    >>> plausible_size({"kind": "spread", "of": "probability", "size": 480})
+    inf
     """
-    made = PLAUSIBLE.get(str(recipe.get("kind")))
-    return (0.0, math.inf) if made is None else made(recipe)
-
-
-def _bounded(recipe: Mapping[str, Any]) -> _Range:
-    return 0.0, math.inf
-
-
-def _spread(recipe: Mapping[str, Any]) -> _Range:
-    return SPREAD_PLAUSIBLE[recipe["of"]](recipe)
-
-
-def _in_units(recipe: Mapping[str, Any]) -> _Range:
-    scale = abs(recipe.get("around") or 0.0) or recipe.get("unit")
-    return 0.0, _NO_UNIT if scale is None else _UNITS * float(scale)
-
-
-def _penalties(recipe: Mapping[str, Any]) -> _Range:
-    return 0.0, 101.0
-
-
-def _ranks(recipe: Mapping[str, Any]) -> _Range:
-    return 0.0, 1e5
-
-
-PLAUSIBLE: Mapping[str, Callable[[Mapping[str, Any]], _Range]] = MappingProxyType(
-    {
-        "spread": _spread,
-        "unit": _bounded,
-        "published": _bounded,
-    }
-)
-"""By the kind of a recipe, one for each of `BUILDERS`."""
-
-SPREAD_PLAUSIBLE: Mapping[SpreadKind, Callable[[Mapping[str, Any]], _Range]] = MappingProxyType(
-    {
-        "probability": _bounded,
-        "margin": _bounded,
-        "mass": _bounded,
-        "penalised": _penalties,
-        "rank": _ranks,
-        "residual": _in_units,
-        "signed": _in_units,
-        "any": _in_units,
-    }
-)
-"""By the kind of a spread, one for each of `SPREADS`."""
+    if recipe.get("kind") != "spread":
+        return math.inf
+    shape: Shape = SHAPES[recipe["of"]]
+    scale = (abs(recipe.get("around") or 0.0) or recipe.get("unit")) if shape.is_log_spaced else None
+    return shape.plausible if scale is None else _UNITS * float(scale)

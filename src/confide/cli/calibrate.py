@@ -44,16 +44,15 @@ from confide.core import (
     Release,
     Request,
     calibrate_counts,
-    candidates_of,
     check_combinations,
     choose_score,
+    design,
     load_release,
-    make_plan,
     most_needed,
     parts_of,
-    prepare_thresholds,
+    prepare,
+    rehearse,
     remarks,
-    renewal_text,
 )
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Noise, Slopes
@@ -239,7 +238,7 @@ def _release(
         account = budget.account(source.file)
         request = replace(request, payer=Payer(**account, partition=partition))
         if account and early:  # check the ledger's limit first
-            request.prepared.check_limit()
+            request.check_limit()
         with output.new(FileKind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
             released: Release = request.release(table, progress)
             left_out = source.left_out(table) if tells_left_out else {}  # else it is secret
@@ -282,7 +281,7 @@ def _from_choice(
         how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
         for one in scores.values():  # before the choice is charged
             asked = Request(score=one.score, unit=request.unit, **{**rest, "classes": one.classes})
-            prepare_thresholds(asked).rehearse()
+            rehearse(asked, prepare(asked))
         released = choose_score(scores, alpha, privacy.epsilon, **how).calibrate(**rest)
         part.write_text(released.to_json(), encoding="utf-8")
     asked = Request(score=released.score, unit=request.unit, chosen=released.chosen, **rest)
@@ -343,7 +342,6 @@ class RenewalOptions:
     rho: float | None = None
     n_typical: int | None = None
     n: int | None = None
-    cold: bool = False
     candidates: str | None = None
 
     def arguments(self) -> dict[str, Any]:
@@ -367,11 +365,10 @@ def recalibrate(
     r"""Renew a release on new records with true labels.
 
     The request (level, score, adjacency, groups, privacy loss) is that of the
-    release; name the columns of TABLE again. Half of the candidates are near
-    the earlier threshold, the others as without one. It costs as much as a
-    new release (--epsilon: by default that of the earlier one), and the costs
-    add up for people who are in both. The file lists all releases that it
-    renews.
+    release; name the columns of TABLE again. It costs as much as a new
+    release (--epsilon: by default that of the earlier one), and the costs add
+    up for people who are in both. The file states the SHA-256 of the release
+    that it renews.
 
     Example:
 
@@ -398,9 +395,7 @@ def recalibrate(
         raise InputError("n", "must be left out: the number of records, in all or in each group, is secret")
     output.check(FileKind.RELEASE, previous, *records.files, *budget.files)
     known, public = n is not None or not request.public_n, request.public_n
-    released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
-    if not output.as_json:
-        print_text(renewal_text(released))
+    _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
 
 
 def _what(columns: Columns, release: Release, path: Path) -> ColumnSpec | None:
@@ -427,14 +422,9 @@ def expected_plan(released: Any, request: Request) -> Plan | None:
     """The plan with the expected cost of one threshold; None where it is not informative."""
     if not isinstance(released, Calibration) or not isinstance(released.mechanism, Slopes) or remarks(released):
         return None
-    (part,) = request.parts.values()
-    if released.size is not None:
-        n, candidates = released.size.design_for, part.law
-        if not isinstance(candidates, Candidates):
-            candidates = candidates_of(released)
-        return Plan(part.terms.designed_for(n).with_candidates(candidates, None), released.mechanism, n)
-    terms = part.terms.with_candidates(candidates_of(released), released.n)
-    return make_plan(terms, terms.n or terms.n_typical)  # n only where it is public
+    (terms,) = request.terms.values()
+    n = released.n if released.size is None else released.size.design_for
+    return Plan(design(terms, n or terms.n_typical), n or terms.n_typical)
 
 
 def report_release(

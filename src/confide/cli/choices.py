@@ -1,6 +1,5 @@
 """Parsing of public choices: levels, candidates, shifts, metadata."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 import click
 
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core import Calibration, ClassShift, check_about, load_release
-from confide.errors import ConfideError, InputError
+from confide.core import ClassShift, check_about
+from confide.errors import InputError
 from confide.support import MOST_CANDIDATES, positive_integer
 from confide.tables import ColumnSpec, ScoreColumn, TargetColumns
 
@@ -65,45 +64,19 @@ def parse_metadata(stated: Sequence[str]) -> Mapping[str, str] | None:
 # Candidates
 
 
-SPEC_HELP = (
-    "unit[:SIZE[:uniform|logit]], published:SIZE, around:THRESHOLD[:hedged], around:RELEASE[:hedged], or a number of "
-    "them"
-)
+SPEC_HELP = "unit[:SIZE[:uniform|logit]], published:SIZE, around:THRESHOLD, or a number of them"
 _Field = tuple[str, Callable[[str], Any]]
-
-
-def _hedged(text: str) -> bool:
-    if text != "hedged":
-        raise ValueError
-    return True
-
-
-def _guess(text: str) -> float:
-    """A number, or the threshold of an earlier release in a file."""
-    try:
-        return float(text)
-    except ValueError:
-        earlier = load_release(text)
-    if not isinstance(earlier, Calibration):
-        raise InputError(
-            "candidates",
-            f"file {text!r} contains a release of several thresholds",
-            remedy="Give one number, or renew it with confide recalibrate, which spreads candidates around each",
-        )
-    if not math.isfinite(earlier.threshold):
-        raise InputError("candidates", f"the release in file {text!r} has the threshold +inf, which cannot be a guess")
-    return earlier.threshold
 
 
 _FORMS: dict[str, tuple[Callable[..., Candidates | Spread], tuple[_Field, ...]]] = {
     "unit": (Candidates.unit, (("size", int), ("spacing", str))),
     "published": (Candidates.published, (("size", int),)),
-    "around": (Candidates.around, (("guess", _guess), ("hedged", _hedged))),
+    "around": (Candidates.around, (("guess", float),)),
 }
 
 
 _NEEDED = {
-    "around": "a guess, such as around:0.93 or around:released.json",
+    "around": "a guess, such as around:0.93",
     "published": "a number, such as published:212",
 }
 
@@ -114,21 +87,18 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
     Raises
     ------
     InputError
-        If the text has no known form, a number in it is invalid, or a file in it is not a release of one threshold.
+        If the text has no known form, or a number in it is invalid.
 
     Examples
     --------
     >>> parse_candidates("unit:500:logit")
     Candidates.unit(size=500, spacing='logit')
-    >>> parse_candidates("around:0.93:hedged")
-    Spread(kind=None, unit=None, around=0.93, hedged=True)
+    >>> parse_candidates("around:0.93")
+    Spread(kind=None, unit=None, around=0.93)
     """
     if spec.isascii() and spec.isdecimal() and len(spec) < 10:
         return positive_integer("candidates", int(spec), most=MOST_CANDIDATES)
     name, *given = spec.split(":")
-    if name == "around" and given:  # a path, or the address of an object, may have colons
-        *before, last = given
-        given = [":".join(before), last] if before and last == "hedged" else [":".join(given)]
     if name not in _FORMS or len(given) > len(_FORMS[name][1]):
         raise InputError("candidates", f"must have one of the forms {SPEC_HELP}", got=repr(spec))
     make, fields = _FORMS[name]
@@ -136,10 +106,8 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
     for text, (field, read) in zip(given, fields, strict=False):
         try:
             arguments[field] = read(text)
-        except ConfideError:
-            raise
         except ValueError:
-            kind = {int: "an integer", _hedged: "'hedged', or be left out"}.get(read, "a number")
+            kind = "an integer" if read is int else "a number"
             raise InputError("candidates", f"{field} must be {kind}", got=f"{text!r} in {spec!r}") from None
     if name in _NEEDED and not arguments:
         raise InputError("candidates", f"{name} needs {_NEEDED[name]}", got=repr(spec))

@@ -10,13 +10,13 @@ from confide.cli.choices import split
 from confide.cli.output import print_warning
 from confide.core import FROM_LOGITS, Release, about_of
 from confide.errors import InputError
-from confide.scores import FAMILIES, score_kind
+from confide.scores import LIBRARY, score_kind
 from confide.tables import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
 
 Task: TypeAlias = Literal["score", "classification", "regression", "losses"]
 
 _COMPUTED = {
-    "--probabilities": [name for name, family in FAMILIES.items() if family.task == "classification"],
+    "--probabilities": [score.name for score in LIBRARY if score.task == "classification"],
     "--prediction": ["absolute_residual", "gamma"],
     "--prediction LOWER,UPPER": ["cqr", "cqr_low", "cqr_high", SIDES],
 }

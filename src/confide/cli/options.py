@@ -159,14 +159,12 @@ OPTIONS: Mapping[str, Row] = dict([
                       "which is NOT PRIVATE.",
                       click.Choice(MECHANISMS)),
         candidates=Row("SPEC", "Public candidates, such as unit:1000, around:THRESHOLD, "
-                       "around:RELEASE, or their number (default: suitable for the score)."),
+                       "or their number (default: suitable for the score)."),
         unit=Row("NUMBER", "For residuals: a public typical size of the target.", float),
         choose=Row("[COLUMNS:]SCORE", "Repeat it: choose one of these scores, or models in other columns, privately on "
                    "a share of the records."),
         choice_share=Row("SHARE", "Probability of a record to choose."),
         largest_size=Row("NUMBER", "Size from which all sets are equally bad.", float),
-        cold=Row(None, "Start without the earlier threshold; needed if records were also in an earlier release of "
-                 "the chain."),
     ),
     *_panel(PEOPLE,
         person=Row("COLUMN", "The person of each record; loss is per person."),
@@ -272,7 +270,6 @@ OPTIONS: Mapping[str, Row] = dict([
         dialect=Row("NAME", "{}.", everyday=True,
                     listed="confide.warehouse:DIALECTS"),
         records=Row("K", "Also state the privacy loss if K records change at once.", int),
-        previous=Row("FILE", "An earlier release, which must be in the chain; repeat it.", PLACE),
         evaluation=Row("FILE", "Output of `confide evaluate --out FILE` for this release; private if it had "
                        "--epsilon.", PLACE),
         answer=Row("FILE", "Federated: a silo's answer to show; repeat it.", PLACE),

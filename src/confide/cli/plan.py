@@ -74,12 +74,12 @@ def _document(made: Plan) -> dict[str, object]:
     def fields(of: object, *names: str) -> dict[str, object]:
         return {name: getattr(of, name) for name in names}
 
-    population = made.request.population
+    population = made.terms.population
     shifted = {} if population is None else {"population": population.fields(), "counted": made.effective_n}
     return {
         **shifted,
         "records": made.n,
-        "alpha": float(made.request.alpha),
+        "alpha": float(made.terms.alpha),
         "guarantee": fields(made.guarantee, "kind", "coverage", "delta", "n", "n_min"),
         **fields(made, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
         **fields(made, "chance_of_all", "chance_beyond"),
@@ -93,7 +93,7 @@ def _document(made: Plan) -> dict[str, object]:
             "rho": made.privacy.rho,
         },
         "pilot": None if made.on_pilot is None else asdict(made.on_pilot),
-        "candidates": {"size": made.request.m, "recipe": dict(made.request.candidates.recipe)},
+        "candidates": {"size": made.candidates.size, "recipe": dict(made.candidates.recipe)},
     }
 
 

@@ -17,14 +17,11 @@ from confide.core import (
     Release,
     about_facts,
     as_release,
-    chain_section,
     load,
     load_release,
     making_section,
     most_needed,
-    predecessors_of,
     remarks,
-    verify_lineage,
 )
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
@@ -139,8 +136,7 @@ def _document(found: Document, k: int) -> FileDescription:
         return FileDescription(section, {"evaluation": json.loads(found.to_json()), **values}, notes)
     released = as_release(found)
     about = Section("Model and data", facts=tuple((name, text) for name, text in about_facts(released) if text))
-    chain = chain_section(released)
-    section = _with(released, about, loss, making_section(released), *([] if chain is None else [chain]))
+    section = _with(released, about, loss, making_section(released))
     values["records_needed"] = most_needed(released.parts.values())
     return FileDescription(section, {"calibration": json.loads(released.to_json()), **values}, notes)
 
@@ -275,19 +271,18 @@ def verify(
     required: Conditions,
     signer: Path | None = None,
     answer: tuple[Path, ...] = (),
-    previous: tuple[Path, ...] = (),
     calibration: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    r"""Check a release: its claims, its chain, its signature, and your conditions.
+    r"""Check a release: its claims, its signature, and your conditions.
 
     Every claim is recomputed from the file; a file that claims more than
     follows gives exit code 3. For a federation the output states who signed
     the release and which answers its threshold was computed from. No file
     shows that a threshold was drawn with noise: this rests on those who ran
     the calibration. Exit code 5, and a line for each reason, if the release is
-    not private, does not meet a condition, is not signed by --signer, does not
-    count an --answer, or its chain contradicts a --previous release.
+    not private, does not meet a condition, is not signed by --signer, or
+    does not count an --answer.
 
     Example:
 
@@ -300,20 +295,14 @@ def verify(
     conditions = required.check(released, key)
     head = f"claims: recomputed, and they hold\n{released}"
     if isinstance(released, FederatedRelease):
-        if previous:
-            raise InputError(
-                "previous",
-                f"{str(path)!r} is a federated calibration, which cannot renew a release: leave --previous out",
-            )
         signed, what = verify_federated(released, public, [read_text(one) for one in answer]), "thresholds"
     else:
         if answer:
             raise InputError("answer", f"{str(path)!r} is not a federated calibration: leave --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation | CorrectedRelease) else "thresholds"
         signed = signed_by(key, public, what)
-    chain, broken = _chain(released, previous)
-    found = [head, *signed.statements, _noise_statement(what), *chain, *conditions.statements]
-    return _report(found, [*conditions.failures, *signed.failures, *broken], as_json=as_json)
+    found = [head, *signed.statements, _noise_statement(what), *conditions.statements]
+    return _report(found, [*conditions.failures, *signed.failures], as_json=as_json)
 
 
 @command("sign")
@@ -336,14 +325,6 @@ def sign_release(*, file: Path, keys: Path, output: Output) -> None:
 def _noise_statement(what: str) -> str:
     """The statement about noise, which no file can show."""
     return f"not shown: that the {what} were drawn with noise; this rests on those who ran the calibration"
-
-
-def _chain(released: Document, previous: Sequence[Path]) -> tuple[list[str], Sequence[str]]:
-    """Compare the earlier releases with the chain; return findings and errors."""
-    if not predecessors_of(released) and not previous:
-        return [], []
-    result = verify_lineage(released, [load(path) for path in previous])
-    return [f"chain: this is release {len(predecessors_of(released)) + 1}", *result.found], result.wrong
 
 
 def _report(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:

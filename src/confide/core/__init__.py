@@ -4,6 +4,7 @@ Functions of the public API live in calibrate.py, risk.py, recalibrate.py, given
 """
 
 from confide.core import documents, forms
+from confide.core.account import NO_PAYER, Payer
 from confide.core.budget_plan import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
 from confide.core.calibrate import (
     LedgerOptions,
@@ -29,9 +30,9 @@ from confide.core.calibration import (
     reminder_due,
     threshold_text,
 )
-from confide.core.choice import COUNTED_SIZES, FEW_SIZES, PARTS, answer_law, flat_for, law_of
+from confide.core.choice import PARTS, answer_law, flat_for, law_of
 from confide.core.choose import Choice, choose_score
-from confide.core.design import mechanism_for
+from confide.core.design import Design, design
 from confide.core.divisions import FORMS, Division
 from confide.core.documents import Document, load, register_kind
 from confide.core.expected import (
@@ -46,18 +47,8 @@ from confide.core.expected import (
 from confide.core.facts import about_facts, facts_of, making_facts, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
-from confide.core.lineage import (
-    LineageCheck,
-    chain_section,
-    is_warm,
-    miss_bound_for_reused_records,
-    predecessors_of,
-    renewal_text,
-    thresholds_of,
-    verify_lineage,
-)
 from confide.core.metadata import Metadata, about_of, classes_of, names_for
-from confide.core.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, request_of
+from confide.core.needed import candidates_of, most_needed, own_loss, records_needed, records_of_design, terms_of
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.core.population import (
     POPULATION,
@@ -69,15 +60,17 @@ from confide.core.population import (
 )
 from confide.core.published_counts import CountsCalibration, PublishedCounts
 from confide.core.recalibrate import recalibrate
-from confide.core.release import (
-    NO_PAYER,
-    Payer,
-    PreparedRelease,
-    prepare,
-    prepare_thresholds,
-    release,
+from confide.core.release import prepare, rehearse, release
+from confide.core.request import (
+    SIDES,
+    By,
+    Key,
+    Request,
+    different_levels,
+    exact_shares,
+    levels_of_sides,
+    part_of_failure,
 )
-from confide.core.request import SIDES, By, Request
 from confide.core.risk import (
     MaskOptions,
     calibrate_areas,
@@ -111,29 +104,13 @@ from confide.core.several import (
     refuse_overlapping,
 )
 from confide.core.sources import Batches, GivenCounts, Scores, Source, first_and_all, weighted_sum
-from confide.core.terms import (
-    CHOICES,
-    Choices,
-    Terms,
-    typical_of_groups,
-)
+from confide.core.terms import CHOICES, Budget, Choices, Terms, typical_of_groups
 from confide.core.texts import remark, remarks, too_large, uncompared, warn_about, warn_of_choices
-from confide.core.threshold_request import (
-    ThresholdRequest,
-    different_levels,
-    divide_budget,
-    exact_shares,
-    levels_of_sides,
-    most_groups,
-    part_of_failure,
-)
 from confide.core.words import (
     ABOUT,
     FROM_LOGITS,
-    MOST_PREDECESSORS,
     UNNAMED,
     WORDS,
-    Predecessor,
     check_about,
     class_list,
     names_among,
@@ -148,14 +125,12 @@ __all__ = [
     "Document",
     "GroupCalibration",
     "LevelCalibration",
-    "LineageCheck",
     "ModelFingerprint",
     "OnPilot",
     "OverlappingCalibration",
     "Pilot",
     "Plan",
     "PlannedReleases",
-    "Predecessor",
     "PublishedCounts",
     "RecordWeights",
     "Release",
@@ -168,7 +143,6 @@ __all__ = [
     "plan",
     "records_needed",
     "remarks",
-    "verify_lineage",
 ]
 
 

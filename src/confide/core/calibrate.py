@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups
 from confide.candidates import AnyCandidates
+from confide.core.account import Payer
 from confide.core.calibration import Calibration
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.population import ClassShift, Population, shifted_population
-from confide.core.release import Payer, release
+from confide.core.release import release
 from confide.core.request import SIDES, By, Request
 from confide.core.rules import COMBINATIONS, check_together
 from confide.core.several import GroupCalibration, LevelCalibration, SidesCalibration
@@ -150,9 +151,9 @@ def calibrate(
         Privacy budget: the privacy loss per person. Give this or `rho`.
     score
         Name of the score, for arrays that do not carry one; it is recorded in the release. The names of this library
-        set good default candidates, and the range of the scores is checked. Any other name is recorded unchanged. A
-        release without a name can only be compared with your own scores: `predict_set` and `predict_interval` raise
-        `InputError`.
+        and of `register_score` set good default candidates, and the range of the scores is checked. Any other name is
+        recorded unchanged. A release without a name can only be compared with your own scores: `predict_set` and
+        `predict_interval` raise `InputError`.
     classes
         The public class names in the order of the probabilities' columns, or their number, for scores that do not
         carry them. New records with other classes then raise an error.

@@ -9,6 +9,7 @@ a signature.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,7 +26,7 @@ from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.needed import needed_facts
 from confide.core.population import Population
-from confide.core.words import Predecessor, check_about, check_predecessors
+from confide.core.words import check_about
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Chosen, Mechanism, NoisySize, PrivacyStatement, mechanism_facts, proof_of
@@ -68,7 +69,7 @@ class Release(Document):
 
     @property
     def first(self) -> "Calibration":
-        """The first of the thresholds; classes, metadata and predecessors are the same in all."""
+        """The first of the thresholds; classes, metadata and the renewed release are the same in all."""
         return next(iter(self.parts.values()))
 
     @property
@@ -304,8 +305,8 @@ class Calibration(Release):
     about
         Public metadata: `model`, `version` of the model, `data`, `purpose`, `responsible`, `date`; those that were
         given.
-    predecessors
-        The earlier releases of its chain, oldest first; empty for a release that renews none.
+    renews
+        The SHA-256 checksum of the release that it renews, 64 hexadecimal digits; None if it renews none.
     size
         The noisy number of records that was released first, and the design for it; None without one.
     chosen
@@ -339,7 +340,7 @@ class Calibration(Release):
     classes: Classes | None = field(default=None, kw_only=True)
     about: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
     population: Population | None = field(default=None, kw_only=True)
-    predecessors: tuple[Predecessor, ...] = field(default=(), kw_only=True)
+    renews: str | None = field(default=None, kw_only=True)
     size: NoisySize | None = field(default=None, kw_only=True)
     chosen: Chosen | None = field(default=None, kw_only=True)
     fingerprint: ModelFingerprint | None = field(default=None, kw_only=True)
@@ -349,12 +350,8 @@ class Calibration(Release):
             object.__setattr__(self, "classes", public_classes("classes", self.classes))
         object.__setattr__(self, "about", check_about(self.about))
         check_fingerprint(self.fingerprint)
-        object.__setattr__(self, "predecessors", check_predecessors(self.predecessors))
-        around = self.recipe.get("around")
-        if self.predecessors and around is not None and around != self.predecessors[-1].threshold:
-            raise InputError(
-                "candidates", "must be spread around the threshold of the last predecessor, or around none"
-            )
+        if self.renews is not None and not re.fullmatch("[0-9a-f]{64}", str(self.renews)):
+            raise InputError("renews", "must be None or 64 hexadecimal digits")
         object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
@@ -426,7 +423,7 @@ class Calibration(Release):
         >>> rng = np.random.default_rng(0)
         >>> released = confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, neighbors="replace_one")
         >>> round(released.coverage_failure()(0.88), 3)
-        0.076
+        0.074
         """
         records = self._records(n)
         if self.mechanism is None:

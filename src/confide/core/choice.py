@@ -15,8 +15,8 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, Spread, SpreadKind, spread_of
-from confide.guarantee import sharp_loss, tail, two_sided_saves, weighted_loss
+from confide.candidates import FINEST, Candidates, Spread, spread_of
+from confide.guarantee import SlopeNoise, sharp_loss, tail, two_sided_saves, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.selection import selection_law
 
@@ -38,8 +38,6 @@ _UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
 _NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
 _OF_A_GUESS = 0.3
 """A guess of the threshold is more precise than a unit: distances are divided by this, as in the list around it."""
-_WRONG_GUESS = 0.1
-"""The weight of the laws without a guess, if half of a list is spread for a wrong guess."""
 _BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
@@ -48,7 +46,7 @@ _WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
 
 _DESERTS = ((0.7, 0.25), (0.9, 0.1))
 """The share of alpha beyond the empty candidate range, and the weight of the law."""
-_ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
+_ATOM_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
@@ -84,16 +82,15 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
     `gaps` multiplies the weight of the laws with an empty candidate range.
     """
     k = len(edges)
-    kind = None if law is None else law.kind
+    shape = None if law is None else law.shape
     rows, weights = suggested_laws(edges, law)
     at = np.arange(1, k + 1) / k
-    if kind in ("residual", "signed"):
-        assert law is not None
+    if law is not None and law.shape.has_unit:
         unit, far = _bell_unit(law), 10.0 ** _near(law)
         start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
         crowded = _bell(edges, law, -1.6 * _near(law))
     else:
-        narrow = 0.4 if kind in ("mass", "penalised") else 1.0  # sums of probabilities concentrate near 1
+        narrow = 0.4 if shape and shape.is_concentrated else 1.0
         rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
         weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
         start, stop = int(0.3 * k), int(0.8 * k)
@@ -103,7 +100,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
         rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
         weights.append(gaps * weight)
     rows.append(np.ones(k))  # all scores at the first candidate
-    weights.append(_ATOM_WEIGHT_OF_RANKS if kind == "rank" else _ATOM_WEIGHT)
+    weights.append(_ATOM_WEIGHT if shape is None else shape.atom_weight)
     below = np.array(rows)
     prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
     # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
@@ -119,21 +116,15 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
 
 def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
-    if law is not None and law.hedged:
-        right, weights = suggested_laws(edges, replace(law, hedged=False))
-        laws_without_guess, others = suggested_laws(edges, law.without_guess)
-        return right + laws_without_guess, weights + [_WRONG_GUESS * weight for weight in others]
-    if law is not None and law.kind in ("residual", "signed"):
+    if law is not None and law.shape.has_unit:
         decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
         return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)
-    kind = None if law is None else law.kind
-    if kind == "probability":
-        even = np.clip(edges, 0, 1)
-    elif kind == "margin":
-        even = (1 + edges) / 2
+    shape = None if law is None else law.shape
+    if shape is not None and shape.uniform is not None:
+        even = shape.uniform(edges)
     else:
         even = np.arange(1, len(edges) + 1) / len(edges)
-    return [even], [_EVEN_WEIGHT * (0.16 if kind in ("mass", "penalised") else 1.0)]
+    return [even], [_EVEN_WEIGHT * (0.16 if shape and shape.is_concentrated else 1.0)]
 
 
 def _bell_unit(law: Spread) -> float:
@@ -217,22 +208,19 @@ def flat_for(m: int, rise: float) -> Fraction:
 PARTS = 20
 """Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
-SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360, 1920, 2720, 3840)
-COUNTED_SIZES = (*SIZES, 7680, 15360, 30720, 61440)
-"""The possible numbers of candidates of a design for a noisy number of records."""
-FEW_SIZES = (16, 22, 32, 44, 62, 86, 122, 170, 242, 480, 962, 1922, 3842)
-"""Those of a design for one query, which counts over all lists. Most lists contain the shorter ones: steps are halved.
+_SHORTEST, _LONGEST, _RATIO = 8, FINEST // 4, 1.2
+"""The lists among which a design chooses: their sizes divide the longest one, of which they are parts."""
+_LITTLE = 5e-5
+"""The shortest list is taken whose expected coverage of typical scores is within this of the best list's.
 
-The list of 480 is the one that a ledger compares. Files of counting plans depend on these sizes.
+In the mean over all reference laws it may cost three times as much.
 """
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 """At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`)."""
 LEFTS = tuple(range(4, 16))
 
-_MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
-"""Candidates per alpha n epsilon at the start of the descent; 5 for other kinds, 8 for residuals with a unit."""
-
-_LONG = SIZES[-1] + 1
+_LONG = 3841
+"""Laws over more candidates than this have mostly entries of 0."""
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
@@ -251,14 +239,15 @@ class Choice:
     ----------
     candidates
         The list.
-    left
-        The left slope; the right one is PARTS - left. Only their ratio matters.
+    left, right
+        The slopes below and above the target; only their ratio matters.
     rise
         Log-odds by which the last candidate exceeds the first.
     """
 
     candidates: Candidates
     left: int
+    right: int
     rise: float
 
     @property
@@ -272,7 +261,7 @@ class ChoiceInputs:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
     If records have different weights (`weighted`), n is a number of records of the largest weight. If `counted`, n is
-    a noisy number of records instead of a guess. If `longest` is a number, lists have few sizes, at most this one.
+    a noisy number of records instead of a guess.
     """
 
     n: int
@@ -282,14 +271,6 @@ class ChoiceInputs:
     delta: float | None
     weighted: bool = False
     counted: bool = False
-    longest: int | None = None
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The numbers of candidates to choose from."""
-        if self.longest is not None:
-            return tuple(size for size in FEW_SIZES if size <= self.longest)
-        return COUNTED_SIZES if self.counted else SIZES
 
     @property
     def fewer(self) -> float:
@@ -316,50 +297,79 @@ class ChoiceInputs:
         return self.epsilon * left / distance, self.epsilon * right / distance
 
 
-def choose(
-    of: Candidates | Spread,
-    circumstances: ChoiceInputs,
-    left: float | None = None,
-    rise: float | None = None,
-) -> Choice:
-    """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
+@lru_cache(maxsize=64)
+def sizes_of(spread: Spread) -> tuple[int, ...]:
+    """The sizes of the lists of a spread. The longest one resolves coverage of 90 % to less than a ten-thousandth.
 
-    `left`, in parts of PARTS, and `rise` override the choice.
+    Residuals need twice as many candidates where a unit is known, and four times as many where none is.
 
     Examples
     --------
-    >>> terms = ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None)
-    >>> made = choose(Spread("probability"), terms)
-    >>> made.left < 14 and made.rise > 5
+    >>> sizes_of(Spread("probability"))[-1], sizes_of(Spread("residual", 25.0))[-1], sizes_of(Spread("signed"))[-1]
+    (7680, 15360, 30720)
+    """
+    of_residuals = 2 if spread.unit or spread.around else 4
+    longest = _LONGEST * (of_residuals if spread.shape.has_unit else 1)
+    sizes = [longest]
+    for size in range(longest, _SHORTEST - 1, -1):
+        if longest % size == 0 and _RATIO * size <= sizes[-1]:
+            sizes.append(size)
+    return tuple(reversed(sizes))
+
+
+def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
+    """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
+
+    Examples
+    --------
+    >>> choice = choose(Spread("probability"), ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None))
+    >>> choice.left < 14 and choice.rise > 5
     True
     """
-    terms = circumstances.scaled()
-    law = law_of(of) if terms.counted and isinstance(of, Candidates) else None
-    if law is not None and (made := _chosen(law, terms, left, rise)).candidates == of:
-        return made  # the list was chosen with these slopes and this rise
-    return _chosen(of, terms, left, rise)
+    return _chosen(of, inputs.scaled())
 
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
-def _chosen(of: Candidates | Spread, terms: ChoiceInputs, left: float | None, rise: float | None) -> Choice:
+def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     """The choice for scaled inputs, which many requests have in common."""
-    sizes = terms.sizes if isinstance(of, Spread) else (of.size,)
-    lefts = LEFTS if left is None else (left,)
-    rises = RISES if rise is None else (rise,)
-    grids = len(sizes), len(rises), len(lefts)
+    sizes = sizes_of(of) if isinstance(of, Spread) else (of.size,)
+    grids = len(sizes), len(RISES), len(LEFTS)
 
     @cache
     def price(i: int, j: int, k: int) -> float:
-        laws = _laws(of, sizes[i], float(1 - terms.level), terms.gaps)
-        return mean_price(laws, terms, lefts[k], rises[j])
+        laws = _laws(of, sizes[i], float(1 - inputs.level), inputs.gaps)
+        return mean_price(laws, inputs, LEFTS[k], RISES[j])
 
-    first = _first(of, terms, sizes, rises, lefts)
-    starts = [first] if grids[0] == 1 or terms.counted else [first, (max(first[0] - 2, 0), *first[1:])]
-    steps = (-1, 1, -2, 2) if terms.counted else (-1, 1, -2, 2, -3, 3)
-    at = min((_descended(start, grids, steps, price) for start in starts), key=lambda place: price(*place))
-    candidates = Candidates.quantiles(of, sizes[at[0]]) if isinstance(of, Spread) else of
-    return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
+    def coverage(i: int, j: int, k: int) -> float:
+        typical = _laws(of, sizes[i], float(1 - inputs.level), inputs.gaps).below[0]
+        return mean_price(_anywhere(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], exactly_n=True)
+
+    # The best list, with its slopes and rise.
+    first = _first(of, inputs, sizes)
+    starts = {first, (max(first[0] - 1, 0), *first[1:])}
+    best = min((_descended(start, grids, price) for start in sorted(starts)), key=lambda place: price(*place))
+
+    # The shortest list that costs little more.
+    dearest = price(*best) + 3 * _LITTLE / float(1 - inputs.level)
+    most = coverage(*best) + _LITTLE if best[0] else 0.0
+    while best[0]:
+        shorter = _descended((best[0] - 1, *best[1:]), grids, price, axes=(1, 2))
+        if price(*shorter) > dearest or coverage(*shorter) > most:
+            break
+        best = shorter
+    candidates = Candidates.quantiles(of, sizes[best[0]]) if isinstance(of, Spread) else of
+    left = LEFTS[best[2]]
+    return Choice(candidates, left, PARTS - left, RISES[best[1]])
+
+
+def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
+    """The same law of scores, with the level at several places between two candidates; the price is the coverage."""
+    place = int(np.searchsorted(below[:-1], level))
+    gap = float(below[place] - below[max(place - 1, 0)])
+    rows = np.maximum(below - gap * np.linspace(0, 1, 5, endpoint=False)[:, None], 0.0)
+    rows[:, -1] = 1.0
+    return ReferenceLaws(rows, rows, np.full(len(rows), 1 / len(rows)))
 
 
 def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, *, exactly_n: bool = False) -> float:
@@ -373,7 +383,8 @@ def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: floa
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
     sizes = ((float(terms.n), 1.0), (terms.n / terms.fewer, _FEWER_WEIGHT))
-    sharp = exactly_n and terms.neighbors == "add_remove" and not two_sided_saves(slope_left, slope_right, rivals)
+    noise = SlopeNoise(slope_left, slope_right, rivals)
+    sharp = exactly_n and terms.neighbors == "add_remove" and not two_sided_saves(noise)
     for n, weight in sizes[:1] if exactly_n or terms.neighbors == "replace_one" else sizes:
         target = _target(n, terms, (slope_left, slope_right), rivals, sharp=sharp)
         if target > n:
@@ -430,36 +441,30 @@ def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, sh
     return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
 
 
-def _first(
-    of: Candidates | Spread,
-    terms: ChoiceInputs,
-    sizes: tuple[int, ...],
-    rises: tuple[float, ...],
-    lefts: tuple[float, ...],
-) -> tuple[int, int, int]:
+def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - terms.level) * terms.n * terms.epsilon
-    many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else _MANY.get(of.kind, 5.0)
+    many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else of.shape.density
     size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
     return (
         int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
-        int(np.argmin(np.abs(np.array(rises) - rise))),
-        int(np.argmin(np.abs(np.array(lefts) - 9))),
+        int(np.argmin(np.abs(np.array(RISES) - rise))),
+        int(np.argmin(np.abs(np.array(LEFTS) - 9))),
     )
 
 
 def _descended(
     at: tuple[int, int, int],
     grids: tuple[int, int, int],
-    steps: tuple[int, ...],
     price: Callable[[int, int, int], float],
+    axes: tuple[int, ...] = (1, 2, 0),
 ) -> tuple[int, int, int]:
-    """Coordinate descent over rise, left share and size, in these steps, until nothing improves."""
+    """Coordinate descent over rise, left share and size, in single and double steps, until nothing improves."""
     moved = True
     while moved:
         moved = False
-        for axis in (1, 2, 0):
-            for step in steps:
+        for axis in axes:
+            for step in (-1, 1, -2, 2):
                 while True:
                     trial = list(at)
                     trial[axis] += step
@@ -474,7 +479,7 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
     if isinstance(of, Spread):
         return reference_laws(of.edges(size), of, alpha, gaps)
     # For a long list every k-th candidate is evaluated.
-    return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha, gaps)
+    return reference_laws(of.edges[:: -(-of.size // _LONG)], law_of(of), alpha, gaps)
 
 
 @lru_cache(maxsize=4096)

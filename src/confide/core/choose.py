@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_numeric, as_vector, fresh_uniforms, refuse_other_rows
+from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates
 from confide.core.calibrate import LedgerOptions, Options, calibrate
 from confide.core.calibration import Calibration
@@ -21,6 +21,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
 from confide.scores import NamedScores, name_of_scores, score_kind
+from confide.selection import uniforms
 from confide.support import (
     MOST_PER_PERSON,
     Level,
@@ -297,7 +298,7 @@ def _numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.fl
     if (ids is None) != (key is None):
         raise InputError("ids", "ids and key must be given together: the id of each record, and a secret")
     if ids is None:
-        return fresh_uniforms(n), f"choice by coins {secrets.token_hex(8)}"
+        return uniforms(n), f"choice by coins {secrets.token_hex(8)}"
     if not isinstance(key, bytes) or len(key) < _LEAST_KEY:
         raise InputError("key", f"must be at least {_LEAST_KEY} secret random bytes")
     listed = np.atleast_1d(ids).tolist()

@@ -1,32 +1,40 @@
-"""From terms to a mechanism: slopes and rise, then the smallest target rank that is certified."""
+"""The design of a threshold: everything public about it but the threshold itself.
+
+Candidates, slopes and rise have the least mean price (choice.py). Then comes the smallest target rank that a
+certificate accepts; for a secret number of records also a prior bonus of +inf, which counts where only few records are
+at hand. Validity rests on `certify` alone, which every reader of a release computes again. The published methods have
+parameters of their own.
+"""
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
-from confide.core.choice import PARTS
+from confide.candidates import Candidates
+from confide.core.choice import Choice, choose, sizes_of
 from confide.core.terms import Terms
 from confide.guarantee import (
     LARGE_N_MIN,
-    TwoSidedTerms,
-    public_shift,
-    public_target,
-    secret_offset,
-    secret_prior_bonus,
-    secret_shift,
+    Guarantee,
+    SlopeNoise,
+    conditional_offset,
+    conditional_target_rank,
+    sharp_offset,
+    sharp_prior_bonus,
+    sharp_target_rank,
     tangent_rate,
     two_sided_secret,
-    two_sided_shift,
+    two_sided_target_rank,
     weighted_loss,
     weighted_prior_bonus,
 )
 from confide.mechanisms import (
     Mechanism,
+    PrivacyStatement,
     Slopes,
     certify,
     free_fade,
@@ -35,208 +43,275 @@ from confide.mechanisms import (
     pps_for,
     pps_laplace_for,
     pps_of_secret_size,
+    privacy_statement,
+    size_zcdp,
     slopes_for,
     split_conformal_for,
 )
-from confide.support import (
-    DEBUG,
-    ceil_to,
-    listening,
-    log_event,
-)
+from confide.selection import zcdp_of_range
+from confide.support import DEBUG, ceil_to, float_above, listening, log_event
+
+_OF_PUBLISHED = 1000
+"""The number of candidates of a published method."""
 
 _GONE_AT = 0.15
-"""The share of n_typical at which the prior bonus of +inf has decreased to 0."""
+"""The share of n at which the prior bonus of +inf has decreased to 0."""
 _TRIES, _LITTLE = 8, Fraction(1, 20)
 """Number of increments: an offset is increased in ranks, a prior bonus in log-odds."""
 
-_Build = Callable[[Fraction, Fraction], Slopes]
-"""From rate and offset of the target line to the mechanism, with its noise and its rise."""
 
+@dataclass(frozen=True)
+class Design:
+    """What is public about a threshold before it is drawn.
 
-def mechanism_for(request: Terms) -> Mechanism | None:
-    """The mechanism for validated terms; None if the answer must be +inf without reading the data.
-
-    Examples
-    --------
-    >>> from confide.core import Terms
-    >>> request = Terms.of(
-    ...     alpha=0.1, epsilon=1.0, neighbors="replace_one", n=1000, candidates=1000, mechanism="pps"
-    ... )
-    >>> round(float(mechanism_for(request).level), 4)
-    0.9289
+    Parameters
+    ----------
+    terms
+        What it follows from, with the number of records below.
+    n
+        The number of records that it is for: the public one, the noisy one, or a guess.
+    candidates
+        The list over which the mechanism selects.
+    mechanism
+        The mechanism; None if the answer must be +inf without reading the data.
+    guarantee
+        The coverage guarantee, certified for this mechanism.
+    privacy
+        The privacy loss, with that of a noisy number of records.
     """
-    if request.mechanism == "slopes":
-        return slopes_for_request(request)
-    n, m, level, epsilon = request.n, request.m, request.level, request.per_record
-    match request.mechanism:
-        case "noisy-histogram":
-            return noisy_histogram_for(level, epsilon, m, n, request.n_min)
-        case "opendp-quantile":
-            return opendp_quantile_for(level, epsilon, n)
-        case "pps" if n is None:
-            return pps_of_secret_size(request.alpha, epsilon, m, request.n_known)
-    assert n is not None  # the terms were validated
-    match request.mechanism:
-        case "pps":
-            return pps_for(n, request.alpha, epsilon, m)
-        case "pps-laplace":
-            return pps_laplace_for(n, request.alpha, epsilon, m)
-        case "none":
-            return split_conformal_for(level, n)
+
+    terms: Terms
+    n: int
+    candidates: Candidates
+    mechanism: Mechanism | None
+    guarantee: Guarantee
+    privacy: PrivacyStatement
 
 
 @lru_cache(maxsize=1024)
-def slopes_for_request(request: Terms) -> Slopes | None:
-    """The slope mechanism for validated terms, or None if the answer must be +inf without reading the data."""
+def design(terms: Terms, n: int) -> Design:
+    """The design for a number of records, public, noisy or guessed.
+
+    Examples
+    --------
+    >>> from confide.core.request import Request
+    >>> chosen = design(Request(alpha=0.1, epsilon=1.0, score="lac").terms[None], 1000)
+    >>> chosen.candidates.size, chosen.guarantee.coverage
+    (576, 0.9)
+    """
+    if terms.mechanism == "slopes":
+        return slopes_design(terms, n, choose(terms.spread, terms.inputs(n)))
+    candidates = longest_list(terms)
+    return _promised(terms, n, candidates, _published(terms, n, candidates.size))
+
+
+def longest_list(terms: Terms) -> Candidates:
+    """Candidates of which every design of these terms has some; a published method has 1000, if they are not listed."""
+    if isinstance(terms.spread, Candidates):
+        return terms.spread
+    return Candidates.quantiles(
+        terms.spread, sizes_of(terms.spread)[-1] if terms.mechanism == "slopes" else _OF_PUBLISHED
+    )
+
+
+def slopes_design(terms: Terms, n: int, choice: Choice) -> Design:
+    """The design with these candidates, slopes and this rise: the least certified target, and what it promises."""
+    return _promised(terms, n, choice.candidates, _slopes(terms, n, choice))
+
+
+def unanswered_design(terms: Terms) -> Design:
+    """A design without a mechanism, whose answer is +inf, over a list of one candidate."""
+    return _promised(terms, terms.n_min, Candidates.unit(1), None)
+
+
+def _promised(terms: Terms, n: int, candidates: Candidates, mechanism: Mechanism | None) -> Design:
+    """The design with the guarantee and the privacy loss that follow from its mechanism."""
+    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)
+    guarantee = certify(mechanism, terms.alpha, candidates.size, public, n_min, terms.delta)
+    if terms.population is not None:
+        guarantee = replace(guarantee, population=str(terms.population))
+    privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
+    return Design(terms, n, candidates, mechanism, guarantee, privacy)
+
+
+def price(terms: Terms) -> PrivacyStatement:
+    """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
+    assert terms.size_scale is not None
+    records, selection, number = terms.records_per_person, Fraction(terms.per_record), 1 / Fraction(terms.size_scale)
+    rho = float_above(Fraction(zcdp_of_range(records * selection)) + size_zcdp(terms.size_scale, records))
+    # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level. A
+    # record of another weight is one that is removed and one that is added. Neither changes the number of records.
+    replaced = 2 * selection if terms.population is not None else selection * min(Fraction(2), 1 / terms.level)
+    return PrivacyStatement(
+        terms.neighbors, terms.epsilon, records, float_above(selection + number), float_above(replaced), rho
+    )
+
+
+def _published(terms: Terms, n: int, m: int) -> Mechanism | None:
+    """The mechanism of a published method, over m candidates."""
+    level, epsilon = terms.level, terms.per_record
+    public = n if terms.public_n else None
+    match terms.mechanism:
+        case "noisy-histogram":
+            return noisy_histogram_for(level, epsilon, m, public, terms.n_min)
+        case "opendp-quantile":
+            return opendp_quantile_for(level, epsilon, public)
+        case "pps" if public is None:
+            return pps_of_secret_size(terms.alpha, epsilon, m, max(n, terms.n_min))
+        case "pps":
+            return pps_for(n, terms.alpha, epsilon, m)
+        case "pps-laplace":
+            return pps_laplace_for(n, terms.alpha, epsilon, m)
+        case _:
+            return split_conformal_for(level, n)
+
+
+def _slopes(terms: Terms, n: int, choice: Choice) -> Slopes | None:
+    """The certified mechanism with the least target; None if no target rank up to a public n suffices."""
     begin = time.perf_counter()
-    mechanism = _slopes(request)
-    if listening("planning", DEBUG):
+    with np.errstate(under="ignore"):
+        mechanism = _Search(terms, n, choice).result()
+    if listening("core", DEBUG):
         log_event(
-            "planning",
+            "core",
             "plan searched",
             DEBUG,
             seconds=round(time.perf_counter() - begin, 3),
-            alpha=1 - request.level,
-            epsilon=request.per_record,
-            neighbors=request.neighbors,
-            n="secret" if request.n is None else request.n,
+            alpha=1 - terms.level,
+            epsilon=terms.per_record,
+            neighbors=terms.neighbors,
+            n=n if terms.public_n else "secret",
         )
     return mechanism
 
 
-@np.errstate(under="ignore")
-def _slopes(request: Terms) -> Slopes | None:
-    choice = request.choice
-    left, right = request.slopes or (choice.left, PARTS - choice.left)
+@dataclass(frozen=True)
+class _Search:
+    """The search for the least target rank that is certified, with chosen candidates, slopes and rise."""
 
-    @cache
-    def build(rate: Fraction, offset: Fraction) -> Slopes:
-        plain = slopes_for(rate, offset, left, right, request.neighbors, request.per_record, request.weight)
+    terms: Terms
+    n: int
+    choice: Choice
+
+    def result(self) -> Slopes | None:
+        """The mechanism."""
+        if self.terms.public_n:
+            return self._certified(self._public_line())
+        if self.terms.population is not None:
+            return self._weighted()
+        plain = self._certified(self._secret_line())
+        if plain is None or self.terms.delta is not None:
+            return plain
+        return self._two_sided(plain.offset) or self._with_prior_bonus(plain)
+
+    def build(self, rate: Fraction, offset: Fraction) -> Slopes:
+        """The mechanism with this target line, with its noise and its rise."""
+        terms, choice = self.terms, self.choice
+        plain = slopes_for(rate, offset, choice.left, choice.right, terms.neighbors, terms.per_record, terms.weight)
         flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
-    if request.n is not None:
-        return _certified(_public_line(request, build), request, build)
-    if request.population is not None:
-        return _weighted(request, build)
-    plain = _certified(_private_line(request, build), request, build)
-    if plain is None or request.delta is not None:
-        return plain
-    return _two_sided(request, build, plain.offset) or _with_head_start(plain, request)
+    def is_certified(self, mechanism: Slopes, n_min: int | None = None) -> bool:
+        """Whether the level is certified, for a secret number from n_min on; by default from the n that reach it."""
+        terms = self.terms
+        public = self.n if terms.public_n else None
+        if n_min is None:
+            n_min = LARGE_N_MIN if terms.delta is None else terms.n_min
+        secret_from = None if terms.public_n else n_min
+        promised = certify(mechanism, terms.alpha, self.m, public, secret_from, terms.delta)
+        return promised.coverage >= float(terms.level)
 
+    @property
+    def m(self) -> int:
+        """The number of candidates."""
+        return self.choice.candidates.size
 
-def _certified(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
-    """The certified mechanism with the least target from this line on; None if a public n does not reach it."""
-    if line is None:
-        return None
-    rate, offset = line
-    # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
-    while not _is_certified(build(rate, offset), request):
-        offset += Fraction(1, request.unit)
-    return None if request.n is not None and offset > request.n else build(rate, offset)
-
-
-def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | None:
-    """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
-    n, level, unit = request.n or 0, request.level, request.unit
-    trial = build(Fraction(0), Fraction(1, unit))
-    rivals = trial.rivals(request.m)
-    if request.delta is not None:
-        target = public_target(n, level, request.delta, trial.slope_left, rivals, unit)
-    else:
-        terms = n, level, trial.slope_left, trial.slope_right, rivals, unit
-        shifts = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
-        target = min((shift for shift in shifts if shift is not None), default=None)
-    return None if target is None or target > n else (Fraction(0), target)
-
-
-def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
-    """Rate and offset of the target line for a secret n."""
-    level, n_min, unit = request.level, request.n_min, request.unit
-    trial = build(level, Fraction(1, unit))
-    rivals = trial.rivals(request.m)
-    if request.delta is not None:
-        # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
-        n_typical = max(n_min, request.n_typical)
-        rate = tangent_rate(level, request.delta, n_typical)
-        slope = build(rate, Fraction(1, unit)).slope_left
-        return rate, secret_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, unit)
-    return level, secret_shift(level, trial.slope_left, trial.slope_right, rivals, unit)
-
-
-def _is_certified(mechanism: Slopes, request: Terms) -> bool:
-    """Whether the target is certified (from the n on that reach it, if n is secret)."""
-    n_min = LARGE_N_MIN if request.delta is None else request.n_min
-    secret_from = n_min if request.n is None else None
-    promised = certify(mechanism, request.alpha, request.m, request.n, secret_from, request.delta)
-    return promised.coverage >= float(request.level)
-
-
-def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
-    """The mechanism with the offset and prior bonus of the two-sided certificate; None if the offset reaches `most`.
-
-    The bonus ends at a seventh of n_typical, if the privacy loss allows it: with a slower decrease the offset is less.
-    """
-    level, unit = request.level, request.unit
-    trial, parts = build(level, Fraction(1, unit)), unit // level.denominator
-    needed = 2.5 - math.log(request.alpha)  # approximate constant prior bonus of +inf that suffices, in log-odds
-    fade = needed * trial.scale / (_GONE_AT * max(request.n_min, request.n_typical))
-    # A multiple of `parts` stays an integer if the offset has a smaller denominator.
-    fade = min(max(1, math.ceil(fade / parts)), free_fade(trial) // parts) * parts / trial.scale
-    few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
-    terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), unit
-    step = trial.step(request.m)
-
-    def exact(offset: Fraction) -> TwoSidedTerms:
-        made = build(level, offset)
-        slopes, rivals = (made.slope_left, made.slope_right), made.rivals(request.m)
-        return TwoSidedTerms(*slopes, rivals, made.step(request.m), made.scale)
-
-    # The certificate checks all n in any case. For a guess, mostly the requirement of a few suffices, without a second
-    # check. For a noisy number, the search is itself the check.
-    guessed = request.size_scale is None
-    for sampled in (True, False) if guessed else (False,):
-        least = two_sided_secret(
-            level, fade, needed + fade * few, *terms, step=step, sampled=sampled, exact=None if guessed else exact
-        )
-        if least is None:
+    def _certified(self, line: tuple[Fraction, Fraction] | None) -> Slopes | None:
+        """The certified mechanism with the least target from this line on; None if a public n does not reach it."""
+        if line is None:
             return None
-        offset, ahead = least
-        # Again because of the rounding of prior weights: either value may have to increase slightly.
-        for more in range(1 if sampled else _TRIES):
-            plain = build(level, offset + more * ceil_to(_LITTLE, unit))
-            if plain.offset >= most:
+        rate, offset = line
+        # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
+        while not self.is_certified(self.build(rate, offset)):
+            offset += Fraction(1, self.terms.unit)
+        return None if self.terms.public_n and offset > self.n else self.build(rate, offset)
+
+    def _public_line(self) -> tuple[Fraction, Fraction] | None:
+        """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
+        n, level, unit, delta = self.n, self.terms.level, self.terms.unit, self.terms.delta
+        noise = self.build(Fraction(0), Fraction(1, unit)).noise(self.m)
+        if delta is not None:
+            target = conditional_target_rank(n, level, delta, noise, unit)
+        else:
+            ranks = sharp_target_rank(n, level, noise, unit), two_sided_target_rank(n, level, noise, unit)
+            target = min((rank for rank in ranks if rank is not None), default=None)
+        return None if target is None or target > n else (Fraction(0), target)
+
+    def _secret_line(self) -> tuple[Fraction, Fraction]:
+        """Rate and offset of the target line for a secret n."""
+        level, n_min, unit, delta = self.terms.level, self.terms.n_min, self.terms.unit, self.terms.delta
+        noise = self.build(level, Fraction(1, unit)).noise(self.m)
+        if delta is not None:
+            # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
+            n = max(n_min, self.n)
+            rate = tangent_rate(level, delta, n)
+            steeper = replace(noise, left=self.build(rate, Fraction(1, unit)).slope_left)
+            return rate, conditional_offset(rate, level, delta, n_min, n, steeper, unit)
+        return level, sharp_offset(level, noise, unit)
+
+    def _two_sided(self, most: Fraction) -> Slopes | None:
+        """Offset and prior bonus of the two-sided certificate; None if the offset reaches `most`.
+
+        The bonus ends at a seventh of n, if the privacy loss allows it: with a slower decrease the offset is less.
+        """
+        terms, level, unit = self.terms, self.terms.level, self.terms.unit
+        trial, parts = self.build(level, Fraction(1, unit)), unit // level.denominator
+        needed = 2.5 - math.log(terms.alpha)  # approximate constant prior bonus of +inf that suffices, in log-odds
+        fade = needed * trial.scale / (_GONE_AT * max(terms.n_min, self.n))
+        # A multiple of `parts` stays an integer if the offset has a smaller denominator.
+        fade = min(max(1, math.ceil(fade / parts)), free_fade(trial) // parts) * parts / trial.scale
+        few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
+        asked = level, fade, needed + fade * few, terms.n_min, trial.noise(self.m), unit
+
+        def exact(offset: Fraction) -> SlopeNoise:
+            return self.build(level, offset).noise(self.m)
+
+        # The certificate checks all n in any case. For a guess, mostly the requirement of a few suffices, without a
+        # second check. For a noisy number, the search is itself the check.
+        guessed = terms.size_scale is None
+        for sampled in (True, False) if guessed else (False,):
+            least = two_sided_secret(*asked, sampled=sampled, exact=None if guessed else exact)
+            if least is None:
                 return None
-            head_start = math.ceil((ahead + float(more * _LITTLE)) * plain.scale)
-            candidate = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
-            if certify(candidate, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
-                return candidate
-    return None
+            offset, ahead = least
+            # Again because of the rounding of prior weights: either value may have to increase slightly.
+            for more in range(1 if sampled else _TRIES):
+                plain = self.build(level, offset + more * ceil_to(_LITTLE, unit))
+                if plain.offset >= most:
+                    return None
+                head_start = math.ceil((ahead + float(more * _LITTLE)) * plain.scale)
+                candidate = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
+                if self.is_certified(candidate, terms.n_min):
+                    return candidate
+        return None
 
+    def _weighted(self) -> Slopes:
+        """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
+        terms, level, unit, m = self.terms, self.terms.level, self.terms.unit, self.m
+        trial = self.build(level, Fraction(1, unit))
+        offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m)), unit)
+        while True:
+            plain = self.build(level, offset)
+            fading = replace(plain, fade=free_fade(plain))
+            bonus = weighted_prior_bonus(level, offset, fading.fade_ranks, plain.noise(m))
+            with_bonus = replace(fading, head_start=math.ceil(bonus * (plain.unit * plain.heaviest * plain.left)))
+            if self.is_certified(with_bonus, terms.n_min):
+                return with_bonus
+            offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset
 
-def _weighted(request: Terms, build: _Build) -> Slopes:
-    """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
-    level, unit, m = request.level, request.unit, request.m
-    trial = build(level, Fraction(1, unit))
-    offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m)), unit)
-    while True:
-        plain = build(level, offset)
+    def _with_prior_bonus(self, plain: Slopes) -> Slopes:
+        """The least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
         fading = replace(plain, fade=free_fade(plain))
-        ahead = weighted_prior_bonus(
-            level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m)
-        ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
-        with_head_start = replace(fading, head_start=math.ceil(ahead))
-        if certify(with_head_start, request.alpha, m, None, request.n_min, None).coverage >= float(level):
-            return with_head_start
-        offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset
-
-
-def _with_head_start(mechanism: Slopes, request: Terms) -> Slopes:
-    """Set the least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
-    fading = replace(mechanism, fade=free_fade(mechanism))
-    ahead = secret_prior_bonus(
-        request.level, mechanism.offset, fading.fade_ranks, request.n_min,
-        mechanism.slope_left, mechanism.slope_right, mechanism.rivals(request.m),
-    )  # fmt: skip
-    return replace(fading, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))
+        noise, terms = plain.noise(self.m), self.terms
+        bonus = sharp_prior_bonus(terms.level, plain.offset, fading.fade_ranks, terms.n_min, noise)
+        return replace(fading, head_start=math.ceil(bonus * plain.unit * plain.left))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
-from confide.candidates import Candidates, Spread
-from confide.core.choice import Choice, ReferenceLaws, answer_law, law_of, mean_price, suggested_laws
+from confide.candidates import Candidates
+from confide.core.choice import Choice, ReferenceLaws, answer_law, choose, law_of, mean_price, suggested_laws
 from confide.core.terms import Terms
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
@@ -71,9 +71,9 @@ def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArr
 _ROUNDS, _AGREE, _FURTHER = 8, 0.03, (1.07, 1.2)
 
 
-def likely_enough(request: Terms) -> int:
+def likely_enough(terms: Terms) -> int:
     """A first guess of the number of records; the same for a requested privacy loss and for the one that is spent."""
-    return min(math.ceil(12 / float(request.alpha) / min(float(f"{request.per_record:.6g}"), 1.0)), MOST_RECORDS)
+    return min(math.ceil(12 / float(terms.alpha) / min(float(f"{terms.per_record:.6g}"), 1.0)), MOST_RECORDS)
 
 
 def needed_text(needed: int, each: str = "") -> str:
@@ -110,7 +110,7 @@ def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
     return many
 
 
-def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> int:
+def closely_needed(terms: Terms, unlikely: float) -> int:
     """About the n from which on the probability is at most `unlikely`, each n with its own optimal choice.
 
     The least n for one choice is the n for which the next choice is made, until both agree. Where a somewhat larger n
@@ -118,18 +118,21 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
 
     Examples
     --------
-    >>> from confide.core.terms import Terms
-    >>> request = Terms.of(0.1, 100, epsilon=1.0, neighbors="replace_one")
-    >>> 100 < closely_needed(request, request.candidates, 0.01) < 140
+    >>> from confide.core.terms import Budget
+    >>> terms = Terms.of(0.1, Candidates.unit(100), Budget(1.0), neighbors="replace_one")
+    >>> 100 < closely_needed(terms, 0.01) < 140
     True
     """
 
-    def needed_with(choice: Choice, guess: int) -> int:
-        return least(lambda n: chance_beyond_nearly(request, choice, n) <= unlikely, guess, parts=50)
+    def chosen(n: int) -> Choice:
+        return choose(terms.spread, terms.inputs(terms.records_of_design(n)))
 
-    low, many, tried = 0, MOST_RECORDS + 1, likely_enough(request)
+    def needed_with(choice: Choice, guess: int) -> int:
+        return least(lambda n: chance_beyond_nearly(terms, choice, n) <= unlikely, guess, parts=50)
+
+    low, many, tried = 0, MOST_RECORDS + 1, likely_enough(terms)
     for _ in range(_ROUNDS):
-        result = needed_with(request.at(tried).choice_of(of), tried)
+        result = needed_with(chosen(tried), tried)
         if abs(result - tried) <= _AGREE * tried:
             tried = max(result, tried)
             break
@@ -137,21 +140,21 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
         tried = result if low < result < many else math.isqrt(max(low, 1) * many)
     for further in _FURTHER:
         n = min(math.ceil(further * tried), MOST_RECORDS)
-        choice = request.at(n).choice_of(of)
-        if chance_beyond_nearly(request, choice, n) > unlikely:
+        choice = chosen(n)
+        if chance_beyond_nearly(terms, choice, n) > unlikely:
             return max(tried, needed_with(choice, n))
     return tried
 
 
 @np.errstate(under="ignore")
-def chance_beyond_nearly(request: Terms, choice: Choice, n: int) -> float:
+def chance_beyond_nearly(terms: Terms, choice: Choice, n: int) -> float:
     """The probability of an answer beyond all of n typical scores, for nearly the certified target."""
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
-    exactly = max(1, round(request.heaviest_among(n)))  # a noisy number has a design for at least 100/epsilon
-    circumstances = replace(request.at(n).circumstances, n=exactly)
-    return mean_price(typical, circumstances, choice.left, choice.rise, exactly_n=True)
+    exactly = max(1, round(terms.heaviest_among(n)))  # a noisy number has a design for at least 100/epsilon
+    inputs = replace(terms.inputs(n), n=exactly)
+    return mean_price(typical, inputs, choice.left, choice.rise, exactly_n=True)
 
 
 # Sets and intervals of a plan on a public pilot sample, whose distribution is used as the true one.
@@ -269,12 +272,12 @@ def chance_text(chance: float) -> str:
     return f"{chance:.1%}" if chance >= 0.0005 else "below 0.05%"
 
 
-def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Terms, n: int) -> OnPilot:
+def on_pilot(pilot: Pilot, mechanism: Slopes | None, candidates: Candidates, level: Fraction, n: int) -> OnPilot:
     """The answer for n scores that are distributed as in the pilot sample."""
-    law = np.eye(1, request.candidates.size, request.candidates.size - 1)[0]
+    law = np.eye(1, candidates.size, candidates.size - 1)[0]
     if mechanism is not None:
-        law = answer_among(mechanism, share_of_pilot(pilot, request.candidates), n)
-    return answered_on_pilot(pilot, law, request.candidates, request.level, n)
+        law = answer_among(mechanism, share_of_pilot(pilot, candidates), n)
+    return answered_on_pilot(pilot, law, candidates, level, n)
 
 
 def share_of_pilot(pilot: Pilot, candidates: Candidates) -> NDArray[np.float64]:

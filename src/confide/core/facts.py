@@ -81,7 +81,7 @@ def _joined(names: list[str]) -> str:
 
 
 def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[str, str | None], ...]:
-    """Classes, metadata and fingerprint of a release as names and values; None for `expected` ones that are missing.
+    """Public words of a release as names and values; None for `expected` ones that are missing.
 
     Examples
     --------
@@ -90,12 +90,14 @@ def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[s
     >>> about_facts(released, ["model"])
     (('model', None), ('calibration data', 'June'), ('classes', '2, without names'))
     """
-    about, classes, model = about_of(release), classes_of(release), release.first.fingerprint
+    about, classes = about_of(release), classes_of(release)
+    model, renewed = release.first.fingerprint, release.first.renews
     known = {*about, *expected}
     return (
         *((name, about.get(key)) for key, name in ABOUT.items() if key in known),
         *(() if classes is None else (("classes", class_list(classes, 30)),)),
         *(() if model is None else (("fingerprint of the model", str(model)),)),
+        *(() if renewed is None else (("renews", f"the release with SHA-256 {renewed}"),)),
     )
 
 

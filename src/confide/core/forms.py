@@ -22,7 +22,7 @@ from confide.core.several import (
     RiskCalibration,
     SidesCalibration,
 )
-from confide.core.words import PREDECESSORS, WORDS
+from confide.core.words import WORDS
 from confide.errors import ConfideError, FormatError
 from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
@@ -125,7 +125,7 @@ CALIBRATION: shapes.Shape = {
     "versions": VERSIONS,
     "population": POPULATION,
     **WORDS,
-    "predecessors": PREDECESSORS,
+    "renews": shapes.hexadecimal(optional=True),
     "size": SIZE,
     "chosen": CHOSEN,
     "fingerprint": FINGERPRINT,
@@ -253,7 +253,7 @@ def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     return candidates
 
 
-_UNCOUNTED = ("population", "predecessors", "size", "chosen")
+_UNCOUNTED = ("population", "renews", "size", "chosen")
 _COUNTS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNCOUNTED} | {
     "privacy": shapes.Field(
         "a privacy loss as it is stated",

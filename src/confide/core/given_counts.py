@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from collections.abc import Mapping
 
-from confide.candidates import Candidates
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.metadata import Metadata
 from confide.core.published_counts import CountsCalibration, PublishedCounts
-from confide.core.release import NO_PAYER, Payer, prepare, release
-from confide.core.sources import GivenCounts
 from confide.core.texts import remark, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import StatedPrivacy, published_histogram_for
@@ -26,65 +20,6 @@ from confide.support import (
     positive_integer,
     takes_alpha,
 )
-
-
-@dataclass(frozen=True)
-class CountsRequest:
-    """A validated request for counts that another engine made; `release` accepts it like a `Request`."""
-
-    counts: PublishedCounts
-    alpha: Fraction
-    delta: float | None
-    n_min: int
-    words: Metadata
-
-    public_n: ClassVar[bool] = False
-
-    @property
-    def candidates(self) -> Candidates:
-        """The candidates over which the engine counted."""
-        return self.counts.candidates
-
-    def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
-        """The candidates, which do not depend on the number of records."""
-        return self.candidates
-
-    def release(
-        self, look: Callable[[], Mapping[None, PublishedCounts]], *, charge_first: bool = False
-    ) -> CountsCalibration:
-        """Check the counts as far as they show how they were made, and state the result."""
-        counts = look()[None]
-        note, level, m = counts.check(), 1 - self.alpha, len(counts)
-        n_min = None if counts.n is not None else self.n_min
-        mechanism = published_histogram_for(level, counts.noise, m, counts.n, n_min, self.delta)
-        guarantee = mechanism.guarantee(level, m, counts.n, n_min, self.delta)
-        assert guarantee is not None  # the target was chosen so that it holds
-        made = CountsCalibration(
-            threshold=float(counts.candidates.values[mechanism.choose(counts.counts, counts.n)]),
-            alpha=self.alpha,
-            guarantee=guarantee,
-            privacy=StatedPrivacy.of(counts.noise, counts.n, counts.epsilon),
-            mechanism=mechanism,
-            candidates=m,
-            recipe=counts.candidates.recipe,
-            score=counts.score,
-            versions=library_versions(),
-        )
-        released: CountsCalibration = self.words.of(made)  # type: ignore[assignment]
-        log_event("calibration", "released from published counts", score=counts.score, alpha=self.alpha)
-        warn_of_choices(released)
-        for text in (note, remark(released)):
-            if text:
-                warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
-        return released
-
-
-@prepare.register
-def prepare_counts(request: CountsRequest, n: int | None = None, payer: Payer = NO_PAYER) -> CountsRequest:
-    """Prepare a threshold from published counts, which has no cost: their maker has spent it."""
-    if payer != NO_PAYER:
-        raise InputError("ledger", "must be left out: the maker of the counts has spent their privacy loss")
-    return request
 
 
 @takes_alpha
@@ -151,12 +86,34 @@ def calibrate_counts(
         raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
     if counts.n is not None and n_min is not None:
         raise InputError("n_min", "must be left out: the number of records is public")
-    request = CountsRequest(
-        counts,
-        exact_level("alpha", alpha),
-        None if delta is None else float(exact_level("delta", delta)),
-        1 if n_min is None else positive_integer("n_min", n_min),
-        Metadata.stated(counts.classes, about, fingerprint=fingerprint),
+    # Everything that is asked.
+    level, m = 1 - exact_level("alpha", alpha), len(counts)
+    failure = None if delta is None else float(exact_level("delta", delta))
+    least = None if counts.n is not None else 1 if n_min is None else positive_integer("n_min", n_min)
+    words = Metadata.stated(counts.classes, about, fingerprint=fingerprint)
+
+    # The counts, as far as they show how they were made; then the target that the law of their noise allows.
+    note = counts.check()
+    mechanism = published_histogram_for(level, counts.noise, m, counts.n, least, failure)
+    guarantee = mechanism.guarantee(level, m, counts.n, least, failure)
+    assert guarantee is not None  # the target was chosen so that it holds
+    calibration = CountsCalibration(
+        threshold=float(counts.candidates.values[mechanism.choose(counts.counts, counts.n)]),
+        alpha=1 - level,
+        guarantee=guarantee,
+        privacy=StatedPrivacy.of(counts.noise, counts.n, counts.epsilon),
+        mechanism=mechanism,
+        candidates=m,
+        recipe=counts.candidates.recipe,
+        score=counts.score,
+        versions=library_versions(),
     )
-    released: CountsCalibration = release(GivenCounts({None: counts}), request)
+    released: CountsCalibration = words.of(calibration)  # type: ignore[assignment]
+
+    # What is reported and warned of.
+    log_event("core", "released from published counts", score=counts.score, alpha=1 - level)
+    warn_of_choices(released)
+    for text in (note, remark(released)):
+        if text:
+            warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
     return released

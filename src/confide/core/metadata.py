@@ -1,4 +1,4 @@
-"""Public metadata of a release: classes, model, data, purpose, responsible person, date, and the earlier releases."""
+"""Public metadata of a release: classes, model, data, purpose, responsible person, date, the renewed release."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.core.calibration import Calibration, Release
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
-from confide.core.words import Predecessor, check_about, check_predecessors, names_among
+from confide.core.words import check_about, names_among
 from confide.errors import InputTypeError
 from confide.mechanisms import Chosen, with_choice
 from confide.support import Classes, canonical_name, public_classes
@@ -26,7 +26,7 @@ class Metadata:
 
     classes: Classes | None = None
     about: Mapping[str, str] | None = None
-    predecessors: tuple[Predecessor, ...] | None = None
+    renews: str | None = None
     chosen: Chosen | None = None
     fingerprint: ModelFingerprint | None = None
 
@@ -35,7 +35,7 @@ class Metadata:
         cls,
         classes: Iterable[Any] | int | None,
         about: Mapping[str, str] | None,
-        predecessors: Iterable[Predecessor] = (),
+        renews: str | None = None,
         chosen: Chosen | None = None,
         fingerprint: ModelFingerprint | None = None,
     ) -> "Metadata":
@@ -44,8 +44,7 @@ class Metadata:
         if chosen is not None and not isinstance(chosen, Chosen):
             raise InputTypeError("chosen", "must be the statement of choose_score", got=type(chosen).__name__)
         described = None if about is None else check_about(about)
-        earlier = check_predecessors(predecessors) or None
-        return cls(kept, described, earlier, chosen, check_fingerprint(fingerprint))
+        return cls(kept, described, renews, chosen, check_fingerprint(fingerprint))
 
     def of(self, release: Calibration) -> Calibration:
         """The same release with these metadata."""

@@ -11,10 +11,12 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from confide.candidates import BUILDERS, Candidates
+from confide.core.choice import law_of
+from confide.core.design import Design
 from confide.core.expected import needed_text
-from confide.core.plan import Plan
+from confide.core.plan import Plan, records_for
 from confide.core.population import Population
-from confide.core.terms import Terms, typical_of_groups
+from confide.core.terms import Budget, Terms, typical_of_groups
 from confide.errors import ConfideError
 from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, Slopes, privacy_statement
@@ -72,23 +74,23 @@ def own_loss(calibration: Stated) -> float:
     return privacy_statement(c.mechanism, c.privacy.neighbors, c.privacy.records_per_person, size=scale).epsilon
 
 
-def request_of(calibration: Stated) -> Terms:
-    """The request as far as a release states it, with the privacy loss that was spent.
+def terms_of(calibration: Stated) -> Terms:
+    """The terms as far as a release states them, with the privacy loss that was spent.
 
     Examples
     --------
     >>> import confide
-    >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac", neighbors="replace_one")
-    >>> request_of(released) == confide.plan(0.1, 1.0, 500, neighbors="replace_one").request
-    True
+    >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, neighbors="replace_one")
+    >>> terms_of(released).level
+    Fraction(9, 10)
     """
-    c, epsilon = calibration, own_loss(calibration)
+    c, epsilon, candidates = calibration, own_loss(calibration), candidates_of(calibration)
+    spread = law_of(candidates) if candidates.recipe["kind"] == "spread" else None
     terms = Terms.of(
-        alpha=c.alpha,
-        epsilon=epsilon if 0 < epsilon <= MOST_LOSS else 1.0,
-        n=c.guarantee.n or 1,
+        c.alpha,
+        spread or candidates,
+        Budget(epsilon if 0 < epsilon <= MOST_LOSS else 1.0),
         neighbors=c.privacy.neighbors,
-        candidates=candidates_of(c),
         n_min=c.guarantee.n_min or 1,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
@@ -117,8 +119,7 @@ def records_needed_if_public(calibration: Stated) -> int | None:
     plan = _plan(calibration)
     if plan is None or calibration.guarantee.n is not None or calibration.population is not None:
         return None
-    public = replace(plan.request, n=plan.n, neighbors="replace_one", size_scale=None)
-    return Plan(public, None, plan.n).records_needed
+    return records_for(replace(plan.terms, neighbors="replace_one", size_scale=None), plan.design)
 
 
 def most_needed(parts: Iterable[Stated]) -> int | None:
@@ -135,10 +136,10 @@ def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, st
     --------
     >>> import confide
     >>> needed_facts([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")])
-    (('records needed', 'about 137; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
+    (('records needed', 'about 118; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
     plans = [plan for part in _unlike(parts) if (plan := _plan(part)) is not None]
-    needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]
+    needed = [plan.records_needed for plan in plans if not plan.terms.public_n or not plan.enough_records]
     return (("records needed", needed_text(max(needed), each)),) if needed else ()
 
 
@@ -156,10 +157,11 @@ def _plan(calibration: Stated) -> Plan | None:
     if calibration.candidates == 1:  # +inf alone: no number suffices
         return None
     try:
-        request = request_of(calibration)
+        terms = terms_of(calibration)
     except ConfideError:
         return None
-    return Plan(request, mechanism, records_of_design(calibration))
+    n, c = records_of_design(calibration), calibration
+    return Plan(Design(terms, n, candidates_of(c), c.mechanism, c.guarantee, c.privacy), n)
 
 
 def records_of_design(calibration: Stated) -> int:

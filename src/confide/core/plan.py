@@ -12,9 +12,9 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import AnyCandidates
-from confide.core.choice import FEW_SIZES, gap_crossed, law_of
-from confide.core.design import slopes_for_request
+from confide.candidates import AnyCandidates, Candidates
+from confide.core.choice import gap_crossed, law_of
+from confide.core.design import Design, design
 from confide.core.expected import (
     OnPilot,
     Pilot,
@@ -28,10 +28,10 @@ from confide.core.expected import (
     typical_law,
 )
 from confide.core.population import ClassShift, shifted_population
-from confide.core.rules import unusual
-from confide.core.terms import CHOICES, Choices, Terms
+from confide.core.rules import check_combinations, unusual
+from confide.core.terms import CHOICES, Budget, Choices, Terms
 from confide.guarantee import Guarantee
-from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
+from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,
@@ -61,10 +61,8 @@ class Plan(Described):
 
     Parameters
     ----------
-    request
-        The terms of the threshold.
-    mechanism
-        Slopes, target rank and noise scale; None if no target rank suffices, so that the answer is +inf without data.
+    design
+        Candidates, mechanism, guarantee and privacy loss.
     n
         The number of records for `target_rank`, `expected_excess` and `expected_coverage`.
     pilot
@@ -74,31 +72,44 @@ class Plan(Described):
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.905, 137)
+    (0.905, 118)
     """
 
-    request: Terms
-    mechanism: Slopes | None
+    design: Design
     n: int
     pilot: Pilot | None = None
 
     @property
+    def terms(self) -> Terms:
+        """The terms of the threshold."""
+        return self.design.terms
+
+    @property
+    def candidates(self) -> Candidates:
+        """The candidate thresholds, the last one +inf."""
+        return self.design.candidates
+
+    @property
+    def mechanism(self) -> Slopes | None:
+        """Slopes, target rank and noise scale; None if no target rank suffices: the answer is +inf without data."""
+        mechanism = self.design.mechanism
+        assert mechanism is None or isinstance(mechanism, Slopes)
+        return mechanism
+
+    @property
     def guarantee(self) -> Guarantee:
         """The coverage guarantee of the calibration."""
-        r = self.request
-        guarantee = certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
-        return guarantee if r.population is None else replace(guarantee, population=str(r.population))
+        return self.design.guarantee
 
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy cost of the calibration."""
-        r = self.request
-        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.size_scale)
+        return self.design.privacy
 
     @property
     def effective_n(self) -> int:
         """The n of all ranks: the number of records; with weights, about their total weight over the largest one."""
-        return self.n if self.request.population is None else max(1, round(self.request.heaviest_among(self.n)))
+        return self.n if self.terms.population is None else max(1, round(self.terms.heaviest_among(self.n)))
 
     @property
     def target_rank(self) -> float:
@@ -108,13 +119,13 @@ class Plan(Described):
     @property
     def nonprivate_rank(self) -> int:
         """ceil((n+1)(1-alpha)), the rank of split conformal prediction without privacy; n is `counted`."""
-        return math.ceil(self.request.level * (self.effective_n + 1))
+        return math.ceil(self.terms.level * (self.effective_n + 1))
 
     @property
     def typical_scores(self) -> str:
         """The scores that expected coverage and probabilities are stated for, in words."""
-        law = law_of(self.request.candidates)
-        if law is None or law.kind not in ("residual", "signed"):
+        law = law_of(self.candidates)
+        if law is None or not law.shape.has_unit:
             return "uniform scores"
         size = "the size of the guess" if law.around else "the size of the unit" if law.unit else "a size of about 1"
         return f"Gaussian residuals of {size}"
@@ -123,17 +134,17 @@ class Plan(Described):
     @np.errstate(under="ignore")
     def expected_coverage(self) -> float:
         """Mean coverage for typical scores: uniform ones, or Gaussian residuals with the right unit."""
-        return 1.0 if self.mechanism is None else min(1.0, float(self._answer() @ typical_law(self.request.candidates)))
+        return 1.0 if self.mechanism is None else min(1.0, float(self._answer() @ typical_law(self.candidates)))
 
     @property
     def expected_excess(self) -> float:
         """Expected ranks above (n+1)(1-alpha) for typical scores: the cost of noise and candidates, in records."""
-        return (self.expected_coverage - float(self.request.level)) * (self.effective_n + 1)
+        return (self.expected_coverage - float(self.terms.level)) * (self.effective_n + 1)
 
     @property
     def unit_of_cost(self) -> str:
         """The unit of `expected_excess`, in words."""
-        return "records" if self.request.population is None else "records of the largest weight"
+        return "records" if self.terms.population is None else "records of the largest weight"
 
     @property
     def chance_of_all(self) -> float:
@@ -146,7 +157,7 @@ class Plan(Described):
         """Probability that the answer lies beyond all scores, +inf included, for typical scores."""
         if self.mechanism is None:
             return 1.0
-        none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
+        none_above = np.append(0.0, typical_law(self.candidates)[:-1]) ** self.n
         return min(1.0, float(self._answer() @ none_above))
 
     @property
@@ -158,19 +169,25 @@ class Plan(Described):
         """
         if self.mechanism is None:
             return math.inf
-        shift = self.target_rank - float(self.request.level * (self.effective_n + 1))
-        rivals, rise = self.mechanism.rivals(self.request.m), self.mechanism.total_rise
+        shift = self.target_rank - float(self.terms.level * (self.effective_n + 1))
+        rivals, rise = self.mechanism.rivals(self.candidates.size), self.mechanism.total_rise
         return gap_crossed(rise, rivals, shift, self.mechanism.slope_right, share=0.5)
 
     @property
     def coverage_at_most(self) -> float:
         """Upper bound on mean coverage of continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4)."""
-        return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.effective_n, self.request.m)
+        return (
+            1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.effective_n, self.candidates.size)
+        )
 
     @property
     def on_pilot(self) -> OnPilot | None:
         """Set sizes or widths, with those without privacy, if scores are as in the pilot sample; None without one."""
-        return None if self.pilot is None else on_pilot(self.pilot, self.mechanism, self.request, self.effective_n)
+        return (
+            None
+            if self.pilot is None
+            else on_pilot(self.pilot, self.mechanism, self.candidates, self.terms.level, self.effective_n)
+        )
 
     @property
     def records_needed(self) -> int:
@@ -181,8 +198,8 @@ class Plan(Described):
         gets suitable candidates if they are spread. With a guess of a secret number, all numbers have the same
         mechanism. The result also follows from a release, by its mechanism and its privacy loss.
         """
-        spent = self.request if self.mechanism is None else replace(self.request, epsilon=self.privacy.epsilon)
-        return _records_needed(spent, self.mechanism)
+        spent = self.terms if self.mechanism is None else replace(self.terms, epsilon=self.privacy.epsilon)
+        return records_for(spent, self.design)
 
     @property
     def enough_records(self) -> bool:
@@ -192,7 +209,7 @@ class Plan(Described):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings before a calibration: too few records, and numbers that are often mistaken."""
-        notes = unusual(self.request.alpha, self.request.delta)
+        notes = unusual(self.terms.alpha, self.terms.delta)
         if self.enough_records:
             return notes
         needed = max(self.records_needed, self.n + 1)
@@ -203,7 +220,7 @@ class Plan(Described):
         return too_few, *notes
 
     def _section(self) -> Section:
-        r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.effective_n
+        terms, privacy, serves = self.terms, self.privacy, self.nonprivate_rank <= self.effective_n
         with_n = [
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
@@ -214,7 +231,7 @@ class Plan(Described):
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores, plus the mass "
              "between two candidates"),
         ]  # fmt: skip
-        if r.population is not None:
+        if terms.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
         crossed = "a draw crosses every gap: the answer is +inf"
         if self.mechanism is not None:
@@ -225,13 +242,13 @@ class Plan(Described):
             ("records needed", needed_text(self.records_needed)),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
-            ("candidate thresholds", r.candidates.description),
+            ("candidate thresholds", self.candidates.description),
         ]  # fmt: skip
-        if r.size_scale is not None:
-            text = f"released first, with noise of scale {r.size_scale:g}; the design follows it"
+        if terms.size_scale is not None:
+            text = f"released first, with noise of scale {terms.size_scale:g}; the design follows it"
             always.append(("number of records", text))
-        elif r.n is None:
-            always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
+        elif not terms.public_n:
+            always.append(("chosen for", f"{max(terms.n_min, terms.n_typical)} records, a public guess (n_typical)"))
         parts = [
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),
             Section("With any number of records", facts=tuple(always)),
@@ -249,7 +266,7 @@ class Plan(Described):
     def _answer(self) -> NDArray[np.float64]:
         """The law of the answer for typical scores; shape (m,)."""
         assert self.mechanism is not None
-        return typical_answer(self.mechanism, self.request.candidates, self.effective_n)
+        return typical_answer(self.mechanism, self.candidates, self.effective_n)
 
     def _rank(self) -> str:
         if math.isinf(self.target_rank):
@@ -262,7 +279,7 @@ class Plan(Described):
     def _brief(self) -> str:
         too_few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
         rank = f"target rank {self._rank()} with {self.n} records"
-        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{too_few}"
+        return f"alpha {float(self.terms.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{too_few}"
 
 
 def excess_text(plan: Plan) -> str:
@@ -325,14 +342,15 @@ def plan(
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     >>> p.target_rank, p.nonprivate_rank
-    (904.0625, 901)
+    (903.375, 901)
     """
     check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
-    law, population = (
-        score_kind(score).choose_candidates(candidates, unit),
-        shifted_population(class_weights, weight_bound),
-    )
-    result = make_plan(Terms.of(alpha, law, n, epsilon=epsilon, population=population, **choices), n)
+    population = shifted_population(class_weights, weight_bound)
+    check_combinations({**choices, "epsilon": epsilon, "population": population})
+    kind, budget = score_kind(score), Budget(epsilon, choices.get("rho"))
+    spread = kind.choose_candidates(candidates, unit)
+    terms = Terms.of(alpha, spread, budget, score=kind.name, population=population, **choices)
+    result = make_plan(terms, n)
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
 
 
@@ -374,48 +392,15 @@ _CLOSE = 1.05
 
 
 @lru_cache(maxsize=1024)
-def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
-    """Compute `Plan.records_needed`."""
-    if request.n is None and request.size_scale is None:
-        return least(lambda n: Plan(request, mechanism, n).enough_records, likely_enough(request))
-    stated = request if mechanism is None else _with_stated_choices(request, mechanism)
-    law = law_of(stated.candidates) if stated.candidates.recipe["kind"] == "spread" else None
-
-    def enough(n: int) -> bool:
-        if stated.size_scale is not None:
-            return make_plan(stated, n).enough_records
-        other = replace(stated, n=n)
-        return make_plan(other if law is None else other.suited(law), n).enough_records
-
-    if stated.slopes is not None:  # then little is chosen
-        return least(enough, likely_enough(stated))
-    many = closely_needed(stated, law or stated.candidates, UNLIKELY)
+def records_for(terms: Terms, stated: Design) -> int:
+    """Compute `Plan.records_needed`; the design matters if it does not follow the number of records."""
+    if not terms.public_n and terms.size_scale is None:
+        return least(lambda n: Plan(stated, n).enough_records, likely_enough(terms))
+    many = closely_needed(terms, UNLIKELY)
     return min(math.ceil(_CLOSE * many), MOST_RECORDS)
 
 
-def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
-    """For a public or a noisy n: the request, with slopes and rise of a mechanism that does not follow from it.
-
-    With a noisy n a design may have chosen among few lists.
-    """
-    decided = replace(request, slopes=None, rise=None)
-    given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
-    few = [] if request.size_scale is None else [replace(decided, longest=FEW_SIZES[-1])]
-    for terms in (decided, *few):
-        derived = slopes_for_request(terms)
-        if derived is not None and (derived.left, derived.right, derived.offset) == (
-            mechanism.left,
-            mechanism.right,
-            mechanism.offset,
-        ):
-            return terms
-    return given
-
-
-def make_plan(request: Terms, n: int) -> Plan:
-    """The plan for validated terms, stated for n records; with a noisy number, the design is that for n."""
+def make_plan(terms: Terms, n: int) -> Plan:
+    """The plan for these terms, stated for n records; with a noisy number, the design is that for n."""
     n = positive_integer("n", n, most=MOST_RECORDS)
-    if request.size_scale is not None:
-        law = law_of(request.candidates) if request.candidates.recipe["kind"] == "spread" else None
-        request = request.designed_for(n).with_candidates(law or request.candidates, None)
-    return Plan(request, slopes_for_request(request), n)
+    return Plan(design(terms, terms.records_of_design(n)), n)

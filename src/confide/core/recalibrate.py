@@ -1,4 +1,4 @@
-"""The function that renews a release with new records: the same request, from a warm start, charged again."""
+"""The function that renews a release with new records: the same request, charged again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from confide.core.calibration import FALSE_NEGATIVES, Release
 from confide.core.metadata import names_for
 from confide.core.population import ClassShift
 from confide.core.release import release
-from confide.core.request import SIDES, Request
+from confide.core.request import SIDES, Key, Request
 from confide.core.risk import critical_thresholds, false_negative_thresholds
 from confide.core.sources import Scores
-from confide.core.threshold_request import Key
 from confide.errors import InputError
 from confide.scores import interval_score, name_of_scores
 
@@ -38,15 +37,13 @@ def recalibrate(
     weights: ArrayLike | None = None,
     epsilon: float | None = None,
     candidates: AnyCandidates = None,
-    cold: bool = False,
     **options: Unpack[Options],
 ) -> Renewed:
-    """Renew a release: repeat its request with new records, and record it as the predecessor.
+    """Renew a release: repeat its request with new records, and state which release is renewed.
 
-    Level, adjacency, method, classes, groups and all other choices are those of `previous`. Half of the candidates are
-    spread around its threshold, which is public, and the other half as without it. The result is sharper if little has
-    changed, and hardly worse if much has. The privacy loss is a new one. For people who are in both releases it adds
-    up with the earlier one.
+    Level, adjacency, method, classes, groups and all other choices are those of `previous`, without a guess of the
+    threshold. The privacy loss is a new one. For people who are in both releases it adds up with the earlier one. The
+    coverage guarantee does not depend on earlier releases.
 
     Parameters
     ----------
@@ -65,12 +62,9 @@ def recalibrate(
         `calibrate`.
     epsilon
         Another budget for the whole release, or `rho`, divided among thresholds as before.
-    cold
-        Choose candidates that do not depend on `previous`. **Required if a record was also in an earlier release of
-        the chain**: the earlier threshold then depends on these data, and the guarantee of a warm start is for new
-        records (see docs/after-release.md). Privacy is the same in both cases.
     candidates
-        For candidate values of your own, which a release does not contain: the same values again.
+        Other candidates, such as those around a guess. Required for candidate values of your own, which a release does
+        not contain.
     **options
         `rho` and `n_typical`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken
         over. `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it.
@@ -94,13 +88,11 @@ def recalibrate(
     >>> rng = np.random.default_rng(0)
     >>> january = confide.calibrate(rng.beta(2, 5, 1000), 0.1, 1.0, score="lac", about={"date": "2026-01"})
     >>> february = recalibrate(january, rng.beta(2, 5, 1000), about={"date": "2026-02"})
-    >>> february.alpha == january.alpha, february.epsilon, len(february.predecessors)
-    (True, 1.0, 1)
-    >>> february.recipe["around"] == january.threshold
-    True
+    >>> february.alpha == january.alpha, february.epsilon, february.renews == january.checksum
+    (True, 1.0, True)
     """
     payer, fields = split_options("recalibrate", options, "partition")
-    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **fields)
+    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, **fields)
     records = {"targets": targets, "groups": groups, "truth": truth, "u": u, "labels": labels, "weights": weights}
     given = {name: value for name, value in records.items() if value is not None}
     refuse_other_rows(scores=scores, **given)
@@ -132,7 +124,8 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
 
 def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:
     """The scores of the records by side, or by None; raises an error if they carry another name than the release."""
-    part, previous = next(iter(request.parts.values())), request.renews
+    first, previous = next(iter(request.terms)), request.renews
+    terms, words = request.terms[first], request.words
     if request.by == "side":
         return {side: interval_score(scores, given["targets"], side) for side in SIDES}
     if request.loss == FALSE_NEGATIVES:
@@ -140,9 +133,9 @@ def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> di
         names_for(previous, column_names(scores), as_array("scores", scores).shape[-1])
         return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
     if request.loss is not None:
-        over = part.law if request.candidates is None else request.candidates
+        over = terms.spread if request.candidates is None else request.candidates
         if not isinstance(over, Candidates):
             raise InputError("candidates", "must be given: the candidates that the losses belong to")
         return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
-    name_of_scores(scores, part.score, part.words.classes)
+    name_of_scores(scores, terms.score, words.classes)
     return {None: as_vector("scores", scores, empty=True)}

@@ -1,19 +1,24 @@
-"""From records and a request to a release: prepare, check, read, compare, charge, draw and store."""
+"""The one way from records to a release.
+
+A request has one step for each threshold: `Draw`, whose design is known before a record is read, or `CountThenDraw`,
+which releases a noisy number of records first. `release` runs them: prepare, check, read, compare, charge, draw, store.
+"""
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide.candidates import BUILDERS, Candidates, Spread
+from confide.candidates import BUILDERS, Candidates
+from confide.core.account import NO_PAYER, Bill, Payer
 from confide.core.calibration import Calibration
-from confide.core.design import mechanism_for
-from confide.core.plan import make_plan
-from confide.core.request import SIDES, Request, joined
+from confide.core.design import Design, design, longest_list, price, unanswered_design
+from confide.core.metadata import Metadata
+from confide.core.plan import Plan
+from confide.core.request import SIDES, Key, Request
 from confide.core.several import (
     GroupCalibration,
     LevelCalibration,
@@ -21,27 +26,23 @@ from confide.core.several import (
     RiskCalibration,
     SidesCalibration,
 )
-from confide.core.sources import AnyRequest, GivenCounts, Seen, Source
+from confide.core.sources import GivenCounts, Seen, Source
 from confide.core.terms import Terms
 from confide.core.texts import remark, warn_about, warn_of_choices
-from confide.core.threshold_request import Key, ThresholdRequest
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
 from confide.mechanisms import (
-    Mechanism,
     NoisySize,
     PpsOfSecretSize,
+    PrivacyStatement,
     SplitConformal,
-    certify,
     design_for,
     draw_size,
-    privacy_statement,
     with_choice,
 )
 from confide.selection import check_sampler
 from confide.support import (
-    MOST_CANDIDATES,
     MOST_RECORDS,
     caller_stacklevel,
     library_versions,
@@ -49,546 +50,146 @@ from confide.support import (
     log_event,
 )
 
-if TYPE_CHECKING:
-    from confide.ledger import Account, Dataset, Entry, Ledger, Payment, Transaction
-
-
-# Thresholds are validated and priced together; then compared, charged, drawn and stated.
-#
-# prepare(request, n, payer)     computes the price from public numbers; nothing is charged, no record is read
-# prepared.release(look)         does the rest, in the order of `confide.ledger.Transaction.run`; without a ledger, it
-#                                draws
-
-
-Recount = Callable[[Candidates], Mapping[Key, Seen]]
-"""Counts the same records over other candidates, in a second pass."""
-
-Look = Callable[[], Mapping[Key, Seen]]
-"""Reads the records, once: the mechanisms' input by row, counted over all candidates of the request."""
+_ROOM = 2000
+"""Characters of a stored release for its mechanism, its recipe and the digits of its threshold."""
 
 
 @dataclass(frozen=True)
-class Payer:
-    """The budget that is charged: a data set of a ledger, and for groups the public name of their division.
-
-    It is not part of a request.
+class Draw:
+    """A threshold whose design is known.
 
     Parameters
     ----------
-    ledger, dataset
-        A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget.
-    partition
-        The name of the division into groups, for a release with groups or classes. If groups overlap, each column is
-        the partition "name: column".
-    again
-        The same people with new records: draw and charge again.
+    design
+        Everything public about the threshold but the threshold.
+    words
+        Its public metadata.
+    size
+        The noisy number of records that the design is for, if one was released.
     """
 
-    ledger: "Ledger | None" = None
-    dataset: "str | Dataset | None" = None
-    partition: str | None = None
-    again: bool = False
+    design: Design
+    words: Metadata
+    size: NoisySize | None = None
 
     @property
-    def has_ledger(self) -> bool:
-        """Whether a ledger is charged."""
-        return self.ledger is not None
-
-    def by_threshold(self, request: Request) -> dict[Key, "_Share"]:
-        """The payer of each threshold: groups are cells of one partition; empty without a ledger."""
-        given = (self.ledger, self.dataset, self.partition)
-        if not request.disjoint and self.partition is not None:
-            raise InputError("partition", "must be left out: the release has no groups")
-        if all(value is None for value in given):
-            if self.again:
-                raise InputError(
-                    "again", "must be left out without a ledger: no request is stored, and every call is new"
-                )
-            return {}
-        if not request.disjoint:
-            return dict.fromkeys(request.parts, _Share(self, self.dataset))
-        from confide.ledger import Dataset, Group, Ledger
-
-        if self.partition is None or self.dataset is None or self.ledger is None:
-            raise InputError(
-                "ledger", "ledger, dataset and partition must be given together: the budget and the division of records"
-            )
-        whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
-        if whole.group is not None:
-            raise InputError(
-                "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
-            )
-        accounts = self.ledger.accounts() if isinstance(self.ledger, Ledger) else None
-        named = {key: (self.partition, str(key)) for key in request.parts}
-        if request.overlap is not None:  # each column divides the records, and is a partition of its own
-            for argument, name in (
-                ("partition", self.partition),
-                *(("names", column) for column in request.overlap.columns),
-            ):
-                if ": " in name:
-                    raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
-            named = {
-                key: (f"{self.partition}: {column}", value) for key, (column, value) in request.overlap.cells.items()
-            }
-        return {key: _Share(self, replace(whole, group=Group(*cell)), accounts) for key, cell in named.items()}
-
-
-NO_PAYER = Payer()
-"""The payer if there is no ledger."""
-
-
-@dataclass(frozen=True)
-class _Share:
-    """The payer of one threshold; `accounts` are those of the ledger, if it was read already."""
-
-    payer: Payer
-    dataset: "str | Dataset | None"
-    accounts: "Mapping[str, Account] | None" = None
-
-    def payment(self, part: ThresholdRequest, terms: Terms) -> "Payment":
-        """The payment for the threshold."""
-        from confide.ledger import make_payment
-
-        if terms.size_scale is not None:
-            privacy, parameters = terms.price, _request_fields_before_design(part, terms)
-        else:
-            mechanism = mechanism_for(terms)
-            privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person)
-            parameters = _request_fields(terms, mechanism, part.score)
-        if part.words.predecessors:  # the renewal of another release is another request
-            parameters["renewed"] = part.words.predecessors[-1].checksum
-        if (chosen := part.words.chosen) is not None:
-            privacy = with_choice(privacy, chosen.epsilon)
-            parameters["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
-        whose = self.payer.ledger, self.dataset
-        return make_payment(
-            privacy, terms.mechanism, parameters, *whose, again=self.payer.again, accounts=self.accounts
-        )
-
-
-@dataclass(frozen=True)
-class PreparedThreshold:
-    """A validated and priced threshold: its part of the request, its terms over its own candidates, and its payment.
-
-    If a noisy number of records is released first, the terms are over all candidates that a design may choose.
-    """
-
-    part: ThresholdRequest
-    terms: Terms
-    payment: "Payment | None" = None
+    def terms(self) -> Terms:
+        """The terms that the design follows from."""
+        return self.design.terms
 
     @property
-    def sized(self) -> bool:
-        """Whether a noisy number of records is released first."""
-        return self.terms.size_scale is not None
+    def bill(self) -> Bill:
+        """What it costs, and what identifies its request."""
+        design, terms = self.design, self.terms
+        identity = {
+            "request": _plain_fields(terms) | {"candidates": design.candidates.size},
+            "n": design.n if terms.public_n else None,
+            "mechanism": None if design.mechanism is None else repr(design.mechanism),
+            "candidates": design.candidates.digest,
+        }
+        return _bill(terms, self.words, design.privacy, identity)
 
     @property
-    def compared(self) -> Candidates:
-        """The candidates of the counts that a ledger compares: a fixed list if the mechanism has a design to come."""
-        law = self.part.law
-        return Candidates.quantiles(law, _COMPARED) if self.sized and isinstance(law, Spread) else self.terms.candidates
+    def candidates(self) -> Candidates:
+        """The candidates over which the records are counted and recognised."""
+        return self.design.candidates
 
-    def own(self, seen: Seen) -> Seen:
-        """The input of its mechanism, from counts over a superset of its candidates.
+    def prepared(self, counts: Seen) -> "Draw":
+        """The step itself: its design waits for nothing."""
+        return self
 
-        Raises
-        ------
-        InputError
-            If sums of weights do not have the number of records that is required, or are not of a weighted population.
-        """
-        if isinstance(seen, ScoreHistogram):
-            _check_weighted(seen, self.terms)
-        if isinstance(seen, ScoreHistogram) and not self.sized and seen.candidates != self.terms.candidates:
-            return seen.over(self.terms.candidates)
-        return seen
+    def draw(self, counts: Seen) -> Calibration:
+        """Draw one candidate: the only step whose result depends on private counts and is released."""
+        candidates, mechanism = self.design.candidates, self.design.mechanism
+        if not isinstance(counts, ScoreHistogram):  # the scores themselves, without privacy
+            threshold = mechanism.threshold(counts) if isinstance(mechanism, SplitConformal) else math.inf
+            return self._stated(threshold, len(counts) + 1, {"kind": "scores"})
+        if counts.candidates != candidates:
+            counts = counts.over(candidates)
+        chosen = None if mechanism is None else mechanism.choose(counts.counts)
+        threshold = math.inf if chosen is None else float(candidates.values[chosen])
+        return self._stated(threshold, candidates.size, candidates.recipe)
 
-    def fingerprinted(self, seen: Seen) -> bytes:
-        """Bytes of the counts that a ledger compares; it stores a keyed fingerprint of them.
+    def rehearsed(self) -> Calibration:
+        """The release with the threshold +inf, without a draw."""
+        return self._stated(math.inf, self.design.candidates.size, self.design.candidates.recipe)
 
-        If a noisy number of weighted records is released first, the number is compared, too.
-        """
-        if not self.sized or not isinstance(seen, ScoreHistogram):
-            return fingerprint_bytes(seen)
-        counts = fingerprint_bytes(seen.over(self.compared))
-        return counts if seen.records is None else counts + seen.records.to_bytes(8, "little")
-
-    def designed(self, size: NoisySize) -> Terms:
-        """The terms for a noisy number of records, over the candidates of its design."""
-        return self.terms.designed_for(size.counted).with_candidates(self.part.law, None)
-
-    def size(self, seen: Seen) -> NoisySize | None:
-        """Draw the noisy number of records, once; None unless the request has one."""
-        if self.terms.size_scale is None or not isinstance(seen, ScoreHistogram):
-            return None
-        return draw_size(seen.total, self.terms.size_scale, self.terms.n_min)
-
-    def draw(self, seen: Seen, size: NoisySize | None = None) -> Calibration:
-        """Run the mechanism, once, and state all consequences of public numbers."""
-        terms = self.terms if size is None else self.designed(size)
-        mechanism = mechanism_for(terms)
-        if isinstance(seen, ScoreHistogram) and seen.candidates != terms.candidates:
-            seen = seen.over(terms.candidates)
-        if isinstance(seen, ScoreHistogram):
-            m, recipe, values = terms.m, terms.candidates.recipe, terms.candidates.values
-            threshold = math.inf if mechanism is None else float(values[mechanism.choose(seen.counts)])
-        else:
-            m, recipe = len(seen) + 1, {"kind": "scores"}
-            threshold = mechanism.threshold(seen) if isinstance(mechanism, SplitConformal) else math.inf
-        return self._stated(terms, mechanism, threshold, m, recipe, size)
-
-    def rehearse(self) -> Calibration:
-        """Run the steps of a release that need no draw, so that their errors are raised before anything is charged.
-
-        The threshold is +inf. If a noisy number of records is released first, a negative one of many digits takes its
-        place, and there is no mechanism: `Terms.check_designs` has checked all of them.
-
-        Raises
-        ------
-        InputError
-            If a ledger cannot store the release.
-        """
-        from confide.ledger import check_stored
-
-        terms, size = self.terms, None
-        if terms.size_scale is not None:
-            counted = -MOST_RECORDS
-            size = NoisySize(counted, terms.size_scale, design_for(counted, terms.size_scale, terms.n_min))
-        mechanism = mechanism_for(terms) if size is None else None
-        stated = self._stated(terms, mechanism, math.inf, terms.m, terms.candidates.recipe, size)
-        check_stored("classes", len(stated.to_json()) + _ROOM, "State their number, or shorter names")
-        return stated
-
-    def _stated(
-        self,
-        terms: Terms,
-        mechanism: Mechanism | None,
-        threshold: float,
-        m: int,
-        recipe: Mapping[str, Any],
-        size: NoisySize | None,
-    ) -> Calibration:
-        """The calibration with this threshold: all consequences of public numbers."""
-        secret_from = terms.n_min if terms.n is None else None
-        guarantee = certify(mechanism, terms.alpha, m, terms.n, secret_from, terms.delta)
-        if terms.population is not None:
-            guarantee = replace(guarantee, population=str(terms.population))
-        stated = Calibration(
+    def _stated(self, threshold: float, m: int, recipe: Mapping[str, Any]) -> Calibration:
+        design, terms = self.design, self.terms
+        calibration = Calibration(
             threshold=threshold,
             alpha=terms.alpha,
-            guarantee=guarantee,
-            privacy=privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale),
-            size=size,
-            mechanism=mechanism,
+            guarantee=design.guarantee,
+            privacy=design.privacy,
+            size=self.size,
+            mechanism=design.mechanism,
             candidates=m,
             recipe=recipe,
-            score=self.part.score,
+            score=terms.score,
             versions=library_versions(),
             population=terms.population,
         )
-        return self.part.words.of(stated)
-
-    def list_of(self, drawn: Calibration) -> Candidates:
-        """The candidates of a calibration that `draw` returned, in this request or in an earlier one of the ledger."""
-        if drawn.size is None or isinstance(self.part.law, Candidates):
-            return self.terms.candidates
-        if drawn.recipe["kind"] not in BUILDERS:  # a ledger's release that states the union of several lists
-            return self.designed(drawn.size).candidates
-        return Candidates.from_recipe(drawn.recipe)
-
-    def warn(self, drawn: Calibration) -> None:
-        """Warn of a threshold that is +inf or nearly so, and of a guarantee below the requested level."""
-        mechanism, level, m = drawn.mechanism, self.terms.level, self.terms.m
-        if isinstance(mechanism, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
-            enough = mechanism.certified_from(level, m)
-            note = (
-                f"the promise is coverage of at least {coverage_text(drawn.guarantee.coverage)}, not {float(level):g}: "
-                f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
-            )
-            warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
-        terms = self.terms if drawn.size is None else self.designed(drawn.size)
-        needed = _records_needed(terms) if math.isinf(drawn.threshold) else None
-        if note := remark(drawn, needed, self.terms.epsilon):
-            warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
+        return self.words.of(calibration)
 
 
 @dataclass(frozen=True)
-class PreparedRelease:
-    """The thresholds of one release, validated and priced together; made by `prepare`."""
+class CountThenDraw:
+    """The default: a noisy number of records is released first, and the design follows it."""
 
-    request: Request
-    thresholds: Mapping[Key, PreparedThreshold]
+    terms: Terms
+    words: Metadata
+
+    @property
+    def bill(self) -> Bill:
+        """What it costs at most, whatever the noisy number is, and what identifies its request."""
+        terms, spread = self.terms, self.terms.spread
+        identity = {
+            "request": _plain_fields(terms) | {"n_typical": None},
+            "mechanism": None,
+            "candidates": spread.digest if isinstance(spread, Candidates) else repr(spread),
+        }
+        return _bill(terms, self.words, price(terms), identity)
 
     @property
     def candidates(self) -> Candidates:
-        """The union of all candidates: counts over it determine the counts over each list."""
-        return joined(threshold.terms.candidates for threshold in self.thresholds.values())
+        """The candidates over which the records are counted and recognised: every design chooses among them."""
+        return longest_list(self.terms)
 
-    def check_limit(self) -> None:
-        """Raise an error if the request exceeds the ledger's limit; nothing is charged."""
-        if (transaction := self._transaction()) is not None:
-            transaction.check_limit()
+    def prepared(self, counts: Seen) -> Draw:
+        """Draw the noisy number of records, and search the design for it."""
+        assert isinstance(counts, ScoreHistogram)
+        assert self.terms.size_scale is not None
+        size = draw_size(counts.total, self.terms.size_scale, self.terms.n_min)
+        return Draw(design(self.terms, size.design_for), self.words, size)
 
-    @property
-    def compared(self) -> Candidates:
-        """The union of the candidates of the counts that a ledger compares."""
-        return joined(one.compared for one in self.thresholds.values())
+    def rehearsed(self) -> Calibration:
+        """A release of a negative number of records of many digits, with the threshold +inf and without a mechanism.
 
-    def release(self, look: Look, recount: Recount | None = None, *, charge_first: bool = False) -> Any:
-        """Compare, charge, draw: in this order.
-
-        Parameters
-        ----------
-        look
-            Reads the records, once: counts over all candidates, or over `compared` with `recount`.
-        recount
-            Counts the records over the candidates of the designs, in a second pass.
-        charge_first
-            Charge before `look` is called, because reading the data informs another system. If the ledger has answered
-            a request that looks identical, the charge comes later: the cost is known only after the data are compared.
-
-        Raises
-        ------
-        OtherDataError
-            If a request that looks identical was answered with other records; nothing was charged.
-        BudgetError
-            If the ledger's limit does not allow all of it together; nothing was charged.
+        `Terms.check_designs` has checked all mechanisms.
         """
-        transaction = self._transaction()
-        drawn: Mapping[Key, Calibration]
-        earlier: Mapping[Key, Entry] = {}
-        if transaction is None:
-            drawn = self._draw(self._inputs(look()), self.thresholds, recount)
-        else:
-            self.rehearse()
-            drawn, earlier = transaction.run(
-                lambda: self._inputs(look()),
-                self._fingerprints,
-                lambda seen, keys: self._draw(seen, keys, recount),
-                Calibration.to_json,
-                charge_first=charge_first,
-            )
-        if listening("calibration"):
-            for key, one in drawn.items():
-                _tell_released(key, one)
-        kept = {
-            key: drawn[key] if key in drawn else prepared.part.words.of(Calibration.from_json(earlier[key].text))
-            for key, prepared in self.thresholds.items()
-        }
-        result = assembled(self.request, kept, {key: one.list_of(kept[key]) for key, one in self.thresholds.items()})
-        if not self.request.disjoint:  # one warning for all groups together
-            for key, one in drawn.items():
-                self.thresholds[key].warn(one)
-        else:
-            warn_about(result)
-        warn_of_choices(result)
-        return result
-
-    def rehearse(self) -> None:
-        """Raise all errors of a release for a ledger that no record and no draw can change; nothing is charged."""
-        check_sampler()
-        rehearsed = {key: threshold.rehearse() for key, threshold in self.thresholds.items()}
-        assembled(self.request, rehearsed, {key: one.terms.candidates for key, one in self.thresholds.items()})
-
-    def _transaction(self) -> "Transaction[Any] | None":
-        payments = {
-            key: threshold.payment for key, threshold in self.thresholds.items() if threshold.payment is not None
-        }
-        if not payments:
-            return None
-        from confide.ledger import Transaction
-
-        return Transaction.of(payments)
-
-    def _inputs(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
-        return {key: threshold.own(seen[threshold.part.row]) for key, threshold in self.thresholds.items()}
-
-    def _fingerprints(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
-        return {key: self.thresholds[key].fingerprinted(statistic) for key, statistic in seen.items()}
-
-    def _draw(self, seen: Mapping[Key, Seen], keys: Iterable[Key], recount: Recount | None) -> dict[Key, Calibration]:
-        """Draw all noisy numbers of records first: one second pass then counts for all thresholds."""
-        due = list(keys)
-        sizes = {key: self.thresholds[key].size(seen[key]) for key in due}
-        if recount is not None and any(sizes.values()):
-            lists = {key: self.thresholds[key].designed(size).candidates for key, size in sizes.items() if size}
-            for portion in portions(lists):
-                again = recount(joined(lists[key] for key in portion))
-                seen = {**seen, **{key: again[self.thresholds[key].part.row] for key in portion}}
-        return {key: self.thresholds[key].draw(seen[key], sizes[key]) for key in due}
+        scale, n_min = self.terms.size_scale, self.terms.n_min
+        assert scale is not None
+        size = NoisySize(-MOST_RECORDS, scale, design_for(-MOST_RECORDS, scale, n_min))
+        return Draw(unanswered_design(self.terms), self.words, size).rehearsed()
 
 
-class Prepared(Protocol):
-    """A validated and priced request."""
-
-    @property
-    def candidates(self) -> Candidates:
-        """The candidates for counting."""
-
-    def release(self, look: Callable[[], Mapping[Any, Any]], *, charge_first: bool = False) -> Any:
-        """Compare, charge, draw: in this order."""
+Step: TypeAlias = Draw | CountThenDraw
 
 
-@singledispatch
-def prepare(request: AnyRequest, n: int | None = None, payer: Payer = NO_PAYER) -> Prepared:
-    """Validate a request and compute its price; nothing is charged and no record is read.
-
-    Parameters
-    ----------
-    request
-        The request; each kind of request has its own implementation, such as `prepare_thresholds`.
-    n
-        The number of records, if it is public.
-    payer
-        The budget that is charged.
-    """
-    raise NotImplementedError(type(request).__name__)
+def _bill(terms: Terms, words: Metadata, privacy: PrivacyStatement, identity: dict[str, Any]) -> Bill:
+    """The bill; a renewed release and a private choice of the score make a request another one."""
+    if words.renews is not None:  # the renewal of another release is another request
+        identity["renews"] = words.renews
+    if (chosen := words.chosen) is not None:
+        privacy = with_choice(privacy, chosen.epsilon)
+        identity["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
+    return Bill(privacy, terms.mechanism, identity)
 
 
-@prepare.register
-def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NO_PAYER) -> PreparedRelease:
-    """Prepare the thresholds of a `Request`, with their price; see `prepare`.
-
-    Examples
-    --------
-    >>> request = Request(alpha=0.1, epsilon=1.0, score="lac", candidates=100)
-    >>> counts = ScoreHistogram.from_scores([0.5] * 1000, Candidates.unit(100))
-    >>> prepare_thresholds(request).release(lambda: {None: counts}).privacy.epsilon
-    1.0
-    """
-    lists, shares, thresholds = request.lists(n), payer.by_threshold(request), {}
-    for key, part in request.parts.items():
-        terms = part.terms.with_candidates(lists[key], n or 1)
-        _check_pps_minimum(terms)
-        share = shares.get(key)
-        thresholds[key] = PreparedThreshold(part, terms, None if share is None else share.payment(part, terms))
-    if n == 0 and request.public_n:  # an account with a secret n has raised an error before this, whatever n is
-        raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
-    return PreparedRelease(request, thresholds)
-
-
-def portions(lists: Mapping[Key, Candidates]) -> list[list[Key]]:
-    """Divide thresholds so that the union of the lists of each part is short enough to count over; mostly one part.
-
-    Examples
-    --------
-    >>> portions(dict.fromkeys("abc", Candidates.unit(2**19)) | {"d": Candidates.unit(2**20)})
-    [['a', 'b', 'c'], ['d']]
-    """
-    divided: list[list[Key]] = [[]]
-    counted: dict[str, int] = {}
-    for key, candidates in lists.items():
-        counted[candidates.digest] = candidates.size
-        if divided[-1] and sum(counted.values()) > MOST_CANDIDATES:
-            divided.append([])
-            counted = {candidates.digest: candidates.size}
-        divided[-1].append(key)
-    return divided
-
-
-def assembled(request: Request, drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -> Any:
-    """Make a release from thresholds."""
-    match request.by:
-        case "level":
-            return _nested(drawn, lists)
-        case "group" if request.overlap is not None:
-            return OverlappingCalibration("group", request.neighbors, drawn, request.overlap)
-        case "group" | "class":
-            return GroupCalibration(request.by, request.neighbors, drawn)
-        case "side":
-            return SidesCalibration(*(drawn[side] for side in SIDES))
-    return drawn[None] if request.loss is None else RiskCalibration(request.loss, request.bound, drawn[None])
-
-
-def _nested(drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -> LevelCalibration:
-    """Raise every threshold to the largest of the less demanding levels, to its own first candidate not below that."""
-    reached = -math.inf
-    raised = {}
-    for level in sorted(drawn, reverse=True):
-        reached = max(reached, drawn[level].threshold)
-        if drawn[level].recipe["kind"] != "scores":
-            values = lists[level].values
-            reached = float(values[np.searchsorted(values, reached)])
-        raised[level] = replace(drawn[level], threshold=reached)
-    return LevelCalibration(raised)
-
-
-def fingerprint_bytes(seen: Seen) -> bytes:
-    """The input of a mechanism as bytes: the same for the same data, wherever they were counted.
-
-    Examples
-    --------
-    >>> candidates = Candidates.unit(10)
-    >>> one, other = (ScoreHistogram.from_scores(scores, candidates) for scores in ([0.1, 0.9], [0.9, 0.1]))
-    >>> fingerprint_bytes(one) == fingerprint_bytes(other)
-    True
-    """
-    if isinstance(seen, ScoreHistogram):
-        return seen.candidates.digest.encode() + seen.counts.astype("<i8").tobytes()
-    return np.sort(seen.astype("<f8")).tobytes()
-
-
-def _check_weighted(counts: ScoreHistogram, terms: Terms) -> None:
-    """Reject sums of weights whose number of records is missing, or that are taken for numbers of records."""
-    if terms.population is None and counts.records is not None:
-        raise InputError("histogram", "must be counts of records without weights, unless population is given")
-    if terms.population is not None and terms.size_scale is not None and counts.records is None:
-        raise InputError(
-            "histogram",
-            "must have the number of records with weights, ScoreHistogram(..., records=...)",
-            remedy="Or state a public guess of it, n_typical",
-        )
-
-
-def _check_pps_minimum(terms: Terms) -> None:
-    """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
-    mechanism = mechanism_for(terms) if terms.mechanism == "pps" and terms.n_min == 1 else None
-    if isinstance(mechanism, PpsOfSecretSize) and (enough := mechanism.certified_from(terms.level, terms.m)) > 1:
-        raise InputError(
-            "n_min",
-            (
-                "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees "
-                "almost no coverage if there is only one calibration record"
-            ),
-            remedy=(
-                f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, "
-                "at least 2, it is lower"
-            ),
-        )
-
-
-def _request_fields(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
-    """All public parameters of a threshold: equal parameters with the same data are the same request."""
-    return {
-        "request": _choices(terms),
-        "mechanism": None if mechanism is None else repr(mechanism),
-        "candidates": terms.candidates.digest,
-        "score": score,
-    }
-
-
-def _request_fields_before_design(part: ThresholdRequest, terms: Terms) -> dict[str, Any]:
-    """The same fields for a threshold with a noisy number of records, before its design is known."""
-    law = part.law
-    over = law.digest if isinstance(law, Candidates) else repr(law)
-    stated = _choices(replace(terms, longest=None)) | {"n_typical": None, "candidates": None}
-    return {"request": stated, "mechanism": None, "candidates": over, "score": part.score}
-
-
-_ROOM = 2000
-"""Characters of a stored release for its mechanism, its recipe and the digits of its threshold."""
-_COMPARED = 480
-"""The length of the candidate list for a ledger's comparison of counts, if a noisy number of records is released."""
-
-
-def _choices(terms: Terms) -> dict[str, Any]:
-    """The terms as plain values, which identify a request in a ledger; `_LATER` ones only if they are stated."""
-    stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms)} | {"candidates": terms.m}
-    if terms.population is not None:
-        stated["population"] = terms.population.fields()
-    return {name: value for name, value in stated.items() if name not in _LATER or value is not None}
-
-
-_LATER = ("rise", "population", "rho", "size_scale", "longest")
+def _plain_fields(terms: Terms) -> dict[str, Any]:
+    """The terms as JSON values, which identify a request in a ledger."""
+    stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms) if field.name != "spread"}
+    return stated | {"population": None if terms.population is None else terms.population.fields()}
 
 
 def _plain(value: Any) -> Any:
@@ -597,26 +198,43 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
-def _records_needed(terms: Terms) -> int | None:
-    return make_plan(terms, terms.n or 1).records_needed if terms.mechanism == "slopes" else None
+def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
+    """The steps of a request, from public numbers alone; `n` is the number of records if it is public.
+
+    Raises
+    ------
+    InputError
+        If the request cannot be answered for this number of records.
+    """
+    steps: dict[Key, Step] = {}
+    for key, chosen in request.designs(n).items():
+        terms, words = request.terms[key], request.words
+        steps[key] = CountThenDraw(terms, words) if chosen is None else Draw(chosen, words)
+        if chosen is not None:
+            _check_pps_minimum(chosen)
+    return steps
 
 
-def _tell_released(part: Key, made: Calibration) -> None:
-    """Report the public part of a release, without its threshold, the only field that depends on the records."""
-    log_event(
-        "calibration",
-        "released",
-        part=part,
-        score=made.score,
-        alpha=made.alpha,
-        coverage=made.coverage,
-        epsilon=made.privacy.epsilon,
-        neighbors=made.privacy.neighbors,
-        n="secret" if made.n is None else made.n,
-    )
+def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
+    """Run all that needs no draw, so that its errors are raised before anything is charged.
+
+    Raises
+    ------
+    InputError
+        If a ledger cannot store the release.
+    MissingExtraError
+        If OpenDP is not installed.
+    """
+    from confide.ledger import check_stored
+
+    check_sampler()
+    rehearsed = {key: step.rehearsed() for key, step in steps.items()}
+    for threshold in rehearsed.values():
+        check_stored("classes", len(threshold.to_json()) + _ROOM, "State their number, or shorter names")
+    assembled(request, rehearsed)
 
 
-def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any:
+def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Any:
     """Make a release: prepare, check, read, compare, charge, draw and store, in this order.
 
     Parameters
@@ -643,26 +261,190 @@ def release(source: Source, request: AnyRequest, payer: Payer = NO_PAYER) -> Any
 
     Examples
     --------
-    >>> from confide.core import Scores
+    >>> from confide.core.sources import Scores
     >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
     >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
     1-differential privacy and 0.1127-zCDP for adding or removing one record
     """
+    # Prepare, from public numbers alone: the design of every threshold that waits for no noisy number, and the price.
+    source, n = _with_public_number(source, request, payer)
+    steps = prepare(request, 1 if n == 0 else n)
+    account = payer.account(request, {key: step.bill for key, step in steps.items()})
+    if n == 0:  # an account with a secret number has raised its own error
+        raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
+
+    # Check the limit, and everything else that may fail.
+    account.check_limit()
+    if payer.has_ledger:
+        rehearse(request, steps)
+
+    # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
+    tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
+    counts = _counted(source, request, steps, n)
+
+    # Compare with earlier requests.
+    marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
+    earlier = account.earlier_releases(marks)
+
+    # Charge what is new.
+    if tokens is None:
+        tokens = account.charge(without=earlier)
+
+    # Draw: noisy numbers of records first, where they are released, then the thresholds.
+    draws = {key: steps[key].prepared(counts[key]) for key in tokens}
+    drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
+
+    # Store, before anybody sees it.
+    account.store(tokens, drawn, marks)
+    account.tell(earlier)
+    _tell_released(drawn)
+    answered = {key: Calibration.from_json(entry.text) for key, entry in earlier.items()}
+    whole = {key: drawn[key] if key in drawn else request.words.of(answered[key]) for key in steps}
+    released = assembled(request, whole)
+    _warn(request, released, draws, drawn)
+    return released
+
+
+def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple[Source, int | None]:
+    """The source, and the number of records if it is public; read once if only a pass shows it."""
     n = source.n
-    if request.public_n and n is None:
-        if source.reading_is_visible and payer.has_ledger:
-            raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
-        if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
-            prepare(request, 1, payer)
-        source = GivenCounts(source.count(request, request.counted_over(known_later=True)))
-        n = source.n
-    prepared = prepare(request, n if request.public_n else None, payer)
-    if isinstance(prepared, PreparedRelease) and prepared.request.sized and source.recounts:
-        compared = prepared.compared  # two short lists are faster than one list of all possible candidates
-        return prepared.release(
-            lambda: source.count(request, compared),
-            lambda candidates: source.count(request, candidates),
-            charge_first=source.reading_is_visible,
+    if not request.public_n:
+        return source, None
+    if n is not None:
+        return source, n
+    if source.reading_is_visible and payer.has_ledger:
+        raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+    if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
+        payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
+    source = GivenCounts(source.count(request, request.counted_over()))
+    return source, source.n
+
+
+def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int | None) -> dict[Key, Seen]:
+    """The counts of every threshold, in one pass over a list of which the lists of all designs are parts."""
+    by_row = source.count(request, request.counted_over(n))
+    counts = {key: by_row[request.row(key)] for key in steps}
+    for key, step in steps.items():
+        _check_weighted(counts[key], step.terms)
+    return counts
+
+
+def _mark(step: Step, counts: Seen) -> bytes:
+    """Bytes of the counts, of which a ledger keeps a keyed fingerprint."""
+    if not isinstance(counts, ScoreHistogram):
+        return np.sort(counts.astype("<f8")).tobytes()
+    compared = counts if counts.candidates == step.candidates else counts.over(step.candidates)
+    marked = compared.candidates.digest.encode() + compared.counts.astype("<i8").tobytes()
+    sized = isinstance(step, CountThenDraw) and counts.records is not None
+    return marked + counts.records.to_bytes(8, "little") if sized and counts.records is not None else marked
+
+
+def assembled(request: Request, thresholds: Mapping[Key, Calibration]) -> Any:
+    """The release of these thresholds, of the type that the request asks for."""
+    match request.by:
+        case "level":
+            return _nested(request, thresholds)
+        case "group" if request.overlap is not None:
+            return OverlappingCalibration("group", request.neighbors, thresholds, request.overlap)
+        case "group" | "class":
+            return GroupCalibration(request.by, request.neighbors, thresholds)
+        case "side":
+            return SidesCalibration(*(thresholds[side] for side in SIDES))
+    return thresholds[None] if request.loss is None else RiskCalibration(request.loss, request.bound, thresholds[None])
+
+
+def _nested(request: Request, thresholds: Mapping[Key, Calibration]) -> LevelCalibration:
+    """Raise every threshold to the largest of the less demanding levels, to its own first candidate not below that."""
+    reached = -math.inf
+    raised = {}
+    for level in sorted(thresholds, reverse=True):
+        reached = max(reached, thresholds[level].threshold)
+        if (values := _candidates_of(request.terms[level], thresholds[level])) is not None:
+            reached = float(values.values[np.searchsorted(values.values, reached)])
+        raised[level] = replace(thresholds[level], threshold=reached)
+    return LevelCalibration(raised)
+
+
+def _candidates_of(terms: Terms, threshold: Calibration) -> Candidates | None:
+    """The list that a threshold was chosen from; None for the scores themselves."""
+    if isinstance(terms.spread, Candidates):
+        return None if threshold.recipe["kind"] == "scores" else terms.spread
+    return Candidates.from_recipe(threshold.recipe) if threshold.recipe["kind"] in BUILDERS else None
+
+
+def _check_weighted(counts: Seen, terms: Terms) -> None:
+    """Reject sums of weights whose number of records is missing, or that are taken for numbers of records."""
+    if not isinstance(counts, ScoreHistogram):
+        return
+    if terms.population is None and counts.records is not None:
+        raise InputError("histogram", "must be counts of records without weights, unless population is given")
+    if terms.population is not None and terms.size_scale is not None and counts.records is None:
+        raise InputError(
+            "histogram",
+            "must have the number of records with weights, ScoreHistogram(..., records=...)",
+            remedy="Or state a public guess of it, n_typical",
         )
-    candidates = prepared.candidates
-    return prepared.release(lambda: source.count(request, candidates), charge_first=source.reading_is_visible)
+
+
+def _check_pps_minimum(design: Design) -> None:
+    """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
+    mechanism, terms = design.mechanism, design.terms
+    if not isinstance(mechanism, PpsOfSecretSize) or terms.n_min > 1:
+        return
+    if (enough := mechanism.certified_from(terms.level, design.candidates.size)) > 1:
+        raise InputError(
+            "n_min",
+            (
+                "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees "
+                "almost no coverage if there is only one calibration record"
+            ),
+            remedy=(
+                f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, "
+                "at least 2, it is lower"
+            ),
+        )
+
+
+def _tell_released(drawn: Mapping[Key, Calibration]) -> None:
+    """Report the public part of a release, without its thresholds, the only fields that depend on the records."""
+    if not listening("core"):
+        return
+    for key, threshold in drawn.items():
+        log_event(
+            "core",
+            "released",
+            part=key,
+            score=threshold.score,
+            alpha=threshold.alpha,
+            coverage=threshold.coverage,
+            epsilon=threshold.privacy.epsilon,
+            neighbors=threshold.privacy.neighbors,
+            n="secret" if threshold.n is None else threshold.n,
+        )
+
+
+def _warn(request: Request, released: Any, draws: Mapping[Key, Draw], drawn: Mapping[Key, Calibration]) -> None:
+    """Warn of what was drawn, +inf or nearly so, and of unusual choices; groups have one warning together."""
+    if request.disjoint:
+        warn_about(released)
+    else:
+        for key, threshold in drawn.items():
+            for note in _remarks(draws[key].design, threshold):
+                warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
+    warn_of_choices(released)
+
+
+def _remarks(design: Design, threshold: Calibration) -> Iterable[str]:
+    """Notes on a guarantee below the requested level, and on a threshold that is +inf or nearly so."""
+    mechanism, terms = design.mechanism, design.terms
+    if isinstance(mechanism, PpsOfSecretSize) and threshold.guarantee.coverage < float(terms.level):
+        enough = mechanism.certified_from(terms.level, design.candidates.size)
+        yield (
+            f"the promise is coverage of at least {coverage_text(threshold.guarantee.coverage)}, not "
+            f"{float(terms.level):g}: with few records pps covers less; state n_min={enough} or more, if so many are "
+            "certain"
+        )
+    infinite = math.isinf(threshold.threshold) and terms.mechanism == "slopes"
+    needed = Plan(design, max(design.n, 1)).records_needed if infinite else None
+    if note := remark(threshold, needed, terms.epsilon):
+        yield note

@@ -1,17 +1,9 @@
 """The request of an earlier release, for new records: `Request(renews=...)`.
 
-A release states its own request: level, privacy loss, adjacency, method, classes, groups, sides. The new
-candidates start at the earlier threshold. Part of them is spread independently of it, so that a threshold that has
-moved far costs little:
-
-    the score's own spread, threshold inside it     half of them around the earlier threshold: a warm start
-    the same, threshold +inf or at an end           spread as without an earlier release: a cold start
-    a list with another recipe                      the same list
-    your own values, or a public sample's           must be given again; the release contains only their number
-
-Every threshold of a release starts from its own predecessor. The earlier thresholds are public, so the new release
-has no additional cost. Its coverage guarantee holds for records that were in none of the earlier releases, and with
-a cold start for all records (docs/theory-after-release.md).
+A release states its own request: level, privacy loss, adjacency, method, classes, groups, sides, and the recipe of its
+candidates. The renewal repeats it and starts from none of the earlier thresholds, so that its coverage guarantee does
+not depend on what was released before. Candidates of your own, or those of a public sample, must be given again,
+because a release contains only their number.
 """
 
 import math
@@ -34,9 +26,7 @@ from confide.core.several import (
     RiskCalibration,
     SidesCalibration,
 )
-from confide.core.terms import Terms
-from confide.core.threshold_request import Key, ThresholdRequest, divide_budget, most_groups
-from confide.core.words import Predecessor
+from confide.core.terms import Budget, Terms, most_groups
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
 
@@ -56,21 +46,11 @@ class NewChoices(Protocol):
     def candidates(self) -> AnyCandidates: ...  # noqa: D102
     @property
     def n_typical(self) -> int | None: ...  # noqa: D102
-    @property
-    def longest(self) -> int | None: ...  # noqa: D102
-    @property
-    def cold(self) -> bool: ...  # noqa: D102
 
 
 _KINDS = (
     Calibration, LevelCalibration, GroupCalibration, OverlappingCalibration, SidesCalibration, RiskCalibration,
 )  # fmt: skip
-
-_AT_AN_END: Mapping[str, tuple[float, ...]] = {
-    "probability": (0.0, 1.0), "margin": (-1.0, 1.0), "mass": (0.0, 1.0), "penalised": (0.0, 1.0), "rank": (),
-    "residual": (0.0,), "signed": (0.0,),
-}  # fmt: skip
-"""Thresholds around which no list can be centred, by the kind of spread; scores of unknown range have none."""
 
 _TWICE_ROUNDED = 1e-14
 
@@ -81,7 +61,7 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
     Parameters
     ----------
     request
-        The new choices: another budget, candidates that the release does not contain, metadata, a cold start.
+        The new choices: another budget, candidates that the release does not contain, metadata.
     previous
         A release of `calibrate` or a related function.
 
@@ -91,38 +71,36 @@ def read_again(request: NewChoices, previous: Release) -> dict[str, Any]:
         If the release cannot be renewed in this way.
     """
     _check_renewable(previous)
-    if not isinstance(request.cold, bool):
-        raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
     groups = most_groups(previous.overlap, len(old)) if previous.disjoint else 1
-    parts: dict[Key, ThresholdRequest] = {}
+    terms: dict[Any, Terms] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
-        predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
-        model = part.fingerprint if request.fingerprint is None else request.fingerprint
-        words = Metadata.stated(part.classes, request.about, (*part.predecessors, predecessor), fingerprint=model)
-        choices = _choices(part) | budget | {"population": part.population}
-        choices["n_typical"] = _typical(request, part)
-        check_combinations(choices)
-        law = _law(part, request.cold, request.candidates)
-        terms = Terms.partial(groups=groups, longest=request.longest, **choices)
-        if part.size is not None and terms.size_scale is not None and request.epsilon is None and request.rho is None:
-            terms = replace(terms, size_scale=part.size.scale)  # epsilon does not determine its share of a zCDP loss
-        parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
+        choices = _choices(part)
+        choices["n_typical"] = request.n_typical
+        check_combinations(choices | vars(budget) | {"population": part.population})
+        terms[key] = Terms.of(
+            part.alpha,
+            _spread(part, request.candidates),
+            budget,
+            score=part.score,
+            population=part.population,
+            groups=groups,
+            **choices,
+        )
+        sized = part.size is not None and terms[key].size_scale is not None
+        if sized and request.epsilon is None and request.rho is None and part.size is not None:
+            # epsilon does not determine its share of a zCDP loss
+            terms[key] = replace(terms[key], size_scale=part.size.scale)
     first = previous.first
-    fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
+    model = first.fingerprint if request.fingerprint is None else request.fingerprint
+    words = Metadata.stated(first.classes, request.about, previous.checksum, fingerprint=model)
+    fields: dict[str, Any] = {"terms": terms, "words": words, "by": None if previous.by == "loss" else previous.by}
     fields |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
     if isinstance(previous, GroupCalibration):
         fields |= {"neighbors": previous.neighbors, "names": previous.overlap or ()}
     if previous.bounded is not None:
         fields |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
     return fields
-
-
-def _typical(request: NewChoices, part: Calibration) -> int | None:
-    """`n_typical` of a renewal: the stated one, else the design of the earlier noisy number, else a new number."""
-    if request.n_typical is not None or part.size is None or request.cold:
-        return request.n_typical
-    return part.size.design_for  # it is public, so that reusing it costs nothing
 
 
 def _check_renewable(previous: Release) -> None:
@@ -148,7 +126,7 @@ def _check_renewable(previous: Release) -> None:
     )
 
 
-def _by_key(previous: Release) -> dict[Key, Calibration]:
+def _by_key(previous: Release) -> dict[Any, Calibration]:
     """Thresholds by the keys of a request: for sides their scores, for a single one None."""
     if previous.by == "side":
         return {part.score: part for part in previous.parts.values()}
@@ -160,7 +138,6 @@ def _choices(part: Calibration) -> dict[str, Any]:
     privacy, guarantee = part.privacy, part.guarantee
     method = "slopes" if part.mechanism is None else part.mechanism.name
     choices: dict[str, Any] = {
-        "alpha": part.alpha,
         "mechanism": method,
         "neighbors": privacy.neighbors,
         "records_per_person": privacy.records_per_person,
@@ -171,29 +148,29 @@ def _choices(part: Calibration) -> dict[str, Any]:
     return choices
 
 
-def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: NewChoices) -> list[dict[str, Any]]:
+def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: NewChoices) -> list[Budget]:
     """The budget of each threshold: what it spent before, or its share of a new budget."""
     epsilon, rho = request.epsilon, request.rho
     # If a published method claims another privacy loss than it has, the claimed one was requested.
     spent = [part.privacy.claimed or own_loss(part) for part in parts.values()]
     if epsilon is None and rho is None:
         if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
-            return [{} for _ in spent]
+            return [Budget() for _ in spent]
         if not all(spent):
             raise InputError(
                 "epsilon",
                 ("must be given: previous returned +inf without reading its data, so it does not state its budget"),
             )
-        return [{"epsilon": _as_typed(epsilon_spent)} for epsilon_spent in spent]
+        return [Budget(_as_typed(epsilon_spent)) for epsilon_spent in spent]
     if isinstance(previous, GroupCalibration):
         replaced = previous.neighbors == "replace_one"
         share = Fraction(1, len(previous.overlap or [1]))
-        return divide_budget(epsilon, rho, [share], replaced=replaced) * len(parts)
+        return Budget(epsilon, rho).divided([share], replaced=replaced) * len(parts)
     all_finite = all(0 < epsilon_spent < math.inf for epsilon_spent in spent)
     weights = (
         [Fraction(_as_typed(epsilon_spent)) for epsilon_spent in spent] if all_finite else [Fraction(1)] * len(spent)
     )
-    return divide_budget(epsilon, rho, [weight / sum(weights) for weight in weights])
+    return Budget(epsilon, rho).divided([weight / sum(weights) for weight in weights])
 
 
 def _as_typed(epsilon: float) -> float:
@@ -208,20 +185,13 @@ def _as_typed(epsilon: float) -> float:
     return short if abs(short - epsilon) <= _TWICE_ROUNDED * epsilon else epsilon
 
 
-def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
+def _spread(part: Calibration, given: AnyCandidates) -> Candidates | Spread:
     """The candidates of a renewed threshold (see the head of this module)."""
     if given is not None:
-        law = kind_asked(part.score).choose_candidates(given)
-        if isinstance(law, Spread) and law.around is not None:
-            raise InputError("candidates", "must leave out around: a renewal starts around the earlier threshold")
-        return law
+        return kind_asked(part.score).choose_candidates(given)
     kind = part.recipe["kind"]
     if kind == "spread":
-        default = spread_of(part.recipe).without_guess
-        at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
-        if cold or math.isinf(part.threshold) or at_an_end:
-            return default
-        return replace(default, around=part.threshold, hedged=True)
+        return replace(spread_of(part.recipe), around=None)
     if kind == "scores":
         return score_kind(part.score).candidates()
     if kind in BUILDERS:

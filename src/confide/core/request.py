@@ -1,45 +1,36 @@
-"""The public parameters of a release, validated once on construction: level, privacy budget and all choices.
+"""What is requested of a release: one value with all public parameters, and its division among thresholds.
 
-A release has one threshold, or one for each of several levels, groups, classes or sides. Each is described by a
-`ThresholdRequest`: the counts that it uses, the score, its shares of the budget and of the failure probability, and its
-candidates. The tables of `confide.core.rules` list invalid combinations.
+A release has one threshold, or one for each of several levels, groups, classes or sides. `Request.terms` has the
+`Terms` of each: its level, its shares of the budget and of the failure probability, its candidates. The tables of
+`confide.core.rules` list invalid combinations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Any, Literal
-
-import numpy as np
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core.calibration import Release, critical_score, kind_asked
+from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.metadata import Metadata
 from confide.core.population import Population
 from confide.core.renewal import read_again
 from confide.core.rules import check_combinations
-from confide.core.terms import CHOICES, Terms
-from confide.core.threshold_request import (
-    Key,
-    ThresholdRequest,
-    different_levels,
-    divide_budget,
-    exact_shares,
-    levels_of_sides,
-    most_groups,
-    part_of_failure,
-    share_of,
-)
+from confide.core.several import check_bound
+from confide.core.terms import Budget, Terms, most_groups
 from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors
 from confide.scores import score_kind
-from confide.selection import range_of_zcdp
-from confide.support import Level, check_names, one_of, privacy_loss
+from confide.support import Level, check_names, exact_level, fraction_of, one_of, several
+
+Key: TypeAlias = Any
+"""The key of a threshold: None for a single one, a level, a group, a class, or the score of a side."""
 
 By = Literal["level", "group", "class", "side"]
 """The property that distinguishes the thresholds of a release."""
@@ -63,14 +54,10 @@ class Request:
         Division of the privacy budget among levels or sides; equal shares by default.
     loss, bound
         For risk control: the name of the loss, and its largest value.
-    renews, cold
-        An earlier release whose request is repeated, and whether candidates are chosen without its thresholds: see
-        `recalibrate`.
+    renews
+        An earlier release whose request is repeated: see `recalibrate`.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
-    longest
-        The longest list among which a design for a noisy number of records chooses, if one pass counts over few
-        lists, as in a warehouse; by default there are more and longer ones.
     neighbors, n_min, n_typical, delta, records_per_person, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
@@ -82,7 +69,7 @@ class Request:
     Examples
     --------
     >>> request = Request(alpha=(0.1, 0.2), by="level", epsilon=1.0, score="lac")
-    >>> [(str(key), part.terms.epsilon) for key, part in request.parts.items()]
+    >>> [(str(key), terms.epsilon) for key, terms in request.terms.items()]
     [('1/10', 0.5), ('1/5', 0.5)]
     """
 
@@ -108,11 +95,12 @@ class Request:
     records_per_person: int = 1
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
-    cold: bool = False
     chosen: Chosen | None = None
-    longest: int | None = None
-    parts: Mapping[Key, ThresholdRequest] = field(init=False, repr=False, compare=False)
-    """The parameters of each threshold, by key."""
+    terms: Mapping[Key, Terms] = field(init=False, repr=False, compare=False)
+    """The terms of each threshold, by key."""
+
+    words: Metadata = field(init=False, repr=False, compare=False)
+    """The public metadata of the release."""
 
     def __post_init__(self) -> None:
         check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
@@ -123,7 +111,7 @@ class Request:
             fields_read = read_again(self, self.renews)
         else:
             one_of("neighbors", self.neighbors, NEIGHBORS)
-            fields_read = {"parts": self._divided()}
+            fields_read = {"terms": self._divided(), "words": self._metadata()}
         for name, value in fields_read.items():
             object.__setattr__(self, name, value)
 
@@ -134,101 +122,88 @@ class Request:
 
     @cached_property
     def overlap(self) -> GroupColumns | None:
-        """The columns of groups that overlap, or None."""
+        """The columns of groups that overlap; None for all others."""
         return self.names if isinstance(self.names, GroupColumns) else None
 
     @cached_property
     def public_n(self) -> bool:
-        """Whether the number of records is public, and candidates follow from it."""
-        return not self.disjoint and self._first.terms.public_n
+        """Whether the number of records is public; the sizes of groups and classes never are."""
+        return not self.disjoint and self._first.public_n
 
     @cached_property
     def sized(self) -> bool:
         """Whether a noisy number of records is released first."""
-        return any(part.terms.size_scale is not None for part in self.parts.values())
+        return any(terms.size_scale is not None for terms in self.terms.values())
+
+    def row(self, key: Key) -> Key:
+        """The name of the counts that a threshold uses: several levels are counted together."""
+        return None if self.by == "level" else key
 
     @cached_property
     def rows(self) -> dict[Key, str | None]:
         """The score of each row of counts, by the name of the row."""
-        return {part.row: part.score for part in self.parts.values()}
+        return {self.row(key): terms.score for key, terms in self.terms.items()}
 
-    def lists(self, n: int | None = None, *, known_later: bool = False) -> dict[Key, Candidates]:
-        """The candidates of each threshold, chosen from public numbers before anything is counted.
+    def designs(self, n: int | None) -> dict[Key, Design | None]:
+        """The design of each threshold for the public number of records, or a guess of it.
 
-        Parameters
-        ----------
-        n
-            The number of records if it is public. If it is secret, `n_typical` is used.
-        known_later
-            The number is public, but unknown until records are counted: return every candidate that may be chosen
-            then, see `ScoreHistogram.over`. The same holds for a noisy number of records, whatever this argument is.
+        None for a threshold whose design waits for a noisy number.
         """
-        if self._shared_terms is not None:
-            return dict.fromkeys(self.parts, _candidate_list(self._first.law, self._shared_terms, n, known_later))
-        return {key: _candidate_list(part.law, part.terms, n, known_later) for key, part in self.parts.items()}
+        return {
+            key: None if terms.size_scale is not None else design(terms, n or terms.n_typical)
+            for key, terms in self.terms.items()
+        }
 
-    def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
-        """The union of all candidates: counts over it determine the counts over each list."""
-        return joined(self.lists(n, known_later=known_later).values())
+    def counted_over(self, n: int | None = None) -> Candidates:
+        """The candidates over which records are counted: the list of all designs, or the one that they are parts of.
+
+        `n` is the number of records if it is public. If it is still unknown, all lists that may be chosen are parts.
+        """
+        known = self.designs(n) if n is not None or not self.public_n else {None: None}
+        chosen = {None if design is None else design.candidates for design in known.values()}
+        only = chosen.pop()
+        return longest_list(self._first) if only is None or chosen else only
 
     @cached_property
-    def _first(self) -> ThresholdRequest:
-        return next(iter(self.parts.values()))
+    def _first(self) -> Terms:
+        return next(iter(self.terms.values()))
 
-    @cached_property
-    def _shared_terms(self) -> Terms | None:
-        """The terms that choose candidates for all thresholds: for levels and sides the largest alpha, an equal share.
-
-        None if each threshold has its own: a renewal that starts around earlier thresholds.
-        """
-        parts = list(self.parts.values())
-        again = self.renews is not None
-        if any(part.law != parts[0].law for part in parts):
-            return None
-        if all(part.terms == parts[0].terms for part in parts):
-            return parts[0].terms
-        if self.by not in ("level", "side"):
-            return None
-        if again and isinstance(parts[0].law, Spread) and parts[0].law.around is not None:
-            return None
-        k, first = len(parts), parts[0].terms
-        if self.rho is not None:
-            epsilon = range_of_zcdp(privacy_loss("rho", self.rho) / k)
-        elif self.epsilon is not None:
-            epsilon = privacy_loss("epsilon", self.epsilon) / k
-        else:
-            epsilon = sum(part.terms.epsilon for part in parts) / k
-        return replace(first, alpha=max(part.terms.alpha for part in parts), epsilon=epsilon)
-
-    def _divided(self) -> dict[Key, ThresholdRequest]:
-        """One part for each level, group, class or side, or a single part with the key None."""
+    def _divided(self) -> dict[Key, Terms]:
+        """The terms of each threshold."""
         levels = self._levels()
-        k, names = len(levels), (*CHOICES, "population", "longest")
-        choices = {name: getattr(self, name) for name in names if name != "rho"}
+        k, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
-            replaced = self.neighbors == "replace_one"
             share = Fraction(1, len(self.overlap or [1]))
-            losses = divide_budget(self.epsilon, self.rho, [share], replaced=replaced) * k
-            choices["neighbors"] = "add_remove"
+            budgets = budget.divided([share], replaced=neighbors == "replace_one") * k
+            neighbors = "add_remove"
         elif self.by is None:
-            losses = [{"epsilon": self.epsilon, "rho": self.rho}]
+            budgets = [budget]
         else:
-            losses = divide_budget(self.epsilon, self.rho, exact_shares(self.shares, k))
-            choices["delta"] = part_of_failure(self.delta, k)
+            budgets = budget.divided(exact_shares(self.shares, k))
+            delta = part_of_failure(delta, k)
         name = self.score if self.loss is None else critical_score(self.loss)
-        law = self._law(SIDES[0] if self.by == "side" else name)
-        classes = None if self.by == "class" else self.classes  # keys are the names of classes
-        words = Metadata.stated(classes, self.about, chosen=self.chosen, fingerprint=self.fingerprint)
-        parts = {}
-        for (key, level), loss in zip(levels.items(), losses, strict=True):
-            row, score = None if self.by == "level" else key, key if self.by == "side" else name
-            groups = most_groups(self.overlap, k) if self.disjoint else 1
-            terms = Terms.partial(level, groups=groups, **(choices | loss))
-            parts[key] = ThresholdRequest(row, score, terms, law, words)
-        return parts
+        spread = self._spread(SIDES[0] if self.by == "side" else name)
+        groups = most_groups(self.overlap, k) if self.disjoint else 1
+        return {
+            key: Terms.of(
+                level,
+                spread,
+                part,
+                score=key if self.by == "side" else name,
+                population=self.population,
+                groups=groups,
+                neighbors=neighbors,
+                delta=delta,
+                n_min=self.n_min,
+                n_typical=self.n_typical,
+                records_per_person=self.records_per_person,
+                mechanism=self.mechanism,
+            )
+            for (key, level), part in zip(levels.items(), budgets, strict=True)
+        }
 
     def _levels(self) -> dict[Key, Any]:
-        """The level of each threshold."""
+        """The miscoverage level of each threshold."""
         if self.by == "level":
             levels = different_levels(self.alpha)
             return dict(zip(levels, levels, strict=True))
@@ -241,8 +216,8 @@ class Request:
             keys = self.overlap.names if self.overlap is not None else check_names("names", self.names)
         return dict.fromkeys(keys, self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound))
 
-    def _law(self, score: str | None) -> Candidates | Spread:
-        """The candidates of a threshold: the given list, or the spread from which one is made."""
+    def _spread(self, score: str | None) -> Candidates | Spread:
+        """The list of candidates, or the spread of which a list is chosen."""
         free = self.candidates is None and self.unit is None
         if self.loss is not None and (kind := kind_asked(score)).name == "lac":
             return kind.choose_candidates(self.candidates)
@@ -250,24 +225,67 @@ class Request:
             return score_kind(score).candidates()
         return score_kind(score).choose_candidates(self.candidates, self.unit)
 
-
-def joined(lists: Iterable[Candidates]) -> Candidates:
-    """The union of candidate lists."""
-    every = list(lists)
-    if all(candidates is every[0] or candidates == every[0] for candidates in every):
-        return every[0]
-    return Candidates.of(np.unique(np.concatenate([candidates.edges for candidates in every])))
+    def _metadata(self) -> Metadata:
+        classes = None if self.by == "class" else self.classes  # keys are the names of classes
+        return Metadata.stated(classes, self.about, chosen=self.chosen, fingerprint=self.fingerprint)
 
 
-@lru_cache(maxsize=16)
-def every_candidate(law: Spread, sizes: tuple[int, ...]) -> Candidates:
-    """The union of the lists of these sizes: counts over it determine the counts over each list."""
-    return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in sizes])))
+def share_of(risk: Level, loss: str, bound: float) -> Fraction:
+    """The level of a threshold for risk control: the admissible expected loss, relative to the bound of the loss.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the bound is not a positive number, or the risk is not between 0 and the bound.
+    """
+    bound = check_bound(loss, bound)
+    if bound == 1:
+        return exact_level("risk", risk)
+    try:
+        share = fraction_of(risk) / Fraction(str(bound))
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        raise InputError(
+            "risk", f"must be a number between 0 and {bound:g}, the largest loss", got=repr(risk)
+        ) from None
+    return exact_level("risk / bound", share)
 
 
-def _candidate_list(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
-    if isinstance(law, Candidates):
-        return law
-    if terms.size_scale is not None or (known_later and terms.mechanism == "slopes"):
-        return every_candidate(law, terms.circumstances.sizes)
-    return terms.with_candidates(law, n or terms.n_typical).candidates
+def levels_of_sides(alpha: Any) -> list[Fraction]:
+    """The level of each side: half of the interval's level, or the given pair."""
+    if not isinstance(alpha, tuple):
+        return [exact_level("alpha", alpha) / 2] * 2
+    if len(alpha) != 2:
+        raise InputError(
+            "alpha", "must be one level, or a pair of levels for the lower and the upper side", got=str(len(alpha))
+        )
+    levels = [exact_level("alpha", side) for side in alpha]
+    if sum(levels) >= 1:
+        raise InputError("alpha", "must sum to less than one")
+    return levels
+
+
+def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
+    """Positive shares that sum to one; equal shares by default."""
+    if shares is None:
+        return [Fraction(1, count)] * count
+    exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
+    if len(exact) != count or sum(exact) != 1:
+        raise InputError(
+            "shares", f"must be {count} positive numbers that sum to one", got=f"{len(exact)}, sum {sum(exact)}"
+        )
+    return exact
+
+
+def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
+    """An equal part of a failure probability; by the union bound all guarantees then hold together."""
+    return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
+
+
+def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
+    """Return distinct levels as exact fractions."""
+    levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
+    if not levels or len(set(levels)) != len(levels):
+        raise InputError(
+            "alphas", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
+        )
+    return levels

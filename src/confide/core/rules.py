@@ -123,7 +123,6 @@ ALONE = (
     ("shares", "by", "for one threshold, which has the whole privacy budget"),
     ("names", "by", "without by: they are the names of groups or classes"),
     ("bound", "loss", "without loss: it is the largest value of the loss"),
-    ("cold", "renews", "without an earlier release"),
 )
 """Arguments that require another one, and the reasons."""
 

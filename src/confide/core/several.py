@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from confide.arrays import GroupColumns, Groups, group_name
 from confide.core.calibration import FALSE_NEGATIVES, Calibration, Release, critical_score, threshold_text
-from confide.core.words import same_lineage
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, parallel_composition, sequential_composition
 from confide.support import Level, Name, Section, places, positive_number
@@ -350,8 +349,8 @@ def _thresholds(parts: Iterable[Calibration]) -> str:
 def _refuse_other_lines(parts: list[Calibration]) -> None:
     if len({part.fingerprint for part in parts}) > 1:
         raise InputError("parts", "must state the same fingerprint of a model")
-    if not same_lineage(part.predecessors for part in parts):
-        raise InputError("parts", "must renew the same releases")
+    if len({part.renews for part in parts}) > 1:
+        raise InputError("parts", "must renew the same release")
 
 
 _SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)

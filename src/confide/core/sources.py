@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
 from confide.candidates import Candidates
 from confide.core.population import ClassShift, Population, RecordWeights
-from confide.core.request import Request
-from confide.core.threshold_request import Key
+from confide.core.request import Key, Request
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.support import canonical_name
@@ -25,17 +24,6 @@ Item = TypeVar("Item")
 
 Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
 """The input of a mechanism: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
-
-
-class AnyRequest(Protocol):
-    """A request to records, such as a `Request`."""
-
-    @property
-    def public_n(self) -> bool:
-        """Whether the number of records is public."""
-
-    def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
-        """Candidates that suffice to count everything that is required."""
 
 
 class Source(Protocol):
@@ -49,12 +37,7 @@ class Source(Protocol):
     def reading_is_visible(self) -> bool:
         """Whether reading the records informs another system, so that a ledger must be charged first."""
 
-    @property
-    def recounts(self) -> bool:
-        """Whether two passes over few candidates are faster than one pass over very many."""
-        return False
-
-    def count(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Any]:
         """The mechanisms' input by row of the request: counts over the candidates; without privacy the scores."""
 
 
@@ -63,7 +46,7 @@ class GivenCounts:
     """Counts that were computed elsewhere, by row, over the required candidates or a superset."""
 
     counts: Mapping[Key, Any]
-    reading_is_visible = recounts = False
+    reading_is_visible = False
 
     @property
     def n(self) -> int:
@@ -71,7 +54,7 @@ class GivenCounts:
         first = next(iter(self.counts.values()))
         return first.total if isinstance(first, ScoreHistogram) else len(first)
 
-    def count(self, request: AnyRequest, candidates: Candidates) -> Mapping[Key, Any]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Any]:
         """The same counts."""
         return self.counts
 
@@ -91,7 +74,7 @@ class Batches:
     scores: Iterable[NDArray[Any]]
     empty: str
     n = None
-    reading_is_visible = recounts = False
+    reading_is_visible = False
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
         """The counts of all batches."""
@@ -140,7 +123,6 @@ class Scores:
     weights: ArrayLike | None = None
     places: NDArray[np.int64] | None = None
     reading_is_visible = False
-    recounts = True
 
     @classmethod
     def of(
@@ -162,28 +144,28 @@ class Scores:
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
         """The counts of each row; an error about a score reports its position among all records."""
-        parts = {part.row: part for part in request.parts.values()}
+        rows = {request.row(key): terms for key, terms in request.terms.items()}
         if request.disjoint:
-            array, score = self.values[None], next(iter(parts.values())).score
+            array, score = self.values[None], next(iter(rows.values())).score
             place = self.places
             if place is None and request.overlap is not None:
                 place = request.overlap.places(self.groups, len(array))  # type: ignore[arg-type]
             elif place is None:
                 of_class = request.by == "class"  # a label that is no class belongs to no threshold
-                place = as_positions("groups", self.groups, tuple(parts), len(array), unknown=of_class)  # type: ignore[arg-type]
+                place = as_positions("groups", self.groups, tuple(rows), len(array), unknown=of_class)  # type: ignore[arg-type]
             ScoreHistogram.from_scores(array, candidates, score)
             inside = place[:, None] if place.ndim == 1 else place
             return {
                 row: ScoreHistogram.from_scores(array[(inside == i).any(axis=1)], candidates, score)
-                for i, row in enumerate(parts)
+                for i, row in enumerate(rows)
             }
         seen: dict[Key, Seen] = {}
-        for row, part in parts.items():
+        for row, terms in rows.items():
             array = self.values[row]
-            counts = ScoreHistogram.from_scores(array, candidates, part.score)
-            if part.terms.population is not None:
-                counts = ScoreHistogram.from_weights(array, self._steps(part.terms.population), candidates)
-            seen[row] = array if part.terms.mechanism == "none" else counts
+            counts = ScoreHistogram.from_scores(array, candidates, terms.score)
+            if terms.population is not None:
+                counts = ScoreHistogram.from_weights(array, self._steps(terms.population), candidates)
+            seen[row] = array if terms.mechanism == "none" else counts
         return seen
 
     def _steps(self, population: Population) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.candidates import Candidates, plausible_thresholds
+from confide.candidates import SHAPES, Candidates
 from confide.core.calibration import (
     Calibration,
     Release,
@@ -146,7 +146,7 @@ def _remark(
             f"is {c.threshold:g} (at least the largest value of the score)",
             f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, grouped)}",
         )
-    low, high = plausible_thresholds(c.recipe)
+    high = score_kind(c.score).plausible_size(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
         return (
@@ -160,11 +160,6 @@ def _remark(
             f"lies where the candidates ({spread}) are coarse",
             f"the next candidate is {larger}: with few records such a threshold is drawn by chance, and "
             f"scores of another size need other candidates; {_UNIT}",
-        )
-    if 0 < size < low:
-        return (
-            f"is about as small as the candidates ({spread}) can be",
-            f"smaller scores would not lower the threshold; {_UNIT}",
         )
     return None
 
@@ -249,8 +244,8 @@ def _beyond(c: Calibration) -> str:
 def _reaches(c: Calibration) -> bool:
     """Whether the candidates reach all values of the score."""
     kind, recipe_kind, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
-    made_for_it = recipe_kind == "scores"
-    made_for_it |= recipe_kind == "spread" and c.recipe.get("of") == kind.spread_kind in ("mass", "penalised", "rank")
+    of_score = recipe_kind == "spread" and c.recipe["of"] == kind.spread_kind
+    made_for_it = recipe_kind == "scores" or (of_score and SHAPES[kind.spread_kind].is_complete)
     return made_for_it or (last is not None and kind.high <= last)
 
 
@@ -268,7 +263,7 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
 
 def _step(c: Calibration) -> float:
     """The ratio of the next candidate to the threshold, for log-spaced candidates; else 1."""
-    if c.recipe.get("kind") != "spread" or c.recipe.get("of") not in ("residual", "signed", "any") or not c.threshold:
+    if c.recipe.get("kind") != "spread" or not SHAPES[c.recipe["of"]].is_log_spaced or not c.threshold:
         return 1.0
     sizes = np.abs(Candidates.from_recipe(c.recipe).values)
     return float(sizes[sizes > abs(c.threshold)].min() / abs(c.threshold))

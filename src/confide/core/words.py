@@ -1,18 +1,9 @@
-"""Public metadata of a release: classes, model, data, purpose, responsible person, date, and the releases it renews.
+"""Public metadata of a release: classes, model, data, purpose, responsible person, date.
 
 No threshold and no claim depends on them, and they are not part of the request to the data.
-
-A release that renews another lists its whole lineage, oldest first. Each entry contains the earlier document's SHA-256,
-so that a reader with the file can check it (`links`), and its result, so that the history is readable without the
-files. The costs of the releases add up (docs/theory-after-release.md).
-
-Candidates around the threshold of the last predecessor are public for new records. They are not for records of which
-some were in an earlier release of the chain; then the guarantee is weaker (`miss_bound_for_reused_records`).
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -66,113 +57,6 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
             )
     return MappingProxyType({key: about[key] for key in ABOUT if key in about})
 
-
-MOST_PREDECESSORS = 1000
-_HEXADECIMAL = frozenset("0123456789abcdef")
-
-
-@dataclass(frozen=True)
-class Predecessor:
-    """An earlier release of a chain, as an entry in the releases that renew it.
-
-    Parameters
-    ----------
-    checksum
-        `checksum` of that release: 64 hexadecimal digits.
-    threshold
-        Its threshold, or the one of several that this part renews; +inf included.
-    epsilon
-        Its total privacy loss per person; infinite if it was not private, or had no pure epsilon.
-    date
-        Its stated date, if there is one.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If a field is invalid.
-
-    Examples
-    --------
-    >>> Predecessor("0" * 64, 0.93, 1.0, "2026-10-01").threshold
-    0.93
-    """
-
-    checksum: str
-    threshold: float
-    epsilon: float
-    date: str | None = None
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.checksum, str) and len(self.checksum) == 64 and _HEXADECIMAL.issuperset(self.checksum)):
-            raise InputError("previous.checksum", "must be 64 hexadecimal digits")
-        for name in ("threshold", "epsilon"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise InputTypeError(f"previous.{name}", "must be a number", got=type(value).__name__)
-            object.__setattr__(self, name, float(value))
-        if math.isnan(self.threshold) or self.threshold == -math.inf or not self.epsilon >= 0:
-            raise InputError(
-                "previous.threshold", "a predecessor's threshold must be a number or +inf, and its epsilon not negative"
-            )
-        if self.date is not None:
-            check_about({"date": self.date})
-
-
-def check_predecessors(predecessors: Iterable[Predecessor]) -> tuple[Predecessor, ...]:
-    """Validate a lineage: predecessors, oldest first, each once.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If there are too many, values of another type, or one twice.
-    """
-    line = tuple(predecessors)
-    if len(line) > MOST_PREDECESSORS:
-        raise InputError(
-            "predecessors", f"must number at most {MOST_PREDECESSORS}", remedy="Start a new chain with calibrate"
-        )
-    if not all(isinstance(predecessor, Predecessor) for predecessor in line):
-        raise InputTypeError("predecessors", "must be Predecessor")
-    if len({predecessor.checksum for predecessor in line}) != len(line):
-        raise InputError("predecessors", "must be different releases", remedy="One is named twice")
-    return line
-
-
-def same_lineage(lines: Iterable[Sequence[Predecessor]]) -> bool:
-    """Whether lineages consist of the same releases, as those of the parts of a release do; thresholds may differ."""
-    return (
-        len(
-            {
-                tuple((predecessor.checksum, predecessor.epsilon, predecessor.date) for predecessor in line)
-                for line in lines
-            }
-        )
-        <= 1
-    )
-
-
-def _line(line: tuple[Predecessor, ...]) -> tuple[Predecessor, ...]:
-    if not line:
-        raise ValueError
-    return check_predecessors(line)
-
-
-PREDECESSORS = shapes.Field(
-    "a list of earlier releases, or be left out",
-    (list,),
-    _line,
-    optional=True,
-    entry=shapes.record(
-        lambda sha256, threshold, epsilon, date: Predecessor(sha256, threshold, epsilon, date),
-        {
-            "sha256": shapes.Field("64 hexadecimal digits", (str,), attribute="checksum"),
-            "threshold": shapes.or_infinite(shapes.number()),
-            "epsilon": shapes.LOSS,
-            "date": shapes.optional(shapes.TEXT),
-        },
-    ),
-)
-"""The lineage in a file, exactly as it was written."""
 
 UNNAMED = (
     "calibration",

@@ -98,20 +98,17 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_groups(X, groups)
         return self._release(X, self._check(X, y, reset=False), groups)
 
-    def renew(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, cold: bool = False) -> Self:
-        """Renew the release with new held-out records: the same request, in a chain, as `confide.recalibrate` does.
+    def renew(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
+        """Renew the release with new held-out records: the same request, as `confide.recalibrate` does.
 
         Parameters
         ----------
         X, y, groups
-            As in `calibrate`: records that neither trained the model nor were in an earlier release of the chain.
-        cold
-            Choose candidates that do not depend on the earlier threshold; required if records were in an earlier
-            release.
+            As in `calibrate`: records that did not train the model.
         """
         check_is_fitted(self)
         self._check_groups(X, groups)
-        request = Request(renews=self.calibration_, cold=cold, about=self.about, fingerprint=self._fingerprint())
+        request = Request(renews=self.calibration_, about=self.about, fingerprint=self._fingerprint())
         return self._release(X, self._check(X, y, reset=False), groups, request)
 
     def predict(self, X: Any) -> NDArray[Any]:

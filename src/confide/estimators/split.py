@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from confide.arrays import fresh_uniforms
 from confide.errors import InputError
+from confide.selection import uniforms
 
 
 def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool_]:
@@ -45,7 +45,7 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
             ("must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed"),
             got=repr(share),
         )
-    numbers = fresh_uniforms(n) if seed is None else _hash_numbers(check_random_state(seed).bytes(32), n, columns)
+    numbers = uniforms(n) if seed is None else _hash_numbers(check_random_state(seed).bytes(32), n, columns)
     return numbers < float(share)
 
 

@@ -2,7 +2,7 @@
 
 Records are counted as in any evaluation. Exact counts are secret; only `draw` returns numbers, which have noise.
 
-The order is that of every release (`confide.ledger.Transaction.run`). Check the limit of the ledger, compare the
+The order is that of every release (`confide.ledger.pay`). Check the limit of the ledger, compare the
 request with stored answers, charge, draw, store.
 
 `evaluate_arrays` evaluates labelled records in arrays, privately or not. The names of the arrays choose the kind.

@@ -6,7 +6,7 @@ known distribution (docs/federated.md, "Which method").
 
 import secrets
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TypeAlias, Unpack
@@ -120,8 +120,6 @@ def _check_apart(names: Sequence[str]) -> None:
 
 
 _FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
-_MORE: Mapping[str | None, int] = {"residual": 2, "signed": 2, "any": 4, "mass": 2, "penalised": 2}
-"""Factor of the number of candidates for these kinds of scores; for residuals only without a unit."""
 
 
 def _listed(
@@ -142,7 +140,7 @@ def _listed(
         return kind.candidates()
     if not by_noise:
         return Candidates.quantiles(spread, _OTHERS)
-    more = 1 if spread.unit or spread.around else _MORE.get(spread.kind, 1)
+    more = 1 if spread.unit or spread.around else spread.shape.federated_factor
     return Candidates.quantiles(spread, _suitable(method, sizes, privacy_loss("epsilon", epsilon), more))
 
 

@@ -25,7 +25,7 @@ from confide.federated.many_silos import (
     expected_in_search,
     target_rank,
 )
-from confide.guarantee import secret_offset, tangent_rate
+from confide.guarantee import conditional_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.support import bisect
 
@@ -239,8 +239,8 @@ def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     for failure, rise in product((0.35, 0.2, 0.1), _RISES[1::2]):
         rate = tangent_rate(level, failure, goal.n_typical)
         trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, goal.candidates)
-        ratio, slope, least = trial.rivals(goal.candidates), trial.slope_left, max(goal.n_min, 1)
-        offset = secret_offset(rate, level, failure, least, goal.n_typical, slope, ratio, unit)
+        noise, least = trial.noise(goal.candidates), max(goal.n_min, 1)
+        offset = conditional_offset(rate, level, failure, least, goal.n_typical, noise, unit)
         yield (_raised(slopes_for(rate, offset, *slopes), rise, goal.candidates),) * len(goal.sizes), None
 
 

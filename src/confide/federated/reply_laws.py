@@ -229,11 +229,10 @@ def _below_rate(rate: float, gaps: NDArray[np.float64], grid: int) -> list[Fract
 
 def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction) -> float:
     """The smallest delta on a grid such that for every n the reply is below t with probability at most delta."""
+    noise = mechanism.noise(candidates)
 
     def holds(log_delta: float) -> bool:
-        rate, offset, slope = mechanism.rate, mechanism.offset, mechanism.slope_left
-        ratio = mechanism.rivals(candidates)
-        return line_holds(rate, offset, t, math.exp(log_delta), n_min, slope, ratio)
+        return line_holds(mechanism.rate, mechanism.offset, t, math.exp(log_delta), n_min, noise)
 
     low, high = -16.0, -0.02
     if not holds(high):

@@ -17,7 +17,6 @@ from confide.core import (
     SIDES,
     class_list,
     different_levels,
-    divide_budget,
     exact_shares,
     levels_of_sides,
     part_of_failure,
@@ -34,8 +33,15 @@ from confide.federated.protocols import Channel, Method
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import check_length
 from confide.federated.terms import AnyPlanChoices
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, parallel_composition, sequential_composition
-from confide.support import Level, check_names, one_of, shapes
+from confide.mechanisms import (
+    NEIGHBORS,
+    Neighbors,
+    PrivacyStatement,
+    parallel_composition,
+    sequential_composition,
+    split_epsilon,
+)
+from confide.support import Level, check_names, one_of, privacy_loss, shapes
 
 _SEVERAL = "plans"
 BY: tuple[By, ...] = ("level", "group", "class", "side")
@@ -332,8 +338,7 @@ def plan_levels(
             raise InputError("shares", "must be left out for 'secure-sum': one opened histogram serves all levels")
         budgets = [epsilon] * len(levels)
     else:
-        parts_of_it = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
-        budgets = [budget["epsilon"] for budget in parts_of_it]
+        budgets = split_epsilon(privacy_loss("epsilon", epsilon), exact_shares(shares, len(levels)))
     asked = [(level, level, budget) for level, budget in zip(levels, budgets, strict=True)]
     return _of_same_records("level", sorted(asked, reverse=True), silos, options)
 
@@ -401,8 +406,8 @@ def plan_sides(
     if options.get("score") is not None:
         raise InputError("score", f"must be left out for two sides: their scores are {' and '.join(SIDES)}")
     options["delta"] = part_of_failure(options.get("delta"), len(SIDES))
-    budgets = divide_budget(epsilon, None, shares_of_sides(share_low))
-    asked = zip(SIDES, levels_of_sides(alpha), (budget["epsilon"] for budget in budgets), strict=True)
+    budgets = split_epsilon(privacy_loss("epsilon", epsilon), shares_of_sides(share_low))
+    asked = zip(SIDES, levels_of_sides(alpha), budgets, strict=True)
     return _of_same_records("side", list(asked), silos, options)
 
 
@@ -462,5 +467,6 @@ def plan_groups(
     options |= {"method": options.get("method") or "private-qq", "n_min": options.get("n_min", 0)}
     if options.get("n_typical") is None:
         options["n_typical"] = typical_of_groups(len(known), max(options["n_min"], 1))
-    budget = divide_budget(epsilon, None, exact_shares(None, 1), replaced=neighbors == "replace_one")[0]["epsilon"]
+    part = Fraction(1, 2 if neighbors == "replace_one" else 1)  # a replaced record may change two groups
+    (budget,) = split_epsilon(privacy_loss("epsilon", epsilon), [part])
     return SeveralPlans(by, neighbors, dict.fromkeys(known, plan(silos, alpha, budget, **options)))

@@ -1,23 +1,30 @@
 """Statements about coverage, computed from target ranks and slopes. They do not depend on a particular mechanism.
 
 random_rank.py  the random-rank lemma: privacy noise is a random rank that is independent of the data
+slope_noise.py  `SlopeNoise`: the slopes and the competitor ratio, which every certificate takes
 competitors.py  the competitor ratio G: total prior weight of the candidates that can miss
-certificate.py  the sharp marginal certificate, with competitors on one side of the target
+certificate.py  the sharp marginal certificate, with competitors on one side of the target, and its target ranks
 two_sided.py    the two-sided certificate, with competitors on both sides of the target
 secret_n.py     the two-sided certificate for a secret n
 adversary.py    upper bounds on the worst case of the two-sided certificate
 left_side.py    candidates left of the target, which can miss
 right_side.py   candidates right of the target, which compete with the left ones
 weighted.py     the sharp certificate for weighted records: a known shift
-marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum and the end of a noise walk, for noisy histograms
 statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
-from confide.guarantee.certificate import public_coverage, secret_shortfall, sharp_loss
-from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
-from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
+from confide.guarantee.certificate import (
+    LARGE_N_MIN,
+    sharp_coverage,
+    sharp_loss,
+    sharp_offset,
+    sharp_prior_bonus,
+    sharp_shortfall,
+    sharp_target_rank,
+)
+from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
 from confide.guarantee.noise_walk import (
     chosen_by_last_rule,
     last_rule,
@@ -42,13 +49,13 @@ from confide.guarantee.random_rank import (
     tail,
 )
 from confide.guarantee.secret_n import (
-    TwoSidedTerms,
     two_sided_offset,
     two_sided_prior_bonus,
     two_sided_saves,
     two_sided_secret,
     two_sided_shortfall,
 )
+from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.statement import (
     CERTIFICATES,
     GUARANTEE_KINDS,
@@ -63,6 +70,6 @@ from confide.guarantee.two_sided import (
     two_sided_coverage,
     two_sided_holds,
     two_sided_loss,
-    two_sided_shift,
+    two_sided_target_rank,
 )
 from confide.guarantee.weighted import weighted_loss, weighted_prior_bonus, weighted_shortfall

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.left_side import Array, Case, Indices, LeftSide, Rows, Setting
+from confide.guarantee.left_side import Array, Case, Indices, LeftSide, Rows
 from confide.guarantee.right_side import corner_count, corners
+from confide.guarantee.slope_noise import SlopeNoise
 
 _TOLERANCE = 0.01, 0.003
 """Accuracy in ranks, and relative to the loss."""
@@ -74,27 +75,27 @@ def accuracy(lost: float) -> float:
     return max(_TOLERANCE[0], _TOLERANCE[1] * lost)
 
 
-def largest(setting: Setting, cases: list[Case], goal: float | None = None) -> float:
+def largest(noise: SlopeNoise, cases: list[Case], goal: float | None = None) -> float:
     """An upper bound on the largest L2(x) + x over the cases; the search ends when it meets the goal, or cannot."""
-    return float(_Search(setting, cases, goal).run(together=True).max())
+    return float(_Search(noise, cases, goal).run(together=True).max())
 
 
-def each(setting: Setting, cases: list[Case], goal: float) -> Array:
+def each(noise: SlopeNoise, cases: list[Case], goal: float) -> Array:
     """An upper bound on L2(x) + x in each case, accurate enough to decide whether it meets the goal."""
-    return _Search(setting, cases, goal).run(together=False)
+    return _Search(noise, cases, goal).run(together=False)
 
 
 class _Search:
     """The parts of a search, and the data that they share."""
 
-    def __init__(self, setting: Setting, cases: list[Case], goal: float | None) -> None:
-        self.setting, self.cases, self.goal = setting, cases, goal
-        self.left = LeftSide(setting, cases)
+    def __init__(self, noise: SlopeNoise, cases: list[Case], goal: float | None) -> None:
+        self.noise, self.cases, self.goal = noise, cases, goal
+        self.left = LeftSide(noise, cases)
         self.beyond = np.array([case.beyond for case in cases])
         self.exact = np.array([case.most is not None for case in cases])
         self.last = np.array([case.last for case in cases])
         self.high = np.array([case.high for case in cases])
-        far = int(12 / setting.slope_right) + 8  # where there can be more points, it represents all larger numbers
+        far = int(12 / noise.right) + 8  # where there can be more points, it represents all larger numbers
         self.most = np.array([far + 1 if case.most is None else case.most for case in cases])
         self.far = np.where(self.last, self.beyond, np.minimum(self.most, far))
         self.first = np.where(self.last, self.beyond, 0)
@@ -138,8 +139,8 @@ class _Search:
     def _scan(self) -> Array:
         """First edges of W_0 in each case: around the worst one for a typical s."""
         count, most = len(self.cases), self.left.most[:, None]
-        s = np.where(self.last, self.beyond, np.minimum(self.far, round(1.2 / self.setting.slope_right)))
-        tried = most * np.geomspace(min(0.2, 0.5 / self.setting.total), 1.0, _SCAN)
+        s = np.where(self.last, self.beyond, np.minimum(self.far, round(1.2 / self.noise.right)))
+        tried = most * np.geomspace(min(0.2, 0.5 / self.noise.mass), 1.0, _SCAN)
         parts = self._solve(np.arange(count), s, s, np.full(count, 3), tried)
         self._count(parts)
         worst = tried[np.arange(count), parts.value[:, 0, 0].reshape(count, -1).argmax(axis=1)]
@@ -154,7 +155,7 @@ class _Search:
 
     def _ranges(self, k: int, whole: bool) -> Iterator[tuple[int, int]]:
         """All s in one case, in ranges that grow with s, or in one range."""
-        first, far, slope = int(self.first[k]), int(self.far[k]), self.setting.slope_right
+        first, far, slope = int(self.first[k]), int(self.far[k]), self.noise.right
         if whole:
             yield first, far
             return
@@ -217,7 +218,7 @@ class _Search:
         edges[high - 1], edges[high] = weight.T
         spans = np.cumsum(alone) - 1
         owner[high - 1] = owner[high] = spans
-        number = corner_count(self.setting.slope_right)
+        number = corner_count(self.noise.right)
         ranges, corner = spans[-1] + 1, np.repeat(np.arange(number), spans[-1] + 1)
         case, first, final = (np.tile(column[alone], number) for column in (case, first, final))
         again = np.repeat(np.arange(number), len(edges)), np.repeat(np.arange(number), len(high))
@@ -243,7 +244,7 @@ class _Search:
 
     def _terms(self, case: Indices, first: Indices, final: Indices, corner: Indices) -> tuple[Array, Array]:
         """R, the R in the exponent of X, v (s+1) and X at both ends of each range, and about what s in between adds."""
-        slope, own, width = self.setting.slope_right, self.left.own[case], final - first
+        slope, own, width = self.noise.right, self.left.own[case], final - first
         spans, again = np.unique(np.stack([case, first, final], axis=1), axis=0, return_inverse=True)
         rho, kappa, larger = np.array([self._corners(*span) for span in spans.tolist()])[again.ravel(), corner].T
         endless = (final == self.far[case]) & (final != self.most[case])
@@ -266,8 +267,8 @@ class _Search:
     def _corners(self, case: int, first: int, final: int) -> Array:
         """rho, kappa, and the next larger rho at each corner, and at a point below all corners."""
         fewest, most = max(int(self.beyond[case]) - final, 0), max(int(self.most[case]) - first, 0)
-        ahead = self.cases[case].head_start if self.exact[case] and not self.last[case] else None
-        return corners(self.setting.slope_right, fewest, most, ahead)
+        ahead = self.cases[case].bonus if self.exact[case] and not self.last[case] else None
+        return corners(self.noise.right, fewest, most, ahead)
 
 
 def _ends(low: Array, high: Array) -> tuple[Array, Array, Array]:

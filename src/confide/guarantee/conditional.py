@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee.random_rank import binomial_at_least, conditional_failure, tail
+from confide.guarantee.slope_noise import SlopeNoise
 from confide.support import bisect, ceil_to
 
 _LARGEST_N = 2**60
@@ -23,17 +24,17 @@ _CELLS = 2**16
 """Number of pairs (deficit, n) that are computed at once."""
 
 
-def public_target(n: int, level: Fraction, delta: float, slope: float, rivals: float, unit: int) -> Fraction | None:
+def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeNoise, unit: int) -> Fraction | None:
     """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails.
 
     Examples
     --------
-    >>> float(public_target(1000, Fraction(9, 10), 0.05, 0.72, 999.0, 10))
+    >>> float(conditional_target_rank(1000, Fraction(9, 10), 0.05, SlopeNoise(0.72, 0.3, 999.0), 10))
     925.6
     """
 
     def enough(steps: int) -> bool:
-        return conditional_failure(n, float(level), steps / unit, slope, rivals) <= delta
+        return conditional_failure(n, float(level), steps / unit, noise.left, noise.rivals) <= delta
 
     if not enough(n * unit):
         return None
@@ -56,14 +57,13 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
     return min(max(Fraction(math.floor(exact * grid), grid), level + Fraction(1, grid)), Fraction(grid - 1, grid))
 
 
-def secret_offset(
+def conditional_offset(
     rate: Fraction,
     level: Fraction,
     delta: float,
     n_min: int,
     n_typical: int,
-    slope: float,
-    rivals: float,
+    noise: SlopeNoise,
     unit: int,
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min.
@@ -72,12 +72,12 @@ def secret_offset(
     blocks: 1/25 binomial standard deviation at n_typical, or 1/1000 of the miscoverage if that is more.
     """
     n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
-    step = _step(int(n[0]), float(level), slope)
+    step = _step(int(n[0]), float(level), noise.left)
 
     def failing(offset: float, among: NDArray[np.int64]) -> NDArray[np.int64]:
         if not among.size:
             return among
-        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, rivals, step)
+        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), noise, step)
         return among[failure > delta]
 
     # A higher line fails at fewer n. A few n show most failures, and an n that passed is not checked again.
@@ -85,14 +85,14 @@ def secret_offset(
     while failing(high, n[::25]).size or failing(high, n).size:
         low, high = high, 2 * high
     suspect = failing(low, n)
-    while high - low > 0.05 / slope:
+    while high - low > 0.05 / noise.left:
         middle = (low + high) / 2
         if (found := failing(middle, suspect)).size:
             low, suspect = middle, found
         else:
             high = middle
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
-    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, rivals):
+    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, noise):
         margin *= 2
     return ceil_to(high + margin, unit)
 
@@ -104,8 +104,7 @@ def line_holds(
     level: Fraction,
     delta: float,
     n_min: int,
-    slope: float,
-    rivals: float,
+    noise: SlopeNoise,
 ) -> bool:
     """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem C3).
 
@@ -116,21 +115,21 @@ def line_holds(
     """
     if rate <= level:
         return False
-    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, slope, rivals)
+    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, noise)
     if last > _LARGEST_N:
         return False
     starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
         # The first n of each block alone detects a failure early.
-        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, rivals)
+        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), noise)
         if np.any(single > delta):
             return False
         if level > Fraction(1, 2):
             target, n = float(rate) * (high + 1) + float(offset) - (high - low), low
         else:
             target, n = float(rate) * (low + 1) + float(offset), high
-        block = _block_failure(target, n, float(level), slope, rivals)
+        block = _block_failure(target, n, float(level), noise)
         low, high = low[block > delta], high[block > delta]
         if low.size > _MOST_BLOCKS:
             return False
@@ -143,20 +142,19 @@ def _block_failure(
     target: NDArray[Any],
     n: NDArray[np.int64],
     level: float,
-    slope: float,
-    rivals: float,
+    noise: SlopeNoise,
     step: int | None = None,
 ) -> NDArray[np.float64]:
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
-    step = _step(int(n.min()), level, slope) if step is None else step
-    deficits = np.arange(0, math.ceil((math.log1p(rivals) + 25) / slope) + 1, step, dtype=np.int64)
+    step = _step(int(n.min()), level, noise.left) if step is None else step
+    deficits = np.arange(0, math.ceil((math.log1p(noise.rivals) + 25) / noise.left) + 1, step, dtype=np.int64)
     top = np.ceil(target)
     fraction, highest = target - top + 1, top.astype(np.int64) - step + 1
     total = np.zeros(target.shape)
     survival = np.ones(target.shape)
     rows = max(1, _CELLS // n.size)
     for d in (deficits[i : i + rows, None] for i in range(0, len(deficits), rows)):
-        beyond = tail(fraction + d + step - 1, slope, rivals)  # P(rank deficit index >= d + step)
+        beyond = tail(fraction + d + step - 1, noise.left, noise.rivals)  # P(rank deficit index >= d + step)
         rank = highest - d  # lowest rank of each group
         fails = np.where(rank <= 0, 1.0, 0.0)
         inside = (rank > 0) & (rank <= n)
@@ -172,12 +170,10 @@ def _step(n: int, level: float, slope: float) -> int:
     return max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n) * level * (1 - level))))
 
 
-def _chernoff_from(
-    rate: float, offset: float, level: float, delta: float, n_min: int, slope: float, rivals: float
-) -> int:
+def _chernoff_from(rate: float, offset: float, level: float, delta: float, n_min: int, noise: SlopeNoise) -> int:
     """An n from which on exp(-n KL(rank/n || level)) + tail <= delta: both terms fall from there on."""
-    deficit = (math.log1p(rivals) + math.log(4 / delta)) / slope
-    missed = float(tail(np.array(deficit), slope, rivals))
+    deficit = (math.log1p(noise.rivals) + math.log(4 / delta)) / noise.left
+    missed = float(tail(np.array(deficit), noise.left, noise.rivals))
     n = max(n_min, 64)
     while n <= _LARGEST_N:
         ratio = (rate * (n + 1) + offset - deficit - 1) / n

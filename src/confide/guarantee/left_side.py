@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.guarantee.slope_noise import SlopeNoise
+
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
@@ -25,20 +27,11 @@ _STEP = 0.35
 _TURNS = 4
 
 
-class Setting(NamedTuple):
-    """Public parameters: slopes, largest mass of left candidates, their least ratio to the next one."""
-
-    slope_left: float
-    slope_right: float
-    total: float
-    step: float
-
-
 class Case(NamedTuple):
     """A case of the adversary: x in [low, high], and from `beyond` to `most` points beyond rank c + 1.
 
     If `most` is None there may be any number of points, and +inf is not counted right of g. `twin`: a candidate is
-    exactly at rank c. `last`: the candidate g is +inf, with its prior bonus `head_start` in log-odds.
+    exactly at rank c. `last`: the candidate g is +inf, with its prior bonus in log-odds.
     """
 
     twin: bool
@@ -47,7 +40,7 @@ class Case(NamedTuple):
     high: float
     beyond: int
     most: int | None
-    head_start: float
+    bonus: float
 
 
 class Rows(NamedTuple):
@@ -71,11 +64,11 @@ class Spread(NamedTuple):
 class LeftSide:
     """The candidates left of g in each case."""
 
-    def __init__(self, setting: Setting, cases: list[Case]) -> None:
-        slope, total = setting.slope_left, setting.total
+    def __init__(self, noise: SlopeNoise, cases: list[Case]) -> None:
+        slope, total = noise.left, noise.mass
         twin = np.array([case.twin for case in cases])
         low, high = (np.array([case[at] for case in cases]) for at in (2, 3))
-        behind = np.array([case.head_start if case.last else 0.0 for case in cases])
+        behind = np.array([case.bonus if case.last else 0.0 for case in cases])
         self.group = max(1, int(0.06 / slope))  # small slopes: neighbouring indices share their largest weight
         self.decay = slope * self.group
         self.depth = int((math.log(total + 1) + _DEPTH) / self.decay) + 3
@@ -86,9 +79,9 @@ class LeftSide:
         self.q, self.total = np.maximum(np.exp(-slope * distance - behind[:, None]), _LEAST), total
         self.points = self.group * (np.arange(self.depth) + 1.0) - 1  # f >= 1 up to each index
         self.y = np.exp(-slope * (self.group + high - low))
-        self.far = np.exp(-setting.slope_right * np.maximum(1 - low, 0.0))
+        self.far = np.exp(-noise.right * np.maximum(1 - low, 0.0))
         self.own = np.where(twin, self.far, 1.0)
-        self.twin = np.where(twin & (low < 1), setting.step * np.exp(-behind), 0.0)
+        self.twin = np.where(twin & (low < 1), noise.step * np.exp(-behind), 0.0)
         self.twin_short = self.twin * np.exp(-slope * np.minimum(high, 1.0))
         self.most = total * self.q[:, 0]
 

@@ -20,21 +20,21 @@ _MOST_AHEAD = 8.0
 
 
 @lru_cache(maxsize=4096)
-def corners(slope: float, fewest: int, most: int, head_start: float | None) -> Array:
+def corners(slope: float, fewest: int, most: int, bonus: float | None) -> Array:
     """rho, kappa, and the next larger rho at the corners of a polygon below every chain of fewest .. most points.
 
     Shape (corners + 1, 3); the last row lies below all others. With a prior bonus the last candidate is counted as
     well, as the last bin or behind it.
     """
     finite, multipliers = _chains(slope), _multipliers(slope)
-    if head_start is None or fewest >= finite.shape[1]:
+    if bonus is None or fewest >= finite.shape[1]:
         line = finite[:, min(fewest, finite.shape[1] - 1)]
     else:
         numbers = range(fewest, min(most, finite.shape[1] - 1) + 1)
-        ahead = math.exp(min(head_start, _MOST_AHEAD))
+        ahead = math.exp(min(bonus, _MOST_AHEAD))
         lines = [np.min(finite[:, : n + 1] + ahead * _last_bins(slope, n), axis=1) for n in numbers]
         line = np.min([*lines, finite[:, -1]] if most >= finite.shape[1] else lines, axis=0)
-    rho = np.append(np.diff(line) / np.diff(multipliers), 1.0 if head_start is not None or fewest else 0.0)
+    rho = np.append(np.diff(line) / np.diff(multipliers), 1.0 if bonus is not None or fewest else 0.0)
     kappa = np.maximum(line - multipliers * rho, 0.0)
     table = np.stack([rho, kappa, np.append(rho[0], rho[:-1])], axis=1)
     return np.vstack([table, [rho.min(), kappa.min(), rho.min()]])

@@ -7,13 +7,15 @@ group is divided where its bound is too large.
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from confide.guarantee.adversary import each, largest
-from confide.guarantee.left_side import Case, Setting
-from confide.guarantee.two_sided import adversaries, setting_of, two_sided_loss
+from confide.guarantee.left_side import Case
+from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.two_sided import adversaries, two_sided_loss
 from confide.support import ceil_to
 
 _ENOUGH = (5, 8, 12, 18, 30)
@@ -42,16 +44,6 @@ _USUAL = 14
 """Number of steps that the search for a prior bonus tries first: just above most results."""
 
 
-class TwoSidedTerms(NamedTuple):
-    """The numbers of a mechanism that the certificate needs: slopes, G, least weight ratio, and its scale."""
-
-    slope_left: float
-    slope_right: float
-    rivals: float
-    step: float
-    scale: float | None = None
-
-
 class Size(NamedTuple):
     """A number of records n, its x, and the points beyond rank c + 1 (-1 where T exceeds n)."""
 
@@ -66,12 +58,8 @@ Group: TypeAlias = list[Size]
 
 def two_sided_offset(
     level: Fraction,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
+    noise: SlopeNoise,
     unit: int,
-    *,
-    step: float = 0.0,
 ) -> Fraction:
     """A small offset, in steps of 1/unit, that is enough for every n with many points beyond its target rank.
 
@@ -79,46 +67,40 @@ def two_sided_offset(
 
     Examples
     --------
-    >>> float(two_sided_offset(Fraction(9, 10), 0.45, 0.55, 28.0, 10, step=0.9))
+    >>> float(two_sided_offset(Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9), 10))
     2.4
     """
-    setting = setting_of(slope_left, slope_right, rivals, step)
-    lost = two_sided_loss(1.0, slope_left, slope_right, rivals, step=step)
+    lost = two_sided_loss(1.0, noise)
     offset = ceil_to(max(0.0, lost - 1), unit)
-    while not _holds_for_large_n(setting, level, offset, _point_counts(setting)[-1]):
-        offset += ceil_to(_small_step(slope_left + slope_right), unit)
+    while not _holds_for_large_n(noise, level, offset, _point_counts(noise)[-1]):
+        offset += ceil_to(_small_step(noise.left + noise.right), unit)
     return offset
 
 
 def two_sided_shortfall(
     rate: Fraction,
     offset: Fraction,
-    head_start: Callable[[int], float],
+    bonus: Callable[[int], float],
     n_min: int,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
-    *,
-    step: float = 0.0,
+    noise: SlopeNoise,
 ) -> float:
     """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min (Theorem T1b); at most 0 if enough.
 
-    head_start(n) is the prior bonus of +inf at n records, in log-odds. It must not grow with n. If the offset is too
+    bonus(n) is the prior bonus of +inf at n records, in log-odds. It must not grow with n. If the offset is too
     small, the search ends early and the number is approximate. It is inf if the offset is too small for large n also.
 
     Examples
     --------
     >>> rate, offset = Fraction(9, 10), Fraction(4)
-    >>> short = two_sided_shortfall(rate, offset, lambda n: 4.0, 1, 0.6, 0.5, 49.0, step=1.0)
+    >>> short = two_sided_shortfall(rate, offset, lambda n: 4.0, 1, SlopeNoise(0.6, 0.5, 49.0, step=1.0))
     >>> short <= 0
     True
     """
-    setting = setting_of(slope_left, slope_right, rivals, step)
-    few = _groups_of_small_n(setting, rate, offset, n_min)
+    few = _groups_of_small_n(noise, rate, offset, n_min)
     if few is None:
         return math.inf
-    needing = _needing(setting, rate, offset, n_min, head_start)
-    return max(1e-9, max(_bounds(setting, offset, needing, head_start)) - float(offset) - 2) if needing else 0.0
+    needing = _needing(noise, rate, offset, n_min, bonus)
+    return max(1e-9, max(_bounds(noise, offset, needing, bonus)) - float(offset) - 2) if needing else 0.0
 
 
 def two_sided_prior_bonus(
@@ -126,34 +108,30 @@ def two_sided_prior_bonus(
     offset: Fraction,
     fade: float,
     n_min: int,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
+    noise: SlopeNoise,
     *,
     most: float = math.inf,
-    step: float = 0.0,
-    scale: float | None = None,
     sampled: bool = False,
 ) -> float:
     """The least a, in steps of 1/4, whose prior bonus max(0, a - fade n) of +inf is enough for every n >= n_min.
 
     It is in log-odds, and `two_sided_shortfall` is at most 0 with it. It is inf if it would be larger than `most`, or
-    if the offset is too small for large n, where no bonus helps. With `scale`, a and the fade are rounded to multiples
-    of 1/scale as in a mechanism, which is then not certified a second time. If `sampled`, only some n are computed,
-    which give nearly the result of all. The caller must then check `two_sided_shortfall`.
+    if the offset is too small for large n, where no bonus helps. With a scale of the noise, a and the fade are
+    rounded to multiples of 1/scale as in a mechanism, which is then not certified a second time. If `sampled`, only
+    some n are computed, which give nearly the result of all. The caller must then check `two_sided_shortfall`.
 
     Examples
     --------
-    >>> a = two_sided_prior_bonus(Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, step=0.96)
+    >>> a = two_sided_prior_bonus(Fraction(9, 10), Fraction(5, 2), 0.05, 1, SlopeNoise(0.45, 0.55, 28.0, step=0.96))
     >>> 3 < a < 5
     True
     """
-    setting = setting_of(slope_left, slope_right, rivals, step)
-    groups = _groups_of_small_n(setting, rate, offset, n_min)
+    groups = _groups_of_small_n(noise, rate, offset, n_min)
     if groups is None:
         return math.inf
 
     def ahead(steps: int) -> Callable[[int], float]:
+        scale = noise.scale
         if scale is None:
             return lambda n: max(0.0, steps * _FINE - fade * n)
         most_ahead, falls = math.ceil(steps * _FINE * scale), round(fade * scale)
@@ -162,26 +140,26 @@ def two_sided_prior_bonus(
     def serving(some: list[Group], least: int, guess: int) -> tuple[int, Group | None]:
         """The least number of steps, from `least` on, that is enough for some groups, and a group that needs it."""
         below, above, stride, needy = least - 1, max(least, guess), 4, None
-        while still := _failing(setting, offset, some, ahead(above)):
+        while still := _failing(noise, offset, some, ahead(above)):
             some, needy, below, above, stride = still, still[0], above, above + stride, 2 * stride
         while above - below > 1:
             middle = (below + above) // 2
-            if still := _failing(setting, offset, some, ahead(middle)):
+            if still := _failing(noise, offset, some, ahead(middle)):
                 some, needy, below = still, still[0], middle
             else:
                 above = middle
         return above, needy
 
     # A few n give nearly the result of all. Where other n need more, they are computed too.
-    few = _sample(groups, 8, 1 if scale is None else _PERIOD)
-    if most < math.inf and _failing(setting, offset, few, ahead(int(most / _FINE))):
+    few = _sample(groups, 8, 1 if noise.scale is None else _PERIOD)
+    if most < math.inf and _failing(noise, offset, few, ahead(int(most / _FINE))):
         return math.inf
     steps, neediest = serving(few, 0, _USUAL)
     if neediest and steps * _FINE <= most:
-        number, some = (64, 6) if scale is None else (_MOST_SMALL, _PERIOD)
+        number, some = (64, 6) if noise.scale is None else (_MOST_SMALL, _PERIOD)
         near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, number))
         steps, _ = serving([group for _, group in near[:some]], steps, steps)
-    while not sampled and steps * _FINE <= most and (needing := _needing(setting, rate, offset, n_min, ahead(steps))):
+    while not sampled and steps * _FINE <= most and (needing := _needing(noise, rate, offset, n_min, ahead(steps))):
         steps, _ = serving(needing, steps + 1, steps + 1)
     return steps * _FINE if steps * _FINE <= most else math.inf
 
@@ -191,57 +169,50 @@ def two_sided_secret(
     fade: float,
     most: float,
     n_min: int,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
+    noise: SlopeNoise,
     unit: int,
     *,
-    step: float = 0.0,
     sampled: bool = False,
-    exact: Callable[[Fraction], "TwoSidedTerms"] | None = None,
+    exact: Callable[[Fraction], SlopeNoise] | None = None,
 ) -> tuple[Fraction, float] | None:
     """A small offset, in steps of 1/unit, for which a prior bonus of at most `most` is enough for every n >= n_min.
 
     Also returns the least such bonus; see `two_sided_prior_bonus`, also for `sampled`. With a slow fade the offset is
-    nearly that of large n. A fast fade needs a larger offset or bonus. `exact` gives the numbers of the mechanism with
-    a certain offset, which differ slightly. None if `most` is too small even for an offset that is two ranks larger.
+    nearly that of large n. A fast fade needs a larger offset or bonus. `exact` gives the noise of the mechanism with
+    a certain offset, which differs slightly. None if `most` is too small even for an offset that is two ranks larger.
 
     Examples
     --------
-    >>> terms = Fraction(9, 10), 0.05, 5.0, 1, 0.45, 0.55, 28.0, 20
-    >>> offset, ahead = two_sided_secret(*terms, step=0.96)
+    >>> offset, ahead = two_sided_secret(Fraction(9, 10), 0.05, 5.0, 1, SlopeNoise(0.45, 0.55, 28.0, step=0.96), 20)
     >>> float(offset), ahead < 5
     (2.4, True)
     """
-    about = TwoSidedTerms(slope_left, slope_right, rivals, step)
-    if not two_sided_saves(slope_left, slope_right, rivals):
+    if not two_sided_saves(noise):
         return None
-    fewest = _point_counts(setting_of(*about[:4]))[0]
-    lost = two_sided_loss(1.0, *about[:3], step=step)
-    if _first_large_n(level, ceil_to(lost, unit), fewest) - n_min > _MOST_SMALL:
+    lost = two_sided_loss(1.0, noise)
+    if _first_large_n(level, ceil_to(lost, unit), _point_counts(noise)[0]) - n_min > _MOST_SMALL:
         return None
-    least = two_sided_offset(level, *about[:3], unit, step=step) if exact is None else ceil_to(max(0.0, lost - 1), unit)
+    least = two_sided_offset(level, noise, unit) if exact is None else ceil_to(max(0.0, lost - 1), unit)
     # A slightly larger offset makes the bonus much smaller, and faster to find.
     for more in _MORE if exact is None else _MORE_AT_ONCE:
-        offset = least + ceil_to(more * _small_step(slope_left + slope_right), unit)
-        of = about if exact is None else exact(offset)
-        ahead = two_sided_prior_bonus(
-            level, offset, fade, n_min, *of[:3], most=most, step=of.step, scale=of.scale, sampled=sampled
-        )
+        offset = least + ceil_to(more * _small_step(noise.left + noise.right), unit)
+        of_offset = replace(noise, scale=None) if exact is None else exact(offset)
+        ahead = two_sided_prior_bonus(level, offset, fade, n_min, of_offset, most=most, sampled=sampled)
         if ahead < math.inf:
             return offset, ahead
     return None
 
 
-def two_sided_saves(left: float, right: float, rivals: float) -> bool:
+def two_sided_saves(noise: SlopeNoise) -> bool:
     """Whether the two-sided search for a secret n is fast and can save ranks; otherwise the sharp one is used.
 
     Examples
     --------
-    >>> two_sided_saves(0.45, 0.55, 28.0), two_sided_saves(0.045, 0.055, 28.0)
+    >>> two_sided_saves(SlopeNoise(0.45, 0.55, 28.0)), two_sided_saves(SlopeNoise(0.045, 0.055, 28.0))
     (True, False)
     """
-    return _FLAT <= left + right <= _STEEP and right >= _FLAT_RIGHT and rivals <= _MOST_RIVALS
+    gentle = _FLAT <= noise.left + noise.right <= _STEEP
+    return gentle and noise.right >= _FLAT_RIGHT and noise.rivals <= _MOST_RIVALS
 
 
 def _small_step(slopes: float) -> Fraction:
@@ -250,23 +221,21 @@ def _small_step(slopes: float) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
+def _sufficient_points(noise: SlopeNoise, rate: Fraction, offset: Fraction) -> int | None:
     """Number of points beyond rank c + 1 from which on the offset is enough without a bonus; None if it never is."""
-    return next(
-        (enough for enough in _point_counts(setting) if _holds_for_large_n(setting, rate, offset, enough)), None
-    )
+    return next((enough for enough in _point_counts(noise) if _holds_for_large_n(noise, rate, offset, enough)), None)
 
 
-def _point_counts(setting: Setting) -> list[int]:
-    return [int(enough * max(1.0, 0.3 / setting.slope_right)) for enough in _ENOUGH]
+def _point_counts(noise: SlopeNoise) -> list[int]:
+    return [int(enough * max(1.0, 0.3 / noise.right)) for enough in _ENOUGH]
 
 
-def _holds_for_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
+def _holds_for_large_n(noise: SlopeNoise, rate: Fraction, offset: Fraction, enough: int) -> bool:
     goal = float(offset) + 2
-    return largest(setting, _cases_of_large_n(setting, rate, offset, enough), goal) <= goal
+    return largest(noise, _cases_of_large_n(noise, rate, offset, enough), goal) <= goal
 
 
-def _cases_of_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
+def _cases_of_large_n(noise: SlopeNoise, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
     """All n with at least `enough` points beyond rank c + 1: every x that T(n) can have, or intervals of them."""
     parts = min(rate.denominator, _FRACTIONS)
     found: list[Case] = []
@@ -276,19 +245,19 @@ def _cases_of_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough
             low = high = float(first + Fraction(k, parts)) or 1.0
         else:
             low, high = k / parts, (k + 1) / parts
-        found.extend(adversaries(setting, low, high, enough, None))
+        found.extend(adversaries(noise, low, high, enough, None))
     return found
 
 
 @lru_cache(maxsize=256)
-def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
+def _groups_of_small_n(noise: SlopeNoise, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
     """In groups, every n >= n_min with too few points beyond rank c + 1 for the offset without a bonus.
 
     None if the offset is too small for large n also, if there are too many such n, or if slopes are small.
     """
-    if not two_sided_saves(setting.slope_left, setting.slope_right, setting.total):
+    if not two_sided_saves(noise):
         return None
-    enough = _sufficient_points(setting, rate, offset)
+    enough = _sufficient_points(noise, rate, offset)
     if enough is None or _first_large_n(rate, offset, enough) - n_min > _MOST_SMALL:
         return None
     return _groups_below(rate, offset, n_min, enough)
@@ -313,12 +282,12 @@ def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> 
 
 
 def _failing_sizes(
-    setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]
+    noise: SlopeNoise, offset: Fraction, groups: list[Group], bonus: Callable[[int], float]
 ) -> list[Group]:
     """Some single n for which offset and bonus are not enough; empty if they are enough for all n of the groups."""
-    if single := _failing(setting, offset, _sample(groups, 8), head_start):
+    if single := _failing(noise, offset, _sample(groups, 8), bonus):
         return single
-    while groups := _failing(setting, offset, groups, head_start):
+    while groups := _failing(noise, offset, groups, bonus):
         if single := [group for group in groups if len(group) == 1]:
             return single
         groups = [half for group in groups for half in _halves(group)]
@@ -326,20 +295,20 @@ def _failing_sizes(
 
 
 def _needing(
-    setting: Setting, rate: Fraction, offset: Fraction, n_min: int, head_start: Callable[[int], float]
+    noise: SlopeNoise, rate: Fraction, offset: Fraction, n_min: int, bonus: Callable[[int], float]
 ) -> list[Group]:
     """Some single n for which offset and bonus are not enough; empty if they are enough for every n >= n_min."""
-    groups = _groups_of_small_n(setting, rate, offset, n_min) or []
+    groups = _groups_of_small_n(noise, rate, offset, n_min) or []
     every = sorted(size.n for group in groups for size in group)
-    return _needing_of(setting, rate, offset, n_min, tuple((n, head_start(n)) for n in every))
+    return _needing_of(noise, rate, offset, n_min, tuple((n, bonus(n)) for n in every))
 
 
 @lru_cache(maxsize=256)
 def _needing_of(
-    setting: Setting, rate: Fraction, offset: Fraction, n_min: int, ahead: tuple[tuple[int, float], ...]
+    noise: SlopeNoise, rate: Fraction, offset: Fraction, n_min: int, ahead: tuple[tuple[int, float], ...]
 ) -> list[Group]:
-    groups = _groups_of_small_n(setting, rate, offset, n_min) or []
-    return _failing_sizes(setting, offset, groups, dict(ahead).__getitem__)
+    groups = _groups_of_small_n(noise, rate, offset, n_min) or []
+    return _failing_sizes(noise, offset, groups, dict(ahead).__getitem__)
 
 
 def _halves(group: Group) -> tuple[Group, Group]:
@@ -358,25 +327,23 @@ def _sample(groups: list[Group], number: int, period: int = 1) -> list[Group]:
     return [[size] for size in every[::stride]]
 
 
-def _failing(
-    setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]
-) -> list[Group]:
+def _failing(noise: SlopeNoise, offset: Fraction, groups: list[Group], bonus: Callable[[int], float]) -> list[Group]:
     """The groups whose bound is too large."""
-    bounds = _bounds(setting, offset, groups, head_start)
+    bounds = _bounds(noise, offset, groups, bonus)
     return [group for group, bound in zip(groups, bounds, strict=True) if bound > float(offset) + 2]
 
 
-def _bounds(setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]) -> list[float]:
+def _bounds(noise: SlopeNoise, offset: Fraction, groups: list[Group], bonus: Callable[[int], float]) -> list[float]:
     """An upper bound on L2(x) + x in each group, accurate enough to decide whether the offset is enough for it."""
     found: list[float] = []
     for some in (groups[k : k + _AT_ONCE] for k in range(0, len(groups), _AT_ONCE)):
-        cases = [list(_cases_of_group(setting, group, head_start)) for group in some]
-        bounds = iter(each(setting, [case for of_one in cases for case in of_one], float(offset) + 2))
+        cases = [list(_cases_of_group(noise, group, bonus)) for group in some]
+        bounds = iter(each(noise, [case for of_one in cases for case in of_one], float(offset) + 2))
         found += [max(float(next(bounds)) for _ in of_one) for of_one in cases]
     return found
 
 
-def _cases_of_group(setting: Setting, group: Group, head_start: Callable[[int], float]) -> Iterator[Case]:
+def _cases_of_group(noise: SlopeNoise, group: Group, bonus: Callable[[int], float]) -> Iterator[Case]:
     """All choices of an adversary at the n of a group."""
     x, first, last = [size.x for size in group], group[0], group[-1]
-    return adversaries(setting, min(x), max(x), first.beyond, last.beyond, head_start(last.n))
+    return adversaries(noise, min(x), max(x), first.beyond, last.beyond, bonus(last.n))

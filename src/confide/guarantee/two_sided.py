@@ -22,7 +22,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from confide.guarantee.adversary import accuracy, largest
-from confide.guarantee.left_side import Case, Setting
+from confide.guarantee.left_side import Case
+from confide.guarantee.slope_noise import SlopeNoise
 
 _UNLIMITED = 2**40
 _FLAT = 0.008
@@ -32,36 +33,26 @@ _FLAT = 0.008
 def two_sided_coverage(
     n: int,
     target: Fraction,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
-    *,
-    step: float = 0.0,
+    noise: SlopeNoise,
 ) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem T1a).
 
-    `rivals` is the competitor ratio G, see `competitor_ratio`. `step` is the smallest ratio of a candidate's weight to
-    the next one's: 1 for equal weights, 0 if unknown.
-
     Examples
     --------
-    >>> round(float(two_sided_coverage(1000, Fraction(906), 0.7, 0.3, 999.0, step=1.0)), 3)
+    >>> round(float(two_sided_coverage(1000, Fraction(906), SlopeNoise(0.7, 0.3, 999.0, step=1.0))), 3)
     0.9
     """
     c = math.ceil(target)
-    lost = two_sided_loss(float(target - c + 1), slope_left, slope_right, rivals, beyond=n - c, step=step)
+    lost = two_sided_loss(float(target - c + 1), noise, beyond=n - c)
     return max(Fraction(0), (c + 1 - Fraction(lost)) / (n + 1))
 
 
 @lru_cache(maxsize=4096)
 def two_sided_loss(
     x: float,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
+    noise: SlopeNoise,
     *,
     beyond: int | None = None,
-    step: float = 0.0,
 ) -> float:
     """L2(x): an upper bound on the expected number of missed points less the number of points beyond rank c + 1.
 
@@ -69,12 +60,11 @@ def two_sided_loss(
 
     Examples
     --------
-    >>> round(two_sided_loss(1.0, 0.45, 0.55, 28.0), 1)
+    >>> round(two_sided_loss(1.0, SlopeNoise(0.45, 0.55, 28.0)), 1)
     3.3
     """
-    setting = setting_of(slope_left, slope_right, rivals, step)
     many = _UNLIMITED if beyond is None else beyond
-    return largest(setting, list(adversaries(setting, x, x, many, beyond))) - x
+    return largest(noise, list(adversaries(noise, x, x, many, beyond))) - x
 
 
 @lru_cache(maxsize=4096)
@@ -82,11 +72,7 @@ def two_sided_holds(
     n: int,
     target: Fraction,
     level: Fraction,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
-    *,
-    step: float = 0.0,
+    noise: SlopeNoise,
 ) -> bool:
     """Whether coverage >= level is certified for a public n and a target rank. Plans and readers of releases use this.
 
@@ -94,25 +80,21 @@ def two_sided_holds(
 
     Examples
     --------
-    >>> two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, step=0.9)
+    >>> two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9))
     True
     """
     if not 0 < target <= n:
         return False
-    setting, c = setting_of(slope_left, slope_right, rivals, step), math.ceil(target)
+    c = math.ceil(target)
     x, goal = float(target - c + 1), float(target + 2 - level * (n + 1))
-    return largest(setting, list(adversaries(setting, x, x, n - c, n - c)), goal) <= goal
+    return largest(noise, list(adversaries(noise, x, x, n - c, n - c)), goal) <= goal
 
 
-def two_sided_shift(
+def two_sided_target_rank(
     n: int,
     level: Fraction,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
+    noise: SlopeNoise,
     unit: int,
-    *,
-    step: float = 0.0,
 ) -> Fraction | None:
     """A small target rank, in steps of 1/unit, that `two_sided_holds` accepts at a public n.
 
@@ -120,24 +102,24 @@ def two_sided_shift(
 
     Examples
     --------
-    >>> float(two_sided_shift(1000, Fraction(9, 10), 0.45, 0.55, 28.0, 16, step=0.9))
+    >>> float(two_sided_target_rank(1000, Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9), 16))
     903.25
     """
 
     def enough(number: int) -> bool:
         target = Fraction(number, unit)
-        return two_sided_holds(n, target, level, slope_left, slope_right, rivals, step=step)
+        return two_sided_holds(n, target, level, noise)
 
-    if slope_left + slope_right < _FLAT:
+    if noise.left + noise.right < _FLAT:
         return None
     # The rank above level (n+1) hardly depends on the target's fractional part, unless it or `beyond` is small.
     beyond, lost, guess = None, 0.0, 1
     for _ in range(3):
-        lost = two_sided_loss(1.0, slope_left, slope_right, rivals, beyond=beyond, step=step)
+        lost = two_sided_loss(1.0, noise, beyond=beyond)
         above = Fraction(lost + accuracy(lost) / 2) - 1
         guess = min(max(1, math.ceil((level * (n + 1) + above) * unit)), n * unit)
         left_over = n - -(-guess // unit)
-        if left_over == beyond or left_over > 6 / slope_right:
+        if left_over == beyond or left_over > 6 / noise.right:
             break
         beyond = left_over
     stride = 1
@@ -152,18 +134,13 @@ def two_sided_shift(
 
 
 def adversaries(
-    setting: Setting, low: float, high: float, beyond: int, most: int | None, head_start: float = 0.0
+    noise: SlopeNoise, low: float, high: float, beyond: int, most: int | None, bonus: float = 0.0
 ) -> Iterator[Case]:
     """All choices of an adversary for x in [low, high]; x > 1 means that T(n) exceeds n."""
     if high > 1:
-        yield Case(False, True, low, high, 0, 0, head_start)
+        yield Case(False, True, low, high, 0, 0, bonus)
         return
-    for twin in (True, False) if low < 1 and setting.step > 0 else (True,):
-        yield Case(twin, False, low, high, beyond, most, head_start)
+    for twin in (True, False) if low < 1 and noise.step > 0 else (True,):
+        yield Case(twin, False, low, high, beyond, most, bonus)
         if most is not None:
-            yield Case(twin, True, low, high, beyond, most, head_start)
-
-
-def setting_of(slope_left: float, slope_right: float, rivals: float, step: float) -> Setting:
-    """The public parameters. For a list of one candidate, `rivals` is raised from 0 to 1e-9."""
-    return Setting(slope_left, slope_right, max(rivals, 1e-9), step)
+            yield Case(twin, True, low, high, beyond, most, bonus)

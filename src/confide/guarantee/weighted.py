@@ -20,6 +20,7 @@ import numpy as np
 
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.random_rank import tail
+from confide.guarantee.slope_noise import SlopeNoise
 from confide.support import bisect
 
 _FINE = 1 / 16
@@ -36,51 +37,49 @@ def weighted_loss(z: float, slope: float, rivals: float) -> float:
     Examples
     --------
     >>> round(weighted_loss(0.0, 0.72, 999.0), 2)
-    7.05
+    7.04
     """
     step = _FINE / slope
     return step * sharp_loss(1.0 + z / step, _FINE, rivals)
 
 
-def weighted_shortfall(
-    rate: Fraction, offset: Fraction, head_start: float, fade: float, slope: float, rivals: float
-) -> float:
+def weighted_shortfall(rate: Fraction, offset: Fraction, bonus: float, fade: float, noise: SlopeNoise) -> float:
     """Number of ranks that `offset` lacks for coverage >= rate of the shifted population; at most 0 if enough.
 
-    If it is at most 0, the guarantee holds for every number of records and all weights. Prior bonus (`head_start`) and
-    fade are in ranks of the left slope. A bonus that is too small makes the shortfall infinite.
+    If it is at most 0, the guarantee holds for every number of records and all weights. Prior bonus and fade are
+    in ranks of the left slope. A bonus that is too small makes the shortfall infinite.
 
     Examples
     --------
-    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), 12.0, 0.1, 0.778, 99.0) <= 0
+    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), 12.0, 0.1, SlopeNoise(0.778, 0.3, 99.0)) <= 0
     True
     """
-    short = weighted_loss(0.0, slope, rivals) - float(offset)
+    short = weighted_loss(0.0, noise.left, noise.rivals) - float(offset)
     for low, high, last in _below_target(rate, offset):
-        ahead = max(0.0, head_start - fade * last)
-        if not _serves(low + ahead, high, rate, offset, slope, rivals):
+        ahead = max(0.0, bonus - fade * last)
+        if not _serves(low + ahead, high, rate, offset, noise):
             return math.inf
     return short
 
 
-def weighted_prior_bonus(rate: Fraction, offset: Fraction, fade: float, slope: float, rivals: float) -> float:
+def weighted_prior_bonus(rate: Fraction, offset: Fraction, fade: float, noise: SlopeNoise) -> float:
     """A small prior bonus of +inf, in ranks, that is enough for all total weights below their target rank.
 
     It fades by `fade` ranks with every rank of weight.
 
     Examples
     --------
-    >>> ahead = weighted_prior_bonus(Fraction(9, 10), Fraction(6), 0.1, 0.778, 99.0)
-    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), ahead, 0.1, 0.778, 99.0) <= 0
+    >>> ahead = weighted_prior_bonus(Fraction(9, 10), Fraction(6), 0.1, SlopeNoise(0.778, 0.3, 99.0))
+    >>> weighted_shortfall(Fraction(9, 10), Fraction(6), ahead, 0.1, SlopeNoise(0.778, 0.3, 99.0)) <= 0
     True
     """
-    step, start = 0.05 / slope, 0.0
+    step, start = 0.05 / noise.left, 0.0
     # Where the bonus fades, the largest weights need the largest bonus; then the others mostly need no more.
     for low, high, last in reversed(list(_below_target(rate, offset))):
         ahead = max(0.0, start - fade * last)
 
         def enough(steps: int, z: float = low + ahead, high: float = high) -> bool:
-            return _serves(z + steps * step, high, rate, offset, slope, rivals)
+            return _serves(z + steps * step, high, rate, offset, noise)
 
         if enough(0):
             continue
@@ -99,8 +98,8 @@ def _below_target(rate: Fraction, offset: Fraction) -> Iterator[tuple[float, flo
         yield max(0.0, float(offset) - float(1 - rate) * last), float(offset) - float(1 - rate) * first, last
 
 
-def _serves(z: float, high: float, rate: Fraction, offset: Fraction, slope: float, rivals: float) -> bool:
+def _serves(z: float, high: float, rate: Fraction, offset: Fraction, noise: SlopeNoise) -> bool:
     """Whether the missed weight is small enough where +inf always covers: for each point, or for all together."""
-    if float(tail(np.array([z]), slope, rivals)[0]) <= float(1 - rate) * (1 - 1e-9):
+    if float(tail(np.array([z]), noise.left, noise.rivals)[0]) <= float(1 - rate) * (1 - 1e-9):
         return True
-    return high < offset and weighted_loss(z, slope, rivals) + high <= float(offset)
+    return high < offset and weighted_loss(z, noise.left, noise.rivals) + high <= float(offset)

@@ -48,9 +48,6 @@ Part = TypeVar("Part", bound=Hashable)
 MechanismInput = TypeVar("MechanismInput")
 """The input of mechanisms, computed from the data."""
 
-DrawnPart = TypeVar("DrawnPart")
-"""A drawn part."""
-
 
 @dataclass(frozen=True)
 class SingleRelease:
@@ -139,66 +136,12 @@ class Transaction(Generic[Part]):
         costs = [one.cost for one in new]
         check_limits(account, costs, first.ledger.limit, first.at_most)
 
-    def run(
-        self,
-        read: Callable[[], MechanismInput],
-        fingerprint_bytes: Callable[[MechanismInput], Mapping[Part, bytes]],
-        draw: Callable[[MechanismInput, Iterable[Part]], Mapping[Part, DrawnPart]],
-        write: Callable[[DrawnPart], str],
-        *,
-        charge_first: bool = False,
-    ) -> tuple[Mapping[Part, DrawnPart], dict[Part, Entry]]:
-        """Compare, charge, draw and store, in this order (see the module docstring).
-
-        Parameters
-        ----------
-        read
-            Reads the data and returns the input of the mechanisms; called once.
-        fingerprint_bytes
-            Returns, for each part, bytes of the input that are the same for the same data. Only their keyed fingerprint
-            is stored.
-        draw
-            Runs the mechanisms of these parts, each once.
-        write
-            Returns the text of a drawn part, which the ledger stores.
-        charge_first
-            Charge before `read` is called, because reading the data can be observed. It has no effect if the ledger has
-            a release for a request that looks identical: the cost is then clear only after the data were compared.
-
-        Returns
-        -------
-        drawn, earlier
-            The drawn parts, and the entries of parts with an earlier release.
-
-        Warns
-        -----
-        EarlierReleaseWarning
-            If a part has an earlier release.
-
-        Raises
-        ------
-        OtherDataError
-            If a request that looks identical has a release about other data; nothing was charged.
-        BudgetError
-            If the ledger's limit does not allow all of it together; nothing was charged.
-        MissingExtraError
-            If OpenDP is not installed; nothing was charged.
-        """
-        self.check_limit()
-        check_sampler()
-        tokens = self.charge() if charge_first and not self.kept else None
-        seen = read()
-        marked = fingerprint_bytes(seen)
-        earlier = self.earlier_releases(marked)
-        if tokens is None:
-            tokens = self.charge(without=earlier)
-        drawn = draw(seen, tokens)
-        self.store([(tokens[name], write(one), marked[name]) for name, one in drawn.items()])
-        for one in earlier.values():
-            log_event("ledger", "answered before", made=one.charged_at, epsilon=0)
+    def tell(self, earlier: Mapping[Part, Entry]) -> None:
+        """Log and warn that parts have an earlier release, if some do."""
+        for entry in earlier.values():
+            log_event("ledger", "answered before", made=entry.charged_at, epsilon=0)
         if earlier:
-            _say_earlier(tuple(one.charged_at for one in earlier.values()), len(self.payments))
-        return drawn, earlier
+            _say_earlier(tuple(entry.charged_at for entry in earlier.values()), len(self.payments))
 
     def store(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
         """Store (token, text, input) of releases durably; only then may they be shown."""
@@ -296,9 +239,35 @@ def pay(
 ) -> str:
     """Pay for one release and return its text: drawn and stored now, or the earlier one for the same request and data.
 
-    Arguments, warnings and errors are those of `Transaction.run`, for one part. A payment with `once` returns the
-    release stored for its token, and calls `read` only if there is none. In that case `fingerprint_bytes` may be None,
-    if no fingerprint is needed.
+    The order is that of `confide.core.release`: check the limit, read, compare, charge, draw and store. A payment with
+    `once` returns the release stored for its token, and calls `read` only if there is none.
+
+    Parameters
+    ----------
+    read
+        Reads the data and returns the input of the mechanism; called once.
+    fingerprint_bytes
+        Returns bytes of the input that are the same for the same data; only a keyed fingerprint of them is stored. With
+        `once` it may return None, if no fingerprint is needed.
+    draw
+        Runs the mechanism once, and returns the text of the release, which the ledger stores.
+    charge_first
+        Charge before `read` is called, because reading the data can be observed. It has no effect if the ledger has a
+        release for a request that looks identical: the cost is then clear only after the data were compared.
+
+    Warns
+    -----
+    EarlierReleaseWarning
+        If there is an earlier release.
+
+    Raises
+    ------
+    OtherDataError
+        If a request that looks identical has a release about other data; nothing was charged.
+    BudgetError
+        If the ledger's limit does not allow it; nothing was charged.
+    MissingExtraError
+        If OpenDP is not installed; nothing was charged.
 
     Examples
     --------
@@ -317,17 +286,22 @@ def pay(
     if payment.once is not None:
         return _pay_once(payment, payment.once, read, fingerprint_bytes, draw)
 
-    def marks_of(seen: MechanismInput) -> dict[None, bytes]:
-        marked = fingerprint_bytes(seen)
-        assert marked is not None  # without it, no identical request could be recognised
-        return {None: marked}
-
-    def drawn_of(seen: MechanismInput, names: Iterable[None]) -> dict[None, str]:
-        return {name: draw(seen) for name in names}
-
-    transaction = Transaction.of({None: payment})
-    drawn, earlier = transaction.run(read, marks_of, drawn_of, str, charge_first=charge_first)
-    return earlier[None].text if earlier else drawn[None]
+    transaction: Transaction[None] = Transaction.of({None: payment})
+    transaction.check_limit()
+    check_sampler()
+    tokens = transaction.charge() if charge_first and not transaction.kept else None
+    seen = read()
+    marked = fingerprint_bytes(seen)
+    assert marked is not None  # without it, no identical request could be recognised
+    earlier = transaction.earlier_releases({None: marked})
+    if tokens is None:
+        tokens = transaction.charge(without=earlier)
+    if earlier:
+        transaction.tell(earlier)
+        return earlier[None].text
+    text = draw(seen)
+    transaction.store([(tokens[None], text, marked)])
+    return text
 
 
 def _pay_once(

@@ -48,12 +48,11 @@ def certify(
 
 
 def _keeps(mechanism: Slopes, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
-    slope, rivals = mechanism.slope_left, mechanism.rivals(m)
+    noise = mechanism.noise(m)
     if n is not None:
-        target = float(mechanism.target(n))
-        return conditional_failure(n, float(level), target, slope, rivals) <= delta
+        return conditional_failure(n, float(level), float(mechanism.target(n)), noise.left, noise.rivals) <= delta
     assert n_min is not None
-    return line_holds(mechanism.rate, mechanism.offset, level, delta, n_min, slope, rivals)
+    return line_holds(mechanism.rate, mechanism.offset, level, delta, n_min, noise)
 
 
 def _rounded_down(coverage: Fraction, level: Fraction) -> float:

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-import numpy as np
-
 from confide.errors import InputError
-from confide.selection import noisy_counts
+from confide.selection import noisy_number
 from confide.support import LEAST_LOSS, MOST_RECORDS, float_above, scale_for, shapes
 
 SHARE = 20
@@ -129,7 +127,7 @@ def draw_size(n: int, scale: float, n_min: int) -> NoisySize:
     >>> draw_size(213, 1e-9, 1)
     NoisySize(counted=213, scale=1e-09, design_for=220)
     """
-    counted = int(noisy_counts(np.array([min(n, MOST_RECORDS)], dtype=np.int64), scale)[0])
+    counted = noisy_number(min(n, MOST_RECORDS), scale)
     return NoisySize(counted, scale, design_for(counted, scale, n_min))
 
 

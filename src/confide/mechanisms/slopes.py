@@ -32,12 +32,13 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.guarantee import (
     RankLaw,
+    SlopeNoise,
     competitor_ratio,
     competitor_ratio_right,
     mean_overshoot,
-    public_coverage,
     rank_law,
-    secret_shortfall,
+    sharp_coverage,
+    sharp_shortfall,
     two_sided_holds,
     two_sided_shortfall,
     weighted_shortfall,
@@ -195,6 +196,10 @@ class Slopes(Mechanism):
         steepest = int(np.diff(self.log_prior_weights(m)).max(initial=0))
         return math.floor(1e4 * math.exp(-steepest / self.scale)) / 1e4
 
+    def noise(self, m: int) -> SlopeNoise:
+        """What the certificates need to know of the noise over m candidates."""
+        return SlopeNoise(self.slope_left, self.slope_right, self.rivals(m), self.step(m), self.scale)
+
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
@@ -225,31 +230,29 @@ class Slopes(Mechanism):
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """Guaranteed marginal coverage by the sharp certificate (Theorem C2)."""
-        slopes, rivals = (self.slope_left, self.slope_right), self.rivals(m)
+        noise = self.noise(m)
+        line = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
         if self.weight is not None:
-            terms = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
-            serves = n is None and weighted_shortfall(*terms, self.slope_left, rivals) <= 0
+            serves = n is None and weighted_shortfall(*line, noise) <= 0
             return self.rate if serves else Fraction(0)
         if n is not None:
-            return public_coverage(n, self.target(n), *slopes, rivals)
+            return sharp_coverage(n, self.target(n), noise)
         assert n_min is not None
-        ahead = self.head_start_ranks, self.fade_ranks
-        short = secret_shortfall(self.rate, self.offset, *ahead, n_min, *slopes, rivals)
+        short = sharp_shortfall(*line, n_min, noise)
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
         """Whether the two-sided certificate guarantees this marginal coverage (Theorem T1); False with weights."""
         if self.weight is not None:
             return False
-        terms, step = (self.slope_left, self.slope_right, self.rivals(m)), self.step(m)
         if n is not None:
-            return two_sided_holds(n, self.target(n), level, *terms, step=step)
+            return two_sided_holds(n, self.target(n), level, self.noise(m))
         assert n_min is not None
 
-        def ahead(n: int) -> float:
+        def bonus(n: int) -> float:
             return self.prior_bonus(n) / self.scale
 
-        return self.rate >= level and two_sided_shortfall(self.rate, self.offset, ahead, n_min, *terms, step=step) <= 0
+        return self.rate >= level and two_sided_shortfall(self.rate, self.offset, bonus, n_min, self.noise(m)) <= 0
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of the random rank for n records (Theorem C1); None for weighted records."""

@@ -18,7 +18,6 @@ import numpy as np
 from onnx import TensorProto
 
 from confide.core import Release, refuse_overlapping
-from confide.errors import InputError
 from confide.onnx.graph import AppendedGraph, Tensor
 from confide.scores import ScoreKind, smallest_probability
 from confide.support import canonical_name
@@ -78,11 +77,13 @@ def append_sets(
     unusable = _unusable(tail, p)
     if kind.temperature is not None:
         p = _tempered(tail, p, unusable, kind.temperature)
-    if kind.family == "lac":
+    if kind.of_one_entry:
         included = _by_probability(tail, p, release, classes)
     else:
-        limit = _limits(tail, release, float, classes=classes)
-        included = tail.node("LessOrEqual", _margins(tail, p, unusable, k), limit)
+        kind.class_scores(np.full((1, k), 1 / k), np.ones(1))  # raises an error for too few classes
+        wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))  # NaN cannot be sorted
+        scores = kind.onnx(tail, wide)
+        included = tail.node("LessOrEqual", scores, _limits(tail, release, float, classes=classes))
     tail.output("sets", tail.node("Or", included, unusable), TensorProto.BOOL, k)
 
 
@@ -106,16 +107,6 @@ def _by_probability(tail: AppendedGraph, p: Tensor, release: Release, classes: t
     return tail.node("GreaterOrEqual", name, _limits(tail, release, lowest, wide, classes))
 
 
-def _margins(tail: AppendedGraph, p: Tensor, unusable: str, k: int) -> str:
-    if k < 2:
-        raise InputError("output", "must have at least two columns for the margin score", got="1")
-    wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))  # NaN cannot be sorted
-    top = tail.node("TopK", wide, tail.constant([2], np.int64), outputs=2, axis=1)
-    first, second = tail.columns(top, 0, 1), tail.columns(top, 1, 2)
-    alone = tail.node("And", tail.node("Equal", wide, first), tail.node("Less", second, first))
-    return tail.node("Sub", tail.node("Where", alone, second, first), wide)
-
-
 def _unusable(tail: AppendedGraph, p: Tensor) -> str:
     """The records with an entry that is not a probability, bool, shape (n, 1)."""
     ends = [tail.constant(end, p.dtype) for end in (0, 1)]
@@ -126,22 +117,25 @@ def _unusable(tail: AppendedGraph, p: Tensor) -> str:
 
 
 def append_intervals(
-    tail: AppendedGraph, centers: tuple[str, str], below: Release | None, above: Release | None
+    tail: AppendedGraph,
+    predictions: tuple[str, ...],
+    below: tuple[ScoreKind, Release],
+    above: tuple[ScoreKind, Release],
 ) -> None:
     """Append the outputs `lower` and `upper`, float64, shape (n,).
 
-    `centers` are the predictions from which the ends are measured, float64, shape (n,), `below` and `above` the
-    releases with the thresholds; a side without one is infinite.
+    `predictions` are one number per record, or both quantiles, float64, shape (n,); each end has a score and a release
+    with its thresholds.
     """
-    usable = _is_finite(tail, centers[0])
-    if centers[1] != centers[0]:
-        usable = tail.node("And", usable, _is_finite(tail, centers[1]))
-    low = None if below is None else _reach(tail, below)
-    high = low if above is below else None if above is None else _reach(tail, above)
-    sides = (("lower", "Sub", centers[0], low, -np.inf), ("upper", "Add", centers[1], high, np.inf))
-    for name, op, center, reach, no_end in sides:
-        end = tail.constant(no_end) if reach is None else tail.node(op, center, reach)
-        tail.output(name, tail.node("Where", usable, end, tail.constant(no_end)), TensorProto.DOUBLE)
+    usable = _is_finite(tail, predictions[0])
+    for prediction in predictions[1:]:
+        usable = tail.node("And", usable, _is_finite(tail, prediction))
+    low, high = below[0].onnx(tail, *predictions, _reach(tail, below[1]))
+    if above is not below:
+        _, high = above[0].onnx(tail, *predictions, _reach(tail, above[1]))
+    for name, end, no_end in (("lower", low, -np.inf), ("upper", high, np.inf)):
+        infinite = tail.constant(no_end)
+        tail.output(name, tail.node("Where", usable, end or infinite, infinite), TensorProto.DOUBLE)
 
 
 def _is_finite(tail: AppendedGraph, tensor: str) -> str:

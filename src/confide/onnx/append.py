@@ -23,7 +23,7 @@ from confide.core import (
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.onnx.answers import GROUPS, append_intervals, append_sets
 from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, opset_of, refuse_unless_model
-from confide.scores import ScoreKind, score_kind
+from confide.scores import SCORES, ScoreKind, score_kind, unregistered
 from confide.support import Classes, Level, column_order, exact_level, parse_object
 
 KEY = "confide."
@@ -250,20 +250,22 @@ def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
 
 
 def _append_intervals(tail: AppendedGraph, main: Tensor, pair: list[Tensor], release: Release, kind: ScoreKind) -> None:
-    if kind.family != "absolute_residual":
-        centers = _quantiles(tail, main, pair)
+    assert kind.score is not None
+    if kind.score.quantiles:
+        predictions = _quantiles(tail, main, pair)
     elif pair:
         raise InputError("output", f"must be one tensor for {kind.family}", got="two")
     else:
-        centers = (_vector(tail, main),) * 2
+        predictions = (_vector(tail, main),)
     if release.by == "side":
-        append_intervals(tail, centers, *release.parts.values())
-        return
-    one_sided = {"cqr_low": (release, None), "cqr_high": (None, release)}
-    append_intervals(tail, centers, *one_sided.get(kind.family or "", (release, release)))
+        low, high = release.parts.values()
+        append_intervals(tail, predictions, (score_kind("cqr_low"), low), (score_kind("cqr_high"), high))
+    else:
+        both = kind, release
+        append_intervals(tail, predictions, both, both)
 
 
-def _quantiles(tail: AppendedGraph, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
+def _quantiles(tail: AppendedGraph, main: Tensor, pair: list[Tensor]) -> tuple[str, ...]:
     """Lower and upper quantiles, float64, shape (n,) each."""
     if pair:
         low, high = (_vector(tail, tensor) for tensor in pair)
@@ -289,10 +291,6 @@ def _vector(tail: AppendedGraph, one: Tensor) -> str:
     return tail.double(tail.flat(one.name, one.shape))
 
 
-_FAMILIES = ("lac", "margin", "absolute_residual", "cqr", "cqr_low", "cqr_high")
-"""Scores with a graph."""
-
-
 def _kind(release: Release, said: str | None) -> ScoreKind:
     """The score of the sets or intervals."""
     if release.by in ("side", "loss"):
@@ -310,12 +308,12 @@ def _kind(release: Release, said: str | None) -> ScoreKind:
     if score is not None and said not in (None, score):
         raise InputError("score", f"must be left out: the calibration was made for {score!r}", got=repr(said))
     kind = score_kind(score or said)
-    if kind.task == "any":
-        raise InputError("calibration", f"was made for a score of your own, {kind.name!r}, which has no known graph")
-    if kind.family not in _FAMILIES:
+    if kind.score is None:
+        raise unregistered(kind.name)
+    if kind.score.onnx is None:
         raise InputError(
             "score",
-            f"must be one of {', '.join(_FAMILIES)} for a graph",
+            f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph",
             got=repr(kind.name),
             remedy="Predict in Python with confide.predict_set or confide.predict_interval",
         )

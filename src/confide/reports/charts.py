@@ -127,8 +127,8 @@ def law(
     return Chart(label, percent_axis(low, high, "coverage", most=5, grid=False), Axis(0, 1.05 * top), tuple(marks))
 
 
-def course(values: Sequence[float], words: Sequence[str], label: str, last_name: str = "this release") -> Chart:
-    """Thresholds of the releases of a chain, or of looks, the newest last; +inf lies at the upper edge."""
+def course(values: Sequence[float], words: Sequence[str], label: str) -> Chart:
+    """Thresholds in force, look by look, the newest last; +inf lies at the upper edge."""
     finite = [value for value in values if math.isfinite(value)] or [0.0]
     low, high = min(finite), max(finite)
     infinite = any(map(math.isinf, values))
@@ -152,7 +152,7 @@ def course(values: Sequence[float], words: Sequence[str], label: str, last_name:
     ticks = dict.fromkeys([low, high]) if any(map(math.isfinite, values)) else {}
     named = [(value, number(value)) for value in ticks] + ([(edge, number(math.inf))] if infinite else [])
     room = 0.0 if high > low or infinite else abs(low) * 0.1 or 0.1
-    x = Axis(0, max(len(values) - 1, 1), ((0, "first"), (len(values) - 1, last_name)))
+    x = Axis(0, max(len(values) - 1, 1), ((0, "first"), (len(values) - 1, "now")))
     return Chart(label, x, Axis(low - room, edge + room, tuple(named), grid=True), tuple(marks), height=110)
 
 

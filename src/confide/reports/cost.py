@@ -13,7 +13,7 @@ def number_note(request: Terms) -> str:
     Examples
     --------
     >>> from confide import plan
-    >>> number_note(plan(alpha=0.1, epsilon=1.0, n_typical=1000).request)
+    >>> number_note(plan(alpha=0.1, epsilon=1.0, n_typical=1000).terms)
     'n is a guess that the mechanism does not use.'
     """
     if request.public_n:
@@ -41,13 +41,13 @@ def sentence(plan: Plan) -> str:
     else:
         short = f"The cost is about {excess_text(plan)}."
     return (
-        f"With {plan.n:,} records and ε = {decimal_text(plan.request.epsilon)}, expect a coverage of "
+        f"With {plan.n:,} records and ε = {decimal_text(plan.terms.epsilon)}, expect a coverage of "
         f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}. {short}"
     )
 
 
 def _level(plan: Plan) -> str:
-    return percent(float(plan.request.level))
+    return percent(float(plan.terms.level))
 
 
 def _chance(chance: float) -> str:

@@ -227,9 +227,8 @@ def laws(calibration: Calibration) -> tuple[Law, ...]:
 
 def plan_laws(plan: Plan) -> tuple[Law, ...]:
     """Laws of a plan, also at its own number of records."""
-    request = plan.request
-    sizes = _sizes(request.n, request.n_min, plan.n)
-    return _laws(plan.mechanism, request.candidates, float(request.level), sizes)
+    sizes = _sizes(plan.guarantee.n, plan.terms.n_min, plan.n)
+    return _laws(plan.mechanism, plan.candidates, float(plan.terms.level), sizes)
 
 
 def law_sections(

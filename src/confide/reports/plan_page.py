@@ -25,11 +25,11 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
     >>> plan_page(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one", candidates=10))
     Page('Plan of a private calibration', ... kB of HTML)
     """
-    r, guarantee = plan.request, plan.guarantee
+    r, guarantee = plan.terms, plan.guarantee
     secret = r.neighbors == "add_remove"
     laws = law_sections({"": (float(r.level), plan_laws(plan))}, plan.n, exact=False, secret=secret)
-    law = law_of(r.candidates)
-    noun = "interval" if law and law.kind in ("residual", "signed") else "set"
+    law = law_of(plan.candidates)
+    noun = "interval" if law and law.shape.has_unit else "set"
     context = {
         "headline": promise(guarantee, f"in the {noun}"),
         "noun": noun,
@@ -42,7 +42,7 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
         "laws": laws,
         "price": price(plan, noun),
         "number_note": number_note(r),
-        "candidates": r.candidates.description,
+        "candidates": plan.candidates.description,
         "typical": plan.typical_scores,
         "command": calibrate_command(plan),
         "rows_made": _rows(plan),
@@ -74,8 +74,8 @@ def calibrate_command(plan: Plan) -> str:
     >>> calibrate_command(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one"))
     "confide calibrate records.parquet --probabilities 'p_*' --label diagnosis --alpha 0.1 --epsilon 1 --neighbors ..."
     """
-    r = plan.request
-    law = law_of(r.candidates)
+    r = plan.terms
+    law = law_of(plan.candidates)
     guess = None if r.neighbors == "add_remove" and r.population is None else typical_of_groups(1, r.n_min)
     words = ["confide", "calibrate", "records.parquet", *_COLUMNS.get(law.kind if law else None, _CLASSES)]
     words += ["--unit", f"{law.unit:.12g}"] if law and law.unit else []
@@ -104,13 +104,13 @@ def _level(alpha: Fraction) -> str:
 
 
 def _rows(plan: Plan) -> Facts:
-    m, r = plan.mechanism, plan.request
+    m = plan.mechanism
     if m is None:
         return (("mechanism", "none, because the records are too few: the result is +inf, without using the data"),)
     over = "" if plan.target_rank <= plan.effective_n else ", above n: +inf is the likely result"
     rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
-        *mechanism_facts(m, r.m),
-        ("candidate thresholds", r.candidates.description),
+        *mechanism_facts(m, plan.candidates.size),
+        ("candidate thresholds", plan.candidates.description),
         ("with n records", f"{plan.n:,}: target rank {rank}, without privacy {plan.nonprivate_rank:,}"),
     )

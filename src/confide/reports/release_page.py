@@ -55,7 +55,7 @@ from confide.reports.protection import (
     silos,
     warnings_of,
 )
-from confide.reports.thresholds import LABELS, lineage, rule, worked_example
+from confide.reports.thresholds import LABELS, rule, worked_example
 from confide.sets import sentence_of
 
 MOST_LAWS = 6
@@ -79,7 +79,7 @@ def release_page(
     broken = any(one.is_broken for one in short.values())
     federation = silos(release, answers)
     chosen = _plan(first)
-    secret = chosen.request.neighbors == "add_remove"
+    secret = chosen.terms.neighbors == "add_remove"
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
     # True if the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
@@ -117,8 +117,8 @@ def release_page(
         "laws": law_sections(_drawn(parts), chosen.n, exact=exact, secret=secret),
         "price": price(chosen, noun(release)),
         "grid_note": _grid_note(release, first),
-        "number_note": number_note(chosen.request),
-        "candidates": chosen.request.candidates.description,
+        "number_note": number_note(chosen.terms),
+        "candidates": chosen.candidates.description,
         "typical": chosen.typical_scores,
         "making": making_section(release),
         "certificate": release.to_json(),
@@ -128,7 +128,6 @@ def release_page(
         "evaluation": None if bare is None else _evaluation(bare, release),
         "private": None if private is None else _private(private),
         "federation": federation,
-        "course": lineage(release),
         "stated": metadata(release),
         "spending": [] if ledger is None else spending(release, ledger),
         "by_class": _by_class(bare, release, chosen),

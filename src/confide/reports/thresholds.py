@@ -1,13 +1,8 @@
-"""Effect of a threshold on invented numbers, and thresholds along a chain of releases.
-
-The chain is shown as a table and as a chart that needs no JavaScript. It contains released numbers only: the
-predecessors that a release states, and its own threshold.
-"""
+"""Effect of a threshold on invented numbers."""
 
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +11,10 @@ from confide.core import (
     FALSE_NEGATIVES,
     Calibration,
     Release,
-    about_of,
-    chain_section,
     meaning_of_infinity,
-    parts_of,
-    predecessors_of,
-    thresholds_of,
 )
-from confide.reports import charts
 from confide.reports.page import number
-from confide.scores import interval_ends, score_kind, set_mask, unimplemented
-from confide.support import Section
+from confide.scores import SCORES, Score, interval_ends, score_kind, set_mask
 
 LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
 SURENESS = tuple(0.05 * 1.15**k for k in range(44))
@@ -63,34 +51,10 @@ def rule(release: Release) -> str | None:
 
 
 def _rule(calibration: Calibration) -> str:
-    kind, t = score_kind(calibration.score), calibration.threshold
-    family, part = kind.family, ", of the last one a random part," if kind.randomised else ""
-    at = number(t)
+    kind, threshold = score_kind(calibration.score), calibration.threshold
     if calibration.excludes_nothing:
-        return f"The threshold is {at}: {meaning_of_infinity(calibration.score)}."
-    sentences = {
-        "lac": f"A label is in the set if the model gives it a probability of at least {number(1 - t)}.",
-        "aps": f"Labels join the set from the most probable downwards, as long as their probabilities{part} add up "
-        f"to at most {at}.",
-        "raps": f"Labels join the set from the most probable downwards, as long as their probabilities{part}, with a "
-        f"penalty for long sets, add up to at most {at}.",
-        "saps": f"Labels join the set from the most probable downwards, as long as the top probability and a penalty "
-        f"per further label{part} add up to at most {at}.",
-        "margin": f"A label is in the set if no other label is more than {at} more probable."
-        if t >= 0
-        else f"A label is in the set if it is more probable than every other by at least {number(-t)}.",
-        "top_k": f"The {at} most probable labels are in the set.",
-        "absolute_residual": f"The interval reaches from {at} below the prediction to {at} above it.",
-        "normalised_residual": f"The interval reaches {at} times the record's difficulty below and above the "
-        "prediction.",
-        "gamma": f"The interval reaches {at} times the prediction below and above the prediction.",
-        "cqr": f"The interval is the model's quantile range, widened by {at} on both sides.",
-        "cqr_low": f"The interval begins {at} below the model's lower quantile.",
-        "cqr_high": f"The interval ends {at} above the model's upper quantile.",
-    }
-    if family is not None and family not in sentences:
-        raise unimplemented(kind)
-    sentence = sentences.get(family or "", f"A label is in the set if its nonconformity score is at most {at}.")
+        return f"The threshold is {number(threshold)}: {meaning_of_infinity(calibration.score)}."
+    sentence = kind.sentence(threshold, number)
     if kind.temperature is None:
         return sentence
     return (
@@ -116,7 +80,7 @@ def worked_example(release: Release) -> WorkedExample | None:
     if release.by == "side":
         lower, _ = interval_ends([QUANTILES], "cqr_low", release.parts["low"].threshold)
         _, upper = interval_ends([QUANTILES], "cqr_high", release.parts["high"].threshold)
-        return _interval(lower, upper, "cqr", "")
+        return _interval(lower, upper, SCORES["cqr"], "")
     where = f" ({name})" if name else ""
     kind = score_kind(chosen.score)
     if kind.task == "classification":
@@ -124,11 +88,11 @@ def worked_example(release: Release) -> WorkedExample | None:
         inside = set_mask(_invented(), str(chosen.score), chosen.threshold, u=u)
         drawn = " and each record’s public random number is 0.5" if kind.randomised else ""
         return _sets(inside, f"Suppose the model gives five labels these probabilities{drawn}{where}.")
-    if kind.task == "regression" and kind.family not in ("cqr_low", "cqr_high"):
-        predictions = [QUANTILES] if kind.family == "cqr" else [PREDICTION]
-        difficulty = [DIFFICULTY] if kind.family == "normalised_residual" else None
+    if kind.task == "regression" and kind.score is not None and kind.family not in ("cqr_low", "cqr_high"):
+        predictions = [QUANTILES] if kind.score.quantiles else [PREDICTION]
+        difficulty = [DIFFICULTY] if kind.score.difficulty else None
         ends = interval_ends(predictions, str(chosen.score), chosen.threshold, difficulty=difficulty)
-        return _interval(*ends, kind.family or "", where)
+        return _interval(*ends, kind.score, where)
     return None
 
 
@@ -177,59 +141,12 @@ def probability_text(p: float) -> str:
     return f"{round(p):d}" if digits > 6 else f"{p:.{min(max(digits, 2), 5)}f}"
 
 
-def _interval(lower: np.ndarray, upper: np.ndarray, family: str, where: str) -> WorkedExample:
+def _interval(lower: np.ndarray, upper: np.ndarray, score: Score, where: str) -> WorkedExample:
     low, high = float(lower[0]), float(upper[0])
     answer = f"from {number(low)} to {number(high)}" if low <= high else "empty: the quantiles are too far apart"
-    given = {
-        "cqr": f"the model’s quantiles for a record are {QUANTILES[0]:g} and {QUANTILES[1]:g}",
-        "normalised_residual": f"the model predicts {PREDICTION:g} for a record of difficulty {DIFFICULTY:g}",
-    }.get(family, f"the model predicts {PREDICTION:g} for a record")
+    given = f"the model predicts {PREDICTION:g} for a record"
+    if score.quantiles:
+        given = f"the model’s quantiles for a record are {QUANTILES[0]:g} and {QUANTILES[1]:g}"
+    elif score.difficulty:
+        given += f" of difficulty {DIFFICULTY:g}"
     return WorkedExample(f"Suppose {given}{where}.", answer)
-
-
-MOST_CHARTS = 6
-_MOST_OF_A_DATE = 20
-
-
-def lineage(release: Release) -> dict[str, Any] | None:
-    """The description of a chain of releases, with charts of its thresholds; None for a release that renews none.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> first = confide.calibrate(rng.random(2000), 0.1, 0.5, score="lac")
-    >>> chain = lineage(confide.recalibrate(first, rng.random(2000)))
-    >>> chain["releases"], len(chain["charts"])
-    (2, 1)
-    """
-    chain = chain_section(release)
-    if chain is None:
-        return None
-    parts, dates = parts_of(release), [one.date for one in predecessors_of(release)]
-    names = list(parts)[:MOST_CHARTS]
-    return {
-        "described": chain,
-        "releases": len(dates) + 1,
-        "charts": [_chart(name, parts[name], [*dates, about_of(release).get("date")]) for name in names],
-        "more": len(parts) - len(names),
-    }
-
-
-def _chart(name: str, part: Calibration, dates: list[str | None]) -> Section:
-    """Chart of one threshold along the chain, with the names of the first and the last release."""
-    values = thresholds_of(part)
-    words = [
-        f"{_called(place, date)}: {number(value)}"
-        for place, (value, date) in enumerate(zip(values, dates, strict=True))
-    ]
-    of = f" for {name}" if name else ""
-    label = f"Thresholds of {len(values)} releases{of}, from {number(values[0])} to {number(values[-1])}"
-    ends = f"From {_called(0, dates[0])}, to {_called(len(values) - 1, dates[-1])}."
-    return Section(name, chart=charts.course(values, words, label), notes=(ends,))
-
-
-def _called(place: int, date: str | None) -> str:
-    if date is None:
-        return f"number {place + 1}"
-    return f"number {place + 1}, {date[:_MOST_OF_A_DATE]}{'…' if len(date) > _MOST_OF_A_DATE else ''}"

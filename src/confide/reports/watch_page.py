@@ -135,7 +135,7 @@ def _correction(watch: Watch) -> dict[str, Any] | None:
     values = [[scale.at(row[k]) for row in places] for k, scale in enumerate(correction.scales)]
     names = ["the release", *(look.name for look in watch.looks)][-len(places) :]
     words = [f"after {name}: {number(value)}" for name, value in zip(names, values[0], strict=True)]
-    chart = course(values[0], words, f"Threshold in force, look by look; {BELOW}", "now")
+    chart = course(values[0], words, f"Threshold in force, look by look; {BELOW}")
     windows = [watch.realised(last) for last in (*_WINDOWS, None)] if watch.looks else []
     rows = []
     for k, part in enumerate(shown):

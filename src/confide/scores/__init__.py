@@ -14,16 +14,17 @@ from confide.scores.classification import (
     top_k_score,
 )
 from confide.scores.kinds import (
-    FAMILIES,
     HOTTEST,
     SCORE,
     NamedScores,
     ScoreKind,
+    kind_of_task,
     name_of_scores,
     score_kind,
     score_name,
-    unimplemented,
+    unregistered,
 )
+from confide.scores.library import LIBRARY
 from confide.scores.ranked import magic
 from confide.scores.regression import (
     absolute_residual_score,
@@ -34,3 +35,4 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
+from confide.scores.score import SCORES, Score, register_score

@@ -26,50 +26,14 @@ from confide.arrays import (
     refuse_other_rows,
     refuse_other_sums,
     refuse_outside_unit,
-    softmax,
     unit_check,
     warn_of_unknown_labels,
 )
 from confide.errors import InputError
 from confide.scores import selected
-from confide.scores.kinds import NamedScores, ScoreKind, score_kind, score_name
-from confide.scores.ranked import (
-    RankRule,
-    all_class_margins,
-    all_class_scores,
-    largest_excluded,
-    true_class_margin,
-    true_class_scores,
-)
+from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task, score_name
+from confide.scores.ranked import RankRule, largest_excluded, true_class_scores
 from confide.support import bisect
-
-# Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
-#
-# For the softmax of logits z this is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
-# neural networks", ICML 2017). T > 1 flattens the probabilities of an over-confident model. T is a public number in the
-# score's name, `lac(temperature=2)`: it must be chosen without the calibration records.
-
-
-def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
-    """p^(1/T) / sum p^(1/T) for rows of shape (n, K) with entries in [0, 1], in float64; rows of zeros stay zero.
-
-    Each row is computed separately, so that calibration and prediction agree bit for bit.
-
-    Examples
-    --------
-    >>> tempered(np.array([[0.64, 0.04, 0.0]]), 2.0)
-    array([[0.8, 0.2, 0. ]])
-    """
-    z = np.array(p, dtype=np.float64, order="C")
-    empty = ~z.any(axis=1)
-    z[empty] = 1.0
-    with np.errstate(divide="ignore"):
-        np.log(z, out=z)
-    z /= temperature
-    z = softmax(z)
-    z[empty] = 0.0
-    return z
-
 
 # The score of the true class, all scores, and sets.
 
@@ -156,24 +120,20 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         scores = np.full(len(p), np.inf)
         scores[known] = own_class_scores(p[known], y[known], score, u=shares[known] if kind.randomised else None)
         return scores
-    if kind.temperature is not None:
-        return _tempered_scores(p, y, kind.at_one, kind.temperature, shares if kind.randomised else None)
-    if kind.family == "lac":
-        return _lac_scores(p, y)
-    out = np.empty(len(p))
-    rule = _rule(kind, p.shape[1])
-    select = selected.worth_selecting(p.size)
+    if kind.of_one_entry:
+        return _entry_scores(p, y)
+    out, rule = np.empty(len(p)), kind.rule
+    select = rule is not None and selected.worth_selecting(p.size)
     ranked_scores = selected.true_class_scores if select else true_class_scores
     unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if not sound.see(unit(rows)):
             return
-        block = as_float_rows(p[rows])
         if rule is None:
-            out[rows] = true_class_margin(block, y[rows])
+            out[rows] = kind.own_scores(p[rows], y[rows], shares[rows])
         else:
-            out[rows] = ranked_scores(block, y[rows], shares[rows], rule)
+            out[rows] = ranked_scores(kind.rows(p[rows]), y[rows], shares[rows], rule)
 
     in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
     if not sound.all:
@@ -181,24 +141,7 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     return out
 
 
-def _tempered_scores(
-    p: NDArray[Any], y: NDArray[np.int64], kind: ScoreKind, temperature: float, shares: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """The scores of the same probabilities at a temperature."""
-    out, unit, sound = np.empty(len(p)), unit_check(p), AllValid()
-
-    def work(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            block_shares = None if shares is None else shares[rows]
-            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], str(kind.name), u=block_shares)
-
-    in_blocks(work, len(p), p.shape[1])
-    if not sound.all:
-        refuse_outside_unit("probabilities", p)
-    return out
-
-
-def _lac_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
+def _entry_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 - p_y; only the entries of the records' own classes are read."""
     out, sound = np.empty(len(p)), AllValid()
 
@@ -228,15 +171,10 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     p = as_probabilities("probabilities", probabilities)
     refuse_other_sums("probabilities", p)
     shares = as_uniforms("u", u, len(p), kind.randomised)
-    if kind.temperature is not None:
-        p = tempered(p, kind.temperature)
-    if kind.family == "lac":
-        return 1.0 - p.astype(np.float64)
-    rule, out = _rule(kind, p.shape[1]), np.empty(p.shape)
+    out = np.empty(p.shape)
 
     def work(rows: slice) -> None:
-        block = as_float_rows(p[rows])
-        out[rows] = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
+        out[rows] = kind.class_scores(p[rows], shares[rows])
 
     in_blocks(work, *p.shape)
     return out
@@ -271,43 +209,16 @@ def set_mask(
     shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
     single = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
-    if kind.temperature is not None:
-        needed_shares = shares if kind.randomised else None
-        sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, needed_shares, per_class, mask)
-    elif kind.family == "lac":
+    if kind.of_one_entry:
         cut = _lowest(limits[:1] if single else limits, p.dtype)
         sound = _at_least(p, cut[0] if single else cut if per_class else cut[:, None], mask)
+    elif kind.rule is not None and (single or not per_class):
+        sound = _ranked_mask(p, kind, kind.rule, limits[:1] if single else limits, shares, mask)
     else:
-        rule = _rule(kind, k)
-        if rule is not None and (single or not per_class):
-            sound = _ranked_mask(p, rule, limits, shares, single, mask)
-        else:
-            sound = _mask_of_all(p, rule, limits, shares, per_class, mask)
+        sound = _mask_of_all(p, kind, limits, shares, per_class, mask)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return mask
-
-
-def _tempered_mask(
-    p: NDArray[Any],
-    kind: ScoreKind,
-    temperature: float,
-    limits: NDArray[np.float64],
-    shares: NDArray[np.float64] | None,
-    per_class: bool,
-    mask: NDArray[np.bool_],
-) -> AllValid:
-    """`mask` becomes the sets of the same probabilities at a temperature."""
-    unit, sound = unit_check(p), AllValid()
-
-    def work(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            block_shares, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
-            warm = tempered(p[rows], temperature)
-            set_mask(warm, str(kind.name), limit, u=block_shares, per_class=per_class, out=mask[rows])
-
-    in_blocks(work, *p.shape)
-    return sound
 
 
 def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
@@ -328,48 +239,45 @@ def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
 
 def _ranked_mask(
     p: NDArray[Any],
+    kind: ScoreKind,
     rule: RankRule,
     limits: NDArray[np.float64],
     shares: NDArray[np.float64],
-    one: bool,
     mask: NDArray[np.bool_],
 ) -> AllValid:
     """`mask` becomes score <= limit, where each record has one limit."""
     unit, sound = unit_check(p), AllValid()
+    select = selected.worth_selecting(p.size)
+    each = np.broadcast_to(limits, (len(p),))
 
-    def each(rows: slice) -> NDArray[np.float64]:
-        return np.broadcast_to(limits[0], (rows.stop - rows.start,)) if one else limits[rows]
+    def work(rows: slice) -> None:
+        # The compiled loop checks the entries itself, but a temperature hides those above 1.
+        if not (select and kind.temperature is None) and not sound.see(unit(rows)):
+            return
+        block = kind.rows(p[rows])
+        if select:
+            sound.see(selected.sets(block, shares[rows], each[rows], rule, mask[rows]))
+        else:
+            np.greater(block, largest_excluded(block, shares[rows], each[rows], rule)[:, None], out=mask[rows])
 
-    def select(rows: slice) -> None:
-        sound.see(selected.sets(as_float_rows(p[rows]), shares[rows], each(rows), rule, mask[rows]))
-
-    def sort(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            block = as_float_rows(p[rows])
-            np.greater(block, largest_excluded(block, shares[rows], each(rows), rule)[:, None], out=mask[rows])
-
-    if selected.worth_selecting(p.size):
-        in_blocks(select, len(p), p.shape[1], selected.ELEMENTS)
-    else:
-        in_blocks(sort, *p.shape)
+    in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
     return sound
 
 
 def _mask_of_all(
     p: NDArray[Any],
-    rule: RankRule | None,
+    kind: ScoreKind,
     limits: NDArray[np.float64],
     shares: NDArray[np.float64],
     per_class: bool,
     mask: NDArray[np.bool_],
 ) -> AllValid:
-    """The mask, computed from the scores of all classes; `rule` is None for the margin score."""
+    """The mask, computed from the scores of all classes."""
     unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
-            block = as_float_rows(p[rows])
-            scores = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
+            scores = kind.class_scores(p[rows], shares[rows])
             np.less_equal(scores, limits if per_class else limits[rows, None], out=mask[rows])
 
     in_blocks(work, *p.shape)
@@ -377,18 +285,7 @@ def _mask_of_all(
 
 
 def _classification(score: str) -> ScoreKind:
-    kind = score_kind(score)
-    if kind.task != "classification":
-        raise InputError("score", "must be a classification score, such as 'lac' or 'aps'", got=repr(score))
-    return kind
-
-
-def _rule(kind: ScoreKind, classes: int) -> RankRule | None:
-    if kind.family == "margin":
-        if classes < 2:
-            raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
-        return None
-    return RankRule.of(kind)
+    return kind_of_task(score, "classification", "a classification score, such as 'lac' or 'aps'")
 
 
 def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:

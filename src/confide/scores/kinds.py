@@ -1,7 +1,7 @@
-"""Properties of a score that follow from its name: task, range, parameters and suitable candidates.
+"""What the name of a score stands for: a registered score, its parameters and suitable candidates.
 
 A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. Every score of
-probabilities may have the parameter `temperature`, which `classification.py` explains. A calibration records only the
+probabilities may have the parameter `temperature`, see `tempered`. A calibration records only the
 name of its score, and prediction computes the same score from the name.
 """
 
@@ -17,29 +17,100 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind
+from confide.arrays import as_float_rows, softmax
+from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, plausible_size
 from confide.errors import InputError, InputTypeError
+from confide.scores.ranked import RankRule
+from confide.scores.score import DETERMINISTIC, LARGEST, SCORES, LibraryScore, Score, registered_score
 from confide.support import MOST_CANDIDATES, Classes, class_count, positive_integer, public_classes, shapes
 
 Task = Literal["classification", "regression", "any"]
 
 
+# Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
+#
+# For the softmax of logits z this is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
+# neural networks", ICML 2017). T > 1 flattens the probabilities of an over-confident model. T is a public number in the
+# score's name, `lac(temperature=2)`: it must be chosen without the calibration records.
+
+
+def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
+    """p^(1/T) / sum p^(1/T) for rows of shape (n, K) with entries in [0, 1], in float64; rows of zeros stay zero.
+
+    Each row is computed separately, so that calibration and prediction agree bit for bit.
+
+    Examples
+    --------
+    >>> tempered(np.array([[0.64, 0.04, 0.0]]), 2.0)
+    array([[0.8, 0.2, 0. ]])
+    """
+    z = np.array(p, dtype=np.float64, order="C")
+    empty = ~z.any(axis=1)
+    z[empty] = 1.0
+    with np.errstate(divide="ignore"):
+        np.log(z, out=z)
+    z /= temperature
+    z = softmax(z)
+    z[empty] = 0.0
+    return z
+
+
+_OF_ANY = Spread("any")
+
+
 @dataclass(frozen=True)
 class ScoreKind:
-    """A named nonconformity score with values in the closed range from `low` to `high`.
+    """What the name of a score stands for: a registered score and its parameters.
 
-    The family is the name without `_deterministic` and without parameters; it is None for a user's own score. A
-    randomised score uses a random number per record. `spread_kind` states how candidates are spread.
+    Without a registered score it is that of your own program, of which only the name is known, if at all. A randomised
+    score uses a random number per record; its deterministic variant sets it to 1.
     """
 
     name: str | None
-    task: Task
-    low: float
-    high: float
-    spread_kind: SpreadKind
-    family: str | None = None
+    score: Score | None = None
     randomised: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    unregistered_spread: Spread = _OF_ANY
+
+    @property
+    def task(self) -> Task:
+        """What its thresholds make: sets, intervals, or neither in this process."""
+        return "any" if self.score is None else self.score.task
+
+    @property
+    def low(self) -> float:
+        """The smallest value."""
+        return -LARGEST if self.score is None else self.score.low
+
+    @property
+    def high(self) -> float:
+        """The largest value."""
+        return math.inf if self.score is None else self.score.high
+
+    @property
+    def family(self) -> str | None:
+        """The name without `_deterministic` and without parameters; None if no score is registered."""
+        return None if self.score is None else self.score.name
+
+    @property
+    def positive(self) -> bool:
+        """Whether predictions must be positive."""
+        return self.score is not None and self.score.positive
+
+    @property
+    def spread_kind(self) -> SpreadKind:
+        """How candidates are spread."""
+        return self._spread.kind or "any"
+
+    @property
+    def _spread(self) -> Spread:
+        if self.score is not None and isinstance(self.score.spread, Spread):
+            return self.score.spread
+        return self.unregistered_spread
+
+    @property
+    def _library(self) -> LibraryScore | None:
+        return self.score if isinstance(self.score, LibraryScore) else None
 
     @property
     def temperature(self) -> float | None:
@@ -47,16 +118,82 @@ class ScoreKind:
         return self.parameters.get("temperature")
 
     @property
-    def at_one(self) -> "ScoreKind":
-        """The same score, for probabilities to which the temperature was already applied."""
-        others = {name: value for name, value in self.parameters.items() if name != "temperature"}
-        deterministic = FAMILIES[str(self.family)].randomised and not self.randomised
-        return score_kind(score_name(str(self.family), deterministic=deterministic, **others))
-
-    @property
     def of_one_entry(self) -> bool:
         """Whether it is one minus a probability, so that the other classes are not needed."""
-        return self.family == "lac" and self.temperature is None
+        return self._library is not None and self._library.of_one_entry and self.temperature is None
+
+    @property
+    def rule(self) -> RankRule | None:
+        """The rule of a score that follows the order of the probabilities; None for others."""
+        library = self._library
+        return None if library is None or library.rule is None else library.rule(**self._numbers)
+
+    @property
+    def _score(self) -> Score:
+        if self.score is None:
+            raise unregistered(self.name)
+        return self.score
+
+    @property
+    def _numbers(self) -> dict[str, float]:
+        return {name: value for name, value in self.parameters.items() if name != "temperature"}
+
+    def rows(self, p: NDArray[Any]) -> NDArray[Any]:
+        """Probabilities at its temperature, in contiguous rows of float32 or float64."""
+        return as_float_rows(p) if self.temperature is None else tempered(p, self.temperature)
+
+    def class_scores(self, p: NDArray[Any], u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of all classes, shape (n, K), for probabilities and numbers u, shape (n,)."""
+        shares = {"u": u} if self._score.randomised else {}
+        assert self._score.classes is not None
+        scores = self._score.classes(self.rows(p).astype(np.float64), **shares, **self._numbers)
+        return self._shaped(scores, p.shape)
+
+    def own_scores(self, p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The entries of `class_scores` for the classes y, shape (n,)."""
+        return self.class_scores(p, u)[np.arange(len(p)), y]
+
+    def target_scores(
+        self, predictions: NDArray[np.float64], targets: NDArray[np.float64], **difficulty: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The scores of targets, shape (n,)."""
+        assert self._score.own is not None
+        return self._shaped(self._score.own(predictions, targets, **difficulty, **self._numbers), targets.shape)
+
+    def interval(
+        self, predictions: NDArray[np.float64], thresholds: NDArray[np.float64], **difficulty: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends of {y : score(x, y) <= threshold}, shape (n,) each; thresholds are rounded up to the next float."""
+        assert self._score.interval is not None
+        lower, upper = self._score.interval(predictions, thresholds, **difficulty, **self._numbers)
+        return self._shaped(lower, thresholds.shape), self._shaped(upper, thresholds.shape)
+
+    def onnx(self, graph: Any, *tensors: str) -> Any:
+        """Append the ONNX form of `class_scores` or `interval` to a graph; returns the names of its results."""
+        assert self._score.onnx is not None
+        return self._score.onnx(graph, *tensors, **self._numbers)
+
+    def _shaped(self, numbers: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        if np.shape(numbers) != shape:
+            raise InputError("score", f"{self.name!r} must return shape {shape}", got=f"shape {np.shape(numbers)}")
+        return np.asarray(numbers, dtype=np.float64)
+
+    def sentence(self, threshold: float, number: Callable[[float], str]) -> str:
+        """The sentence about a set or an interval, with numbers as text."""
+        stated = "A label is in the set if its nonconformity score is at most {threshold}."
+        if self.score is not None:
+            stated = self.score.sentence if isinstance(self.score.sentence, str) else self.score.sentence(threshold)
+        return stated.format(
+            threshold=number(threshold),
+            complement=number(1 - threshold),
+            opposite=number(-threshold),
+            share=", of the last one a random part," if self.randomised else "",
+        )
+
+    def plausible_size(self, recipe: Mapping[str, Any]) -> float:
+        """The largest size of a threshold that does not cause a warning, for these candidates."""
+        stated = None if self.score is None else self.score.plausible
+        return plausible_size(recipe) if stated is None else stated
 
     def largest(self, classes: int | None = None) -> float:
         """The largest value, up to rounding: a threshold of at least this much excludes nothing; +inf if it is unknown.
@@ -68,22 +205,17 @@ class ScoreKind:
         >>> score_kind("raps(penalty=0.01,k_reg=5)").largest(8), score_kind("top_k").largest()
         (1.03, inf)
         """
-        if self.spread_kind in ("probability", "margin"):
-            return self.high
-        if self.spread_kind == "mass":
-            return 1.0
-        if classes is None or self.spread_kind not in ("penalised", "rank"):
-            return math.inf
-        if self.spread_kind == "rank":
-            return float(classes)
-        penalised = classes - self.parameters.get("k_reg", 1)
-        return 1.0 + self.parameters["penalty"] * max(penalised, 0.0)
+        if self._library is not None and self._library.bound is not None:
+            return self._library.bound(classes, **self._numbers)
+        return self.high if self.high < LARGEST else math.inf
 
     def candidates(self) -> Candidates:
         """Candidates for any request, so that counts can be made before a request is known."""
+        if self.score is not None and isinstance(self.score.spread, Candidates):
+            return self.score.spread
         if self.spread_kind == "probability":
             return Candidates.unit(_FOR_ANY, "logit")
-        return Candidates.spread(self.spread_kind, _FOR_ANY)
+        return Candidates.quantiles(self._spread, _FOR_ANY)
 
     def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
         """The spread of suitable candidates, of which a plan takes as many as it needs; `given` unchanged."""
@@ -95,7 +227,7 @@ class ScoreKind:
             raise InputError("unit", f"must be left out for the score {self.name!r}, which has a fixed scale")
         if unit is not None and self.task == "any":
             return Spread("signed", unit)
-        return Spread(self.spread_kind, unit)
+        return self._spread if unit is None else replace(self._spread, unit=unit)
 
     def choose_candidates(self, candidates: AnyCandidates, unit: float | None = None) -> Candidates | Spread:
         """The meaning of `candidates=` and `unit=` for this score: a list unchanged, or a spread.
@@ -118,7 +250,7 @@ class ScoreKind:
         >>> score_kind("lac").choose_candidates(100)
         Candidates.unit(size=100, spacing='uniform')
         >>> score_kind("lac").choose_candidates(None)
-        Spread(kind='probability', unit=None, around=None, hedged=False)
+        Spread(kind='probability', unit=None, around=None)
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """
@@ -128,6 +260,8 @@ class ScoreKind:
                     "unit", "must be left out with explicit candidates", remedy="Use a Spread, which has a unit"
                 )
             return candidates
+        if candidates is None and unit is None and self.score is not None and isinstance(self.score.spread, Candidates):
+            return self.score.spread
         if candidates is None or isinstance(candidates, Spread):
             return self.spread(unit, candidates)
         if isinstance(candidates, bool) or not isinstance(candidates, Integral):
@@ -155,24 +289,13 @@ class ScoreKind:
 
     @property
     def _finite_range(self) -> str:
-        if math.isinf(self.low) or self.low == -_LARGEST:
+        if math.isinf(self.low) or self.low == -LARGEST:
             return "above -inf" if math.isinf(self.high) else "other than +-inf"
-        if self.high == _LARGEST:
+        if self.high == LARGEST:
             return f"of at least {self.low:g} and finite"
         return f"between {self.low:g} and {self.high:g}"
 
 
-@dataclass(frozen=True)
-class _Family:
-    task: Task
-    low: float
-    high: float
-    spread: SpreadKind
-    parameters: tuple[str, ...] = ()
-    randomised: bool = False
-
-
-_LARGEST = 1.7976931348623157e308
 COLDEST, HOTTEST = 0.01, 100.0
 """Lower and upper bound of temperatures."""
 
@@ -180,47 +303,29 @@ COLDEST, HOTTEST = 0.01, 100.0
 _FOR_ANY = 1000
 """The number of candidates for counts that are made before a request is known."""
 
-FAMILIES: Mapping[str, _Family] = MappingProxyType(
-    {
-        "lac": _Family("classification", 0.0, 1.0, "probability"),
-        "aps": _Family("classification", 0.0, _LARGEST, "mass", randomised=True),
-        "raps": _Family("classification", 0.0, _LARGEST, "penalised", ("penalty", "k_reg"), True),
-        "saps": _Family("classification", 0.0, _LARGEST, "penalised", ("penalty",), True),
-        "margin": _Family("classification", -1.0, 1.0, "margin"),
-        "top_k": _Family("classification", 1.0, _LARGEST, "rank"),
-        "absolute_residual": _Family("regression", 0.0, _LARGEST, "residual"),
-        "normalised_residual": _Family("regression", 0.0, _LARGEST, "residual"),
-        "gamma": _Family("regression", 0.0, _LARGEST, "residual"),
-        "cqr": _Family("regression", -_LARGEST, _LARGEST, "signed"),
-        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, "signed"),
-        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, "signed"),
-    }
-)
-"""The scores of this library. `aps`, `raps`, `saps` are randomised; each has a variant `aps_deterministic` etc."""
-
-_NAME = re.compile(r"([a-z_]+?)(_deterministic)?(?:\((.*)\))?")
+_NAME = re.compile(rf"([a-z][a-z0-9_]*?)({DETERMINISTIC})?(?:\((.*)\))?")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
 
 
-@lru_cache(maxsize=256)
 def _known_kind(name: str) -> ScoreKind | None:
     match = _NAME.fullmatch(name)
-    if match is None or match[1] not in FAMILIES:
-        return None
-    family, deterministic = FAMILIES[match[1]], match[2] is not None
-    if deterministic and not family.randomised:
-        return None
-    parameters = _parameters(name, match[3], family)
-    return ScoreKind(
-        name, family.task, family.low, family.high, family.spread, match[1],
-        family.randomised and not deterministic, MappingProxyType(parameters),
-    )  # fmt: skip
+    score = None if match is None else registered_score(match[1])
+    return None if match is None or score is None else _kind_of(name, score, match[2] is not None, match[3])
 
 
-def _parameters(name: str, text: str | None, family: _Family) -> dict[str, float]:
+@lru_cache(maxsize=256)
+def _kind_of(name: str, score: Score, deterministic: bool, parameters: str | None) -> ScoreKind | None:
+    if deterministic and not score.randomised:
+        return None
+    stated = MappingProxyType(_parameters(name, parameters, score))
+    return ScoreKind(name, score, score.randomised and not deterministic, stated)
+
+
+def _parameters(name: str, text: str | None, score: Score) -> dict[str, float]:
     parameters: dict[str, float] = {}
-    expected = family.parameters
-    optional = ("temperature",) if family.task == "classification" and family.spread != "rank" else ()
+    expected = score.parameters
+    tempered = score.task == "classification" and not (isinstance(score, LibraryScore) and not score.tempered)
+    optional = ("temperature",) if tempered else ()
     for part in (text or "").split(","):
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key in (*expected, *optional) and key not in parameters and _NUMBER.fullmatch(value):
@@ -270,12 +375,22 @@ def score_kind(name: str | None) -> ScoreKind:
         raise InputError(
             "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
         )
-    return kind or ScoreKind(name, "any", -_LARGEST, math.inf, "any")
+    return kind or ScoreKind(name)
 
 
-def unimplemented(kind: ScoreKind) -> InputError:
-    """The error for a score of `FAMILIES` that a computation does not contain; never compute another one instead."""
-    return InputError("score", "must be a score that this computation contains", got=repr(kind.name))
+def kind_of_task(score: str, task: Task, words: str) -> ScoreKind:
+    """The kind with this name; raises an error unless it is a score of the task, in words."""
+    kind = score_kind(score)
+    if kind.task != task:
+        remedy = "" if kind.score is not None else unregistered(score).remedy
+        raise InputError("score", f"must be {words}", got=repr(score), remedy=remedy)
+    return kind
+
+
+def unregistered(name: str | None) -> InputError:
+    """The error for a computation of a score that is not registered in this process."""
+    remedy = "Register it with confide.register_score, or install the package that does"
+    return InputError("score", "must be registered, or one of the library's own", got=repr(name), remedy=remedy)
 
 
 def score_name(family: str, *, deterministic: bool = False, **given: float | None) -> str:
@@ -288,12 +403,13 @@ def score_name(family: str, *, deterministic: bool = False, **given: float | Non
     """
     suffix = "_deterministic" if deterministic else ""
     parameters = {key: value for key, value in given.items() if value is not None}
-    order = [key for key in FAMILIES[family].parameters if key in parameters] if family in FAMILIES else []
+    score = registered_score(family)
+    order = [key for key in score.parameters if key in parameters] if score else []
     order += [key for key in parameters if key not in order]
     inside = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
     name = f"{family}{suffix}" + (f"({inside})" if inside else "")
     if score_kind(name).family != family:
-        raise InputError("score", f"must be one of {', '.join(FAMILIES)}", got=repr(name))
+        raise InputError("score", f"must be one of {', '.join(SCORES)}", got=repr(name))
     return name
 
 

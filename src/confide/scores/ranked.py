@@ -14,15 +14,13 @@ The margin score is the likeliest other class minus the class itself: max(p) - p
 one, for which it is the second largest probability minus its own. Differences are computed in float64.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.scores.kinds import ScoreKind, unimplemented
+from confide.errors import InputError
 
 _FIRST = 64
 """The number of ranks that are evaluated first."""
@@ -31,26 +29,13 @@ _WIDER = 6
 """The factor by which this number increases for rows that need more ranks."""
 
 
-_RULES: Mapping[str, Literal["aps", "saps", "top_k"]] = MappingProxyType(
-    {"aps": "aps", "raps": "aps", "saps": "saps", "top_k": "top_k"}
-)
-
-
 @dataclass(frozen=True)
 class RankRule:
-    """The function f: its family and parameters."""
+    """The function f: its family and parameters; RAPS is APS with a penalty."""
 
     family: Literal["aps", "saps", "top_k"]
     penalty: float = 0.0
     k_reg: float = 0.0
-
-    @classmethod
-    def of(cls, kind: ScoreKind) -> "RankRule":
-        """The rule for a kind of score; RAPS is APS with a penalty."""
-        family = _RULES.get(kind.family or "")
-        if family is None:
-            raise unimplemented(kind)
-        return cls(family, kind.parameters.get("penalty", 0.0), kind.parameters.get("k_reg", 0.0))
 
     def score(
         self, mass: NDArray[np.float64], rank: NDArray[Any], largest: NDArray[np.float64], u: NDArray[np.float64]
@@ -183,22 +168,10 @@ def _group_fits(
     return fits
 
 
-def true_class_margin(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The margin score of class y[i] in row i; `p` of shape (n, K), K >= 2."""
-    class_probability = p[np.arange(len(p)), y].astype(np.float64)
-    first, second = _two_largest(p)
-    return np.where((class_probability == first) & (second < first), second, first) - class_probability
-
-
-def all_class_margins(p: NDArray[Any]) -> NDArray[np.float64]:
+def margins(p: NDArray[Any]) -> NDArray[np.float64]:
     """The margin scores of all classes, shape (n, K)."""
-    first, second = _two_largest(p)
-    q = p.astype(np.float64)
-    alone = (q == first[:, None]) & (second < first)[:, None]
-    margins: NDArray[np.float64] = np.where(alone, second[:, None], first[:, None]) - q
-    return margins
-
-
-def _two_largest(p: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    top = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64)
-    return top[:, 1], top[:, 0]
+    if p.shape[1] < 2:
+        raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
+    second, first = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64).T[:, :, None]
+    margin: NDArray[np.float64] = np.where(p == first, second, first) - p
+    return margin

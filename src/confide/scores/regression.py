@@ -22,7 +22,7 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError
-from confide.scores.kinds import NamedScores, ScoreKind, score_kind, unimplemented
+from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task
 from confide.support import raise_for_rows
 
 
@@ -58,7 +58,8 @@ def interval_score(
     array([-0.5,  2. ])
     """
     refuse_other_rows(predictions=predictions, targets=targets, difficulty=difficulty)
-    rule = _Rule(regression_kind(score), predictions, difficulty)
+    kind = regression_kind(score)
+    rule = _Rule(kind, predictions, difficulty)
     y = as_vector("targets", targets, empty=True)
     if len(rule) != len(y):
         raise InputError("targets", "must have as many entries as predictions", got=f"{len(y)} for {len(rule)}")
@@ -67,18 +68,10 @@ def interval_score(
     sound = AllValid()
 
     def work(rows: slice) -> None:
-        center, scale, target = rule.block(rows, sound), rule.scale_block(rows, sound), _float64(y[rows])
+        center, difficulty, target = rule.block(rows, sound), rule.difficulty_block(rows, sound), _float64(y[rows])
         sound.see(finite(target))
         with np.errstate(all="ignore"):
-            if rule.pairs:
-                below, above = center[:, 0] - target, target - center[:, 1]
-                chosen = {"cqr": np.maximum(below, above), "cqr_low": below, "cqr_high": above}
-                out[rows] = chosen[rule.family]
-                return
-            residual = np.subtract(target, center, out=out[rows])
-            np.abs(residual, out=residual)
-            if scale is not None:
-                np.divide(residual, scale, out=residual)
+            out[rows] = kind.target_scores(center, target, **difficulty)
 
     in_blocks(work, len(y))
     if not sound.all:
@@ -111,41 +104,31 @@ def interval_ends(
     sound = AllValid()
 
     def work(rows: slice) -> None:
-        center, scale, beyond = rule.block(rows, sound), rule.scale_block(rows, sound), reach[rows]
+        center, difficulty = rule.block(rows, sound), rule.difficulty_block(rows, sound)
         with np.errstate(all="ignore"):
-            if scale is not None:
-                beyond = np.nextafter(beyond * scale, np.inf)
-            low, high = (center[:, 0], center[:, 1]) if rule.pairs else (center, center)
-            np.subtract(low, beyond, out=lower[rows])
-            np.add(high, beyond, out=upper[rows])
+            lower[rows], upper[rows] = kind.interval(center, reach[rows], **difficulty)
 
     in_blocks(work, len(rule))
     if not sound.all:
         rule.refuse()
-    if rule.family == "cqr_low":
-        upper[:] = np.inf
-    if rule.family == "cqr_high":
-        lower[:] = -np.inf
     return lower, upper
 
 
 class _Rule:
-    """Predictions, block by block, and the positive divisor of the residual for scores that have one."""
+    """Predictions, block by block, and the difficulties of records for scores that have one."""
 
     def __init__(self, kind: ScoreKind, predictions: ArrayLike, difficulty: ArrayLike | None) -> None:
-        self.family = kind.family or ""
-        self.pairs = kind.family in ("cqr", "cqr_low", "cqr_high")
-        if not self.pairs and kind.family not in ("absolute_residual", "normalised_residual", "gamma"):
-            raise unimplemented(kind)
-        self.center = _quantile_pairs(predictions) if self.pairs else as_vector("predictions", predictions, empty=True)
-        self.scale: NDArray[Any] | None = self.center if kind.family == "gamma" else None
-        self.scale_name = "predictions"
-        if kind.family == "normalised_residual":
+        assert kind.score is not None
+        self.score = kind.score
+        quantiles = self.score.quantiles
+        self.center = _quantile_pairs(predictions) if quantiles else as_vector("predictions", predictions, empty=True)
+        self.difficulty: NDArray[Any] | None = None
+        if self.score.difficulty:
             if difficulty is None:
-                raise InputError("difficulty", "must be given for normalised_residual: one positive number per record")
-            self.scale, self.scale_name = as_vector("difficulty", difficulty, empty=True), "difficulty"
-            if len(self.scale) != len(self):
-                lengths = f"{len(self.scale)} for {len(self)}"
+                raise InputError("difficulty", f"must be given for {kind.name}: one positive number per record")
+            self.difficulty = as_vector("difficulty", difficulty, empty=True)
+            if len(self.difficulty) != len(self):
+                lengths = f"{len(self.difficulty)} for {len(self)}"
                 raise InputError("difficulty", "must have as many entries as predictions", got=lengths)
         elif difficulty is not None:
             raise InputError("difficulty", f"must be left out: the score {kind.name!r} does not use it")
@@ -156,31 +139,34 @@ class _Rule:
     def block(self, rows: slice, sound: AllValid) -> NDArray[np.float64]:
         """Some predictions in float64, which are checked on the way."""
         center = _float64(self.center[rows])
-        sound.see(finite(center))
+        sound.see(finite(center) and not (self.score.positive and bool(center.min(initial=np.inf) <= 0)))
         return center
 
-    def scale_block(self, rows: slice, sound: AllValid) -> NDArray[np.float64] | None:
-        """Their divisors in float64, which are checked on the way; None if the score has none."""
-        if self.scale is None:
-            return None
-        scale = _float64(self.scale[rows])
-        sound.see(finite(scale) and bool(scale.min() > 0))
-        return scale
+    def difficulty_block(self, rows: slice, sound: AllValid) -> dict[str, NDArray[np.float64]]:
+        """Their difficulties in float64, which are checked on the way; empty if the score has none."""
+        if self.difficulty is None:
+            return {}
+        difficulty = _float64(self.difficulty[rows])
+        sound.see(finite(difficulty) and bool(difficulty.min() > 0))
+        return {"difficulty": difficulty}
 
     def refuse(self) -> None:
         """Raise an error for predictions that are not finite, and divisors that are not finite and positive."""
         refuse_infinite("predictions", self.center)
-        if self.scale is not None:
-            refuse_infinite(self.scale_name, self.scale)
-            raise_for_rows(self.scale_name, self.scale <= 0, "must be positive for this score", "that are not")
+        if self.score.positive:
+            _refuse_nonpositive("predictions", self.center)
+        if self.difficulty is not None:
+            refuse_infinite("difficulty", self.difficulty)
+            _refuse_nonpositive("difficulty", self.difficulty)
+
+
+def _refuse_nonpositive(name: str, values: NDArray[Any]) -> None:
+    raise_for_rows(name, values <= 0, "must be positive for this score", "that are not")
 
 
 def regression_kind(score: str) -> ScoreKind:
     """The kind of a regression score; raises an error for every other name."""
-    kind = score_kind(score)
-    if kind.task != "regression":
-        raise InputError("score", "must be a regression score, such as 'absolute_residual' or 'cqr'", got=repr(score))
-    return kind
+    return kind_of_task(score, "regression", "a regression score, such as 'absolute_residual' or 'cqr'")
 
 
 def _quantile_pairs(predictions: ArrayLike) -> NDArray[Any]:

@@ -1,14 +1,14 @@
 """Draws from OpenDP's secure samplers: an index from utilities, and noise on counts.
 
-selector.py  the exponential mechanism, its exact law and its exact zCDP; discrete noise on integers
+draws.py     the draws of releases, in one place
+selector.py  OpenDP's exponential mechanism, its exact law and its exact zCDP; OpenDP's discrete Laplace noise
 padding.py   constant time for a release
 """
 
+from confide.selection.draws import noisy_counts, noisy_number, select, uniforms
 from confide.selection.selector import (
     check_sampler,
-    noisy_counts,
     range_of_zcdp,
-    select,
     selection_law,
     with_contrib,
     zcdp_of_range,

@@ -26,19 +26,6 @@ _FEATURES = threading.Lock()
 """OpenDP's features are global, so one thread must not switch them off while another builds."""
 
 
-def select(utilities: NDArray[np.int64], scale: float) -> int:
-    """Draw one index by the exponential mechanism, with OpenDP's secure sampler. It cannot be seeded.
-
-    Utilities are int64 of shape (m,), larger is better; scale is in their units; the loss is (range distance)/scale.
-
-    Examples
-    --------
-    >>> select(np.array([-1000, 0, -1000]), 1.0)
-    1
-    """
-    return int(_noisy_max(scale)(np.ascontiguousarray(utilities, dtype=np.int64)))
-
-
 def selection_law(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The exact law over candidates with weights exp((u_j - max u)/scale): w_j / sum w. Shape (m,), float64.
 
@@ -52,7 +39,8 @@ def selection_law(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=128)
-def _noisy_max(scale: float) -> Any:
+def noisy_max(scale: float) -> Any:
+    """OpenDP's measurement: the index of the largest utility, int64 of shape (m,), after noise of this scale."""
     check_sampler()
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_noisy_max
@@ -147,24 +135,12 @@ def _above(eta: Fraction) -> Fraction:
     return min(Fraction(loss) + _ERROR, eta**2 / 8)
 
 
-# Discrete noise on integers, sampled by OpenDP. It cannot be seeded.
-#
-# Laplace: P(z) proportional to exp(-|z|/scale). Gaussian: P(z) proportional to exp(-z^2/(2 scale^2)).
-
-
-def noisy_counts(counts: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-    """Counts, int64 of shape (m,), plus independent noise; the loss is (L1 distance of neighbouring counts)/scale.
-
-    Examples
-    --------
-    >>> noisy_counts(np.array([5, 0, 2]), 1e-9)
-    array([5, 0, 2])
-    """
-    return np.asarray(_laplace(scale)(np.array(counts, dtype=np.int64)), dtype=np.int64)
+# Discrete Laplace noise on integers, P(z) proportional to exp(-|z|/scale).
 
 
 @lru_cache(maxsize=64)
-def _laplace(scale: float) -> Any:
+def laplace(scale: float) -> Any:
+    """OpenDP's measurement: counts, int64 of shape (m,), plus discrete Laplace noise of this scale."""
     check_sampler()
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace
@@ -182,4 +158,4 @@ def laplace_map(distance: int, scale: float) -> float:
     >>> laplace_map(2, 2.0)
     1.0
     """
-    return float(_laplace(scale).map(distance))
+    return float(laplace(scale).map(distance))

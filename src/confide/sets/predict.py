@@ -37,7 +37,7 @@ from confide.core import (
     warn_about,
 )
 from confide.errors import InputError, InputTypeError
-from confide.scores import interval_ends, score_kind, set_mask
+from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets.prediction_intervals import PredictionIntervals, warn_of_intervals
 from confide.sets.prediction_sets import PredictionSets, warn_of_empty_sets
 from confide.support import column_order
@@ -298,12 +298,12 @@ def _score_of(calibration: Any, task: str, said: str | None) -> str:
             "score", f"must be left out: the calibration was made for {calibration.score!r}", got=repr(said)
         )
     name = str(calibration.score or said)
-    other = score_kind(name).task
-    if other != task:
+    kind = score_kind(name)
+    if kind.score is None:
+        raise unregistered(name)
+    if kind.task != task:
         caller = "predict_set" if task == "classification" else "predict_interval"
-        hint = {"regression": "use predict_interval", "classification": "use predict_set"}.get(
-            other, "compute that score for every label and compare it with calibration.threshold"
-        )
+        hint = "use predict_interval" if kind.task == "regression" else "use predict_set"
         raise InputError(
             "calibration", f"was made for the score {name!r}, which {caller} does not compute", remedy=hint
         )

@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import wraps
 from numbers import Integral, Real
@@ -150,6 +149,8 @@ def check_unknown_arguments(
     """
     for name in given:
         if name not in known:
+            from difflib import get_close_matches
+
             close = get_close_matches(name, (*named, *known), 1)
             hint = hints.get(name) or (f"Did you mean {close[0]!r}?" if close else "")
             raise InputTypeError(name, f"must be left out: {function}() takes no such argument", remedy=hint)

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from confide.support.chart import Chart
 from confide.support.shown import aligned, escape_line, escape_text
+
+if TYPE_CHECKING:
+    from confide.support.chart import Chart
 
 Facts = tuple[tuple[str, str], ...]
 """Names and values."""
@@ -77,7 +78,7 @@ class Section:
     facts: Facts = ()
     tables: tuple[Table, ...] = ()
     warnings: tuple[str, ...] = ()
-    chart: Chart | None = None
+    chart: "Chart | None" = None
     parts: tuple["Section", ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -292,4 +293,6 @@ def _cell(tag: str, value: str, *, scope: str = "", columns: int = 1) -> str:
 
 
 def _text(value: str) -> str:
+    from html import escape
+
     return escape(escape_text(value))

@@ -12,13 +12,12 @@ from confide.core import (
     Options,
     Payer,
     Population,
-    PreparedRelease,
     RecordWeights,
     Release,
     Request,
     check_combinations,
     check_together,
-    prepare_thresholds,
+    prepare,
     release,
     shares_of_sides,
     shifted_population,
@@ -157,11 +156,6 @@ class Rows:
         return not self.counting.table.local
 
     @property
-    def recounts(self) -> bool:
-        """Whether an engine counts: two queries over few candidates are faster than one over very many."""
-        return self.reading_is_visible
-
-    @property
     def n(self) -> int | None:
         """The number of records that count, if it is available before they are counted."""
         table = self.counting.table
@@ -288,7 +282,6 @@ def recalibrate_table(
     n: int | None = None,
     epsilon: float | None = None,
     candidates: AnyCandidates = None,
-    cold: bool = False,
     progress: Progress = no_progress,
     **options: Unpack[TableOptions],
 ) -> Any:
@@ -302,7 +295,7 @@ def recalibrate_table(
         As in `calibrate_table`.
     what
         The columns. The score, the loss and its bound are those of `previous`.
-    epsilon, candidates, cold, **options
+    epsilon, candidates, **options
         As in `recalibrate`; `people` and `skip_incomplete` as in `calibrate_table`. As many records of each person
         count as in `previous`. `by` names the column of each record's group for a release with groups. For a release
         with classes or class weights it names the column of the true class if the label is not a column of `what`.
@@ -324,10 +317,10 @@ def recalibrate_table(
     >>> rng = np.random.default_rng(0)
     >>> january = confide.calibrate(rng.beta(2, 5, 1000), 0.1, 1.0, score="lac")
     >>> february = recalibrate_table(january, pyarrow.table({"s": rng.beta(2, 5, 1000)}), ScoreColumn("s"))
-    >>> february.score, february.predecessors[0].threshold == january.threshold
+    >>> february.score, february.renews == january.checksum
     ('lac', True)
     """
-    request = TableRequest.again(previous, what, n=n, epsilon=epsilon, candidates=candidates, cold=cold, **options)
+    request = TableRequest.again(previous, what, n=n, epsilon=epsilon, candidates=candidates, **options)
     return request.release(source, progress)
 
 
@@ -395,14 +388,13 @@ class TableRequest:
         n: int | None = None,
         epsilon: float | None = None,
         candidates: AnyCandidates = None,
-        cold: bool = False,
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
         """Build the request from the arguments of `recalibrate_table`."""
         columns, rest = split_columns(options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
         request_options["about"] = stated_outputs(what, request_options.get("about"))
-        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **request_options)
+        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, **request_options)
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
                 "people",
@@ -419,10 +411,10 @@ class TableRequest:
             )
         return cls(what, columns, request, payer, n)
 
-    @property
-    def prepared(self) -> PreparedRelease:
-        """The cost; for classes and groups, whose names come from the table, as if there were one threshold."""
-        return prepare_thresholds(self.request, self.n, self._who_pays)
+    def check_limit(self) -> None:
+        """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
+        bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
+        self._who_pays.account(self.request, bills).check_limit()
 
     @property
     def _who_pays(self) -> Payer:
@@ -482,12 +474,12 @@ def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Populat
 
 def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     """The same columns for the score of the release; raises `InputError` if they give another score."""
-    parts = list(request.parts.values())
-    scores: Sequence[str | None] = [part.score for part in parts]
+    listed = list(request.terms.values())
+    scores: Sequence[str | None] = [terms.score for terms in listed]
     if isinstance(what, ScoreColumn) and what.score is None:
         what = replace(what, score=scores[0])
     if isinstance(what, LossColumns) and what.losses is not None:
-        what = what.over(parts[0].law if isinstance(parts[0].law, Candidates) else None)
+        what = what.over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
     given = [kind.name for kind in what.kinds] if isinstance(what, TargetColumns) else [what.kind.name]
     if set(given) != set(scores):
         raise InputError("what", f"must give the score {scores[0]!r}, as in previous", remedy=f"It gives {given[0]!r}")
@@ -504,7 +496,7 @@ def _group_again(
         if by is not None:
             raise InputError("by", "must be left out: previous has no thresholds per group of records")
         return None
-    names = tuple(request.parts)
+    names = tuple(request.terms)
     if by is not None and request.overlap is not None:
         return GroupedColumns.of(table, by, request.overlap)
     if by is not None:

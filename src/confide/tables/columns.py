@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from confide.candidates import AnyCandidates, Candidates
+from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core import FROM_LOGITS, critical_score
 from confide.errors import InputError
-from confide.scores import ScoreKind, score_kind
+from confide.scores import SCORES, ScoreKind, score_kind
 from confide.support import check_column_order, column_order, positive_number, refuse_first_of_pair
 from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
 from confide.tables.named_columns import NamedColumn, Names, label_column
@@ -38,9 +38,6 @@ _END = re.compile(
     r"(.*[^a-z])?((?P<word>lower|low|lo|upper|high|hi)|(q|p|quantile|percentile)_?(?P<level>[0-9]+))", re.DOTALL
 )
 """Column names whose end states which of two quantiles the column contains."""
-
-_PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr_high": 2}
-"""The regression scores that can be computed from columns, and the number of prediction columns for each."""
 
 
 @dataclass(frozen=True)
@@ -228,13 +225,14 @@ class TargetColumns:
 
     def check_predictions(self, table: Table, kind: ScoreKind) -> None:
         """Reject columns that are missing or not numeric, and a number of columns that does not fit the score."""
-        needed = _PREDICTIONS.get(kind.family or "")
-        if needed is None:
+        if kind.score is None or kind.task != "regression" or kind.score.difficulty:
+            computed = [name for name, score in SCORES.items() if score.task == "regression" and not score.difficulty]
             raise InputError(
                 "score",
-                f"must be one of {', '.join(_PREDICTIONS)} or {SIDES} for predictions",
-                remedy="Compute others elsewhere and name their column",
+                f"must be one of {', '.join(computed)} or {SIDES} for predictions",
+                remedy="Compute others elsewhere and name their column, or register a confide.Score",
             )
+        needed = 2 if kind.score.quantiles else 1
         if len(self.predictions) != needed:
             raise InputError(
                 "prediction",
@@ -290,7 +288,7 @@ class LossColumns:
     def kind(self) -> ScoreKind:
         """The name of the critical thresholds, and the default candidates for them."""
         kind = score_kind(critical_score(self.loss))
-        return kind if self.losses is not None else replace(kind, spread_kind="probability")
+        return kind if self.losses is not None else replace(kind, unregistered_spread=Spread("probability"))
 
     def over(self, candidates: AnyCandidates) -> "LossColumns":
         """The same losses, with the thresholds that they belong to."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide.core import FALSE_NEGATIVES, UNNAMED, Release, as_release, classes_of, names_for
 from confide.errors import InputError
-from confide.scores import interval_ends, score_kind, set_mask
+from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import ColumnRef
 from confide.tables.buffers import from_names, from_numpy, from_texts
@@ -153,7 +153,7 @@ class IntervalPredictor(Predictor):
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Both ends, rounded outwards."""
-        f, reasons = finite_columns(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
+        f, reasons = finite_columns(batch, self.predictions, first=1, positive=score_kind(self.scores[0]).positive)
         thresholds: Any = self.thresholds[:, 0]
         if self.group is not None:
             thresholds, reasons = self.thresholds_of(batch, reasons)
@@ -168,7 +168,7 @@ class IntervalPredictor(Predictor):
 
     def own_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of predictions."""
-        return finite_errors(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
+        return finite_errors(batch, self.predictions, first=1, positive=score_kind(self.scores[0]).positive)
 
 
 def predictors_of(
@@ -271,9 +271,9 @@ def _interval_predictor(
 ) -> IntervalPredictor:
     low, high = release.parts.values() if release.by == "side" else (release, release)
     scores = _score(low, "regression"), _score(high, "regression")
-    what.check_predictions(table, score_kind(scores[0]))
-    gamma = scores[0] == "gamma"
-    wanted = [finite_requirement(name, gamma) for name in what.predictions]
+    kind = score_kind(scores[0])
+    what.check_predictions(table, kind)
+    wanted = [finite_requirement(name, kind.positive) for name in what.predictions]
     return IntervalPredictor(
         reads=(*map(ColumnRef, what.predictions), *([] if group is None else (one.read for one in group.each))),
         adds=(LOWER + suffix, UPPER + suffix),
@@ -305,7 +305,10 @@ def _score(release: Release, task: str) -> str:
     score = release.first.score
     if score is None:
         raise InputError(*UNNAMED)
-    if score_kind(score).task != task:
+    kind = score_kind(score)
+    if kind.score is None:
+        raise unregistered(score)
+    if kind.task != task:
         raise InputError("release", f"was made for the score {score!r}, which is no {task} score")
     return score
 

@@ -324,9 +324,10 @@ class TargetReader(RecordReader):
         """The reader of predictions and targets."""
         names = (*predictions, target)
         apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
-        positive = score == "gamma"
+        positive = score_kind(score).positive
         wanted = (apart, finite_requirement(names[0], positive), *map(finite_requirement, names[1:]))
-        return cls(score, tuple(map(ColumnRef, names)), wanted, len(names), not positive, names, positive)
+        in_sql = score in ("absolute_residual", "cqr", "cqr_low", "cqr_high")
+        return cls(score, tuple(map(ColumnRef, names)), wanted, len(names), in_sql, names, positive)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets."""
@@ -338,12 +339,12 @@ class TargetReader(RecordReader):
         return finite_errors(batch, self.names, first=2, positive=self.positive)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """|y - f|, |y - f| / f, or max(lower - y, y - upper)."""
+        """Any regression score that needs no difficulty."""
         with np.errstate(over="ignore"):
             return np.asarray(interval_score(arrays[0], arrays[1], str(self.score)))
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """The same in double precision."""
+        """The same in double precision, for the absolute residual and CQR."""
         *f, y = (exact(table[name]) for name in self.names)
         wrong = {i: ~finite_expression(column) for i, column in enumerate([*f, y], start=2)}
         if self.score == "absolute_residual":

@@ -35,7 +35,7 @@ from confide.core import (
 )
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
-from confide.scores import interval_score, score_kind
+from confide.scores import interval_score, score_kind, unregistered
 from confide.sets import PredictionSets, warn_of_widths
 from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes
 from confide.torch.outputs import look_like_probabilities, model_outputs, output_tensor, probabilities
@@ -107,8 +107,10 @@ def calibrate(
     4
     """
     kind = score_kind(score)
-    if kind.task == "any" or kind.family == "normalised_residual":
-        raise InputError("score", "must be a score of classes, absolute_residual, gamma or cqr", got=repr(score))
+    if kind.score is None:
+        raise unregistered(score)
+    if kind.score.difficulty:
+        raise InputError("score", "must be a score that needs no difficulty", got=repr(score))
     payer, fields = split_options("confide.torch.calibrate", options)
     class_names = None if classes is None else public_classes("classes", classes)
     request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)

@@ -14,13 +14,12 @@ from typing import Any, Unpack
 
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.core import (
-    FEW_SIZES,
     By,
     GivenCounts,
     Options,
     Request,
     law_of,
-    prepare_thresholds,
+    prepare,
     release,
     split_options,
     typical_of_groups,
@@ -165,9 +164,9 @@ class CountingPlan(Described):
                 raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
         elif request.public_n:
             raise InputError("n", "must be given where the number of records is public: candidates follow from it")
-        law = next(iter(request.parts.values())).law
+        law = next(iter(request.terms.values())).spread
         if request.sized:
-            request = replace(request, candidates=law, unit=None, longest=FEW_SIZES[-1])
+            request = replace(request, candidates=law, unit=None)
         else:
             guess = request.n_typical or _guess(names, request.n_min)
             law = request.counted_over(n)
@@ -177,7 +176,7 @@ class CountingPlan(Described):
             raise InputError(
                 "candidates", "must be spread, or made by a recipe: a list of your own does not fit a plan"
             )
-        prepare_thresholds(request, n)
+        prepare(request, n)
         return made
 
     @cached_property
@@ -283,7 +282,6 @@ class CountingPlan(Described):
         options = {name: getattr(self.request, name) for name in OPTIONS}
         options["delta"] = None if self.request.delta is None else str(self.request.delta)
         levels = list(map(str, self._levels))
-        options["longest"] = self.request.longest
         return _FORM.write({"digest": self.digest, **self._counted, "alpha": levels, "n": self.n, **options})
 
     @classmethod
@@ -418,9 +416,13 @@ def _read_division(values: dict[str, Any]) -> dict[str, Any]:
     return {"by": values["column"], "groups": values["names"]}
 
 
+_ANY_SIZE = 8
+"""A size for the recipe of a spread, which is left out in a file."""
+
+
 def _read_candidates(recipe: dict[str, Any]) -> AnyCandidates:
     if recipe.get("kind") == "spread" and "size" not in recipe:
-        return law_of(Candidates.from_recipe({**recipe, "size": FEW_SIZES[0]}))
+        return law_of(Candidates.from_recipe({**recipe, "size": _ANY_SIZE}))
     return Candidates.from_recipe(recipe)
 
 
@@ -429,7 +431,7 @@ def _write_candidates(law: AnyCandidates) -> dict[str, Any]:
     if isinstance(law, Candidates):
         return dict(law.recipe)
     assert isinstance(law, Spread)
-    recipe = Candidates.quantiles(law, FEW_SIZES[0]).recipe
+    recipe = Candidates.quantiles(law, _ANY_SIZE).recipe
     return {name: value for name, value in recipe.items() if name != "size"}
 
 
@@ -481,7 +483,6 @@ _SHAPE: shapes.Shape = {
     "alpha": shapes.listed(shapes.TEXT),
     "n": shapes.nullable(shapes.INTEGER),
     **dict.fromkeys(OPTIONS, shapes.nullable(shapes.Field("a text or a number", (str, int, float)))),
-    "longest": shapes.nullable(shapes.INTEGER),
 }
 _FORM = Form(
     "confide/counting-plan",
@@ -493,12 +494,10 @@ _FORM = Form(
 
 def _read(fields: Fields) -> CountingPlan:
     values = shapes.read_shape(fields, _SHAPE)
-    names = ("digest", "columns", "by", "alpha", "longest")
-    digest, what, division, levels, longest = (values.pop(name) for name in names)
+    names = ("digest", "columns", "by", "alpha")
+    digest, what, division, levels = (values.pop(name) for name in names)
     alpha = levels[0] if len(levels) == 1 else levels
     made = CountingPlan.of(what, alpha, **(division or {}), **values)
-    if longest != made.request.longest:
-        made = replace(made, request=replace(made.request, longest=longest))
     if made.digest != digest:
         raise FormatError("counting_plan.digest", "must be that of the stated counts", remedy="Get the original")
     return made

@@ -249,7 +249,7 @@ def statement(plan: CountingPlan, spoken: SqlDialect, source: str) -> str:
         raise InputError(
             "query",
             f"would have {len(text.encode()):,} bytes, and {spoken.name} accepts at most {MOST_BYTES:,}",
-            remedy="Choose fewer candidates, for example unit:1000, or fewer groups or classes",
+            remedy="Choose fewer candidates, for example 1000 of them, or fewer groups or classes",
         )
     return text
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, SpreadKind
+from confide.candidates import SHAPES, Candidates, SpreadKind
 from confide.core import Release
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import noise_beyond, noise_variance
@@ -51,7 +51,7 @@ class Scale:
     --------
     >>> scale = Scale("residual", 2.5)
     >>> scale.start, scale.size, scale.at(scale.start), scale.at(scale.size)
-    (978, 1956, 2.5, inf)
+    (979, 1957, 2.5, inf)
     """
 
     kind: SpreadKind
@@ -60,7 +60,7 @@ class Scale:
     @cached_property
     def candidates(self) -> Candidates:
         """The thresholds without the released one."""
-        in_units = self.kind in ("residual", "signed", "any") and 0 < abs(self.threshold) < math.inf
+        in_units = SHAPES[self.kind].is_log_spaced and 0 < abs(self.threshold) < math.inf
         kind: SpreadKind = "signed" if self.kind == "any" else self.kind
         unit = abs(self.threshold) if in_units else None
         return Candidates.spread(kind, _POSITIONS, unit)
@@ -268,7 +268,7 @@ class Correction:
         --------
         >>> corrected = Correction(Fraction(1, 10), Fraction(1, 10), 0, (Scale("probability", 0.9),))
         >>> corrected.positions([[60, 40], [100, 0]], 100)
-        [(1390,), (1455,), (1433,)]
+        [(1391,), (1457,), (1435,)]
         """
         a, b = self.alpha.as_integer_ratio()
         p, q = self.gamma.as_integer_ratio()

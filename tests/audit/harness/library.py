@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates
-from confide.core import Terms, plan
-from confide.core.choice import flat_for
-from confide.core.design import _with_head_start as with_head_start
+from confide.core import plan
+from confide.core.choice import Choice, flat_for
+from confide.core.design import _Search
 from confide.mechanisms import (
     NEIGHBORS,
     LaplaceHistogram,
@@ -30,6 +30,7 @@ from confide.mechanisms import (
     slopes_for,
 )
 from confide.support import ceil_to
+from tests import designs
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.subject import Claims, Law, Scores, Subject
 from tests.mechanisms.opendp_scores import quantile_scores
@@ -55,11 +56,12 @@ def slopes_subject(neighbors: Neighbors) -> Subject:
     m = len(ATOMS)
     # With these slopes and this rise, few records nearly reach the claimed loss.
     level, public = Fraction(7, 10), neighbors == "replace_one"
-    request = Terms.of(1 - level, m, RECORDS, epsilon=EPSILON, neighbors=neighbors, n_typical=RECORDS)
+    request = designs.terms(1 - level, m, EPSILON, neighbors=neighbors, n_typical=None if public else RECORDS)
     rate, offset = (Fraction(0), level * (RECORDS + 1)) if public else (level, Fraction(0))
     plain = slopes_for(rate, ceil_to(offset + Fraction(1, 2), request.unit), 7, 3, neighbors, EPSILON)
     plain = replace(plain, flat=flat_for(m, 2.0), rise=math.floor(2 * plain.scale))
-    small = plain if public else with_head_start(plain, request)
+    search = _Search(request, RECORDS, Choice(Candidates.unit(m), 7, 3, 2.0))
+    small = plain if public else search._with_prior_bonus(plain)
     large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100)
     n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
     coverage = certify(small, request.alpha, m, n, n_min, None).coverage

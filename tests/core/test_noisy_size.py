@@ -9,16 +9,16 @@ import pytest
 
 import confide
 from confide.candidates import Candidates, Spread
-from confide.core import COUNTED_SIZES, Metadata, RecordWeights, Request, parts_of, release
-from confide.core.request import every_candidate
+from confide.core import Metadata, RecordWeights, Request, parts_of, release
+from confide.core.choice import sizes_of
 from confide.core.sources import GivenCounts, Scores
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Limit
-from confide.mechanisms import Slopes
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
-from tests.calibrations import RELEASE, fix_noisy_number
+from tests.calibrations import RELEASE
+from tests.draws import always, last
 from tests.files import signed
 
 pytestmark = [
@@ -50,19 +50,18 @@ def test_every_release_draws_its_number():
 
 
 @pytest.mark.parametrize("kind", ["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"])
-def test_counts_over_all_candidates_determine_counts_over_each_list(kind):
+def test_counts_over_the_longest_list_determine_counts_over_each(kind):
     law, rng = Spread(kind), np.random.default_rng(3)
-    every = every_candidate(law, COUNTED_SIZES)
-    for size in (8, 480, 7680):
+    longest = Candidates.quantiles(law, sizes_of(law)[-1])
+    for size in sizes_of(law)[::5]:
         listed = Candidates.quantiles(law, size)
         at = rng.choice(listed.edges, 500)
         scores = np.concatenate([at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), rng.normal(size=100)])
-        whole = ScoreHistogram.from_scores(scores, every)
+        whole = ScoreHistogram.from_scores(scores, longest)
         assert np.array_equal(whole.over(listed).counts, ScoreHistogram.from_scores(scores, listed).counts)
 
 
 def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(tmp_path):
-    """Arrays are counted twice over few candidates, tables once over all candidates."""
     ledger = confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5))
     account = {"ledger": ledger, "dataset": "patients"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account)
@@ -77,7 +76,7 @@ def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(
     assert ledger.account("patients").spent().epsilon == 1.0
 
 
-def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch):
+def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch, draw_with):
     """The ledger has the release: neither a number nor a threshold is drawn, and no second pass is needed."""
     account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "patients"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account)
@@ -86,8 +85,7 @@ def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch):
     def drawn(*_):
         raise AssertionError("drawn again")
 
-    monkeypatch.setattr(RELEASE, "draw_size", drawn)
-    monkeypatch.setattr(Slopes, "choose", drawn)
+    draw_with(noisy_number=drawn, select=drawn)
     monkeypatch.setattr(Scores, "count", lambda self, *given: passes.append(given) or count(self, *given))
     with pytest.warns(EarlierReleaseWarning):
         assert confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account) == first
@@ -173,10 +171,9 @@ def test_impossible_number_of_weighted_records_raises(records):
         ScoreHistogram(Candidates.of([0.5]), np.array([1, 2]), records)
 
 
-def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_only(monkeypatch):
+def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_only(draw_with):
     """The files for 2000 and for 500 records are equal if the noisy number and the selected candidate are equal."""
-    fix_noisy_number(monkeypatch, 1234)
-    monkeypatch.setattr(Slopes, "choose", lambda *_: 30)
+    draw_with(noisy_number=always(1234), select=always(30))
     first, second = (confide.calibrate(s, 0.1, 1.0, score="lac") for s in (SCORES, SCORES[:500]))
     assert first.to_json() == second.to_json()
 
@@ -187,22 +184,7 @@ def grouped(ledger, **options):
     return confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.025, 0.5, score="absolute_residual", **options)
 
 
-def test_stored_release_that_states_the_union_of_lists_is_returned_again(tmp_path, monkeypatch):
-    """Releases of 0.3 state it where the list of a group equals the union of all."""
-    ledger = confide.Ledger(tmp_path / "b.db")
-    stated = RELEASE.PreparedThreshold._stated
-
-    def of_union(self, terms, mechanism, threshold, m, recipe, size):
-        return stated(self, terms, mechanism, threshold, m, {"kind": "of", "size": m}, size)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RELEASE.PreparedThreshold, "_stated", of_union)
-        first = grouped(ledger)
-    with pytest.warns(EarlierReleaseWarning):
-        assert grouped(ledger).to_json() == first.to_json()
-
-
-@pytest.mark.parametrize("name", ["library_versions", "certify", "privacy_statement", "assembled", "to_json", "of"])
+@pytest.mark.parametrize("name", ["library_versions", "unanswered_design", "assembled", "to_json", "of"])
 def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, name):
     ledger = confide.Ledger(tmp_path / "b.db")
 
@@ -255,12 +237,11 @@ SEVERAL = {
 @pytest.mark.slow
 @pytest.mark.parametrize("counted", [-(2**62), 0, 3000, 2**62])
 @pytest.mark.parametrize("name", [*REQUESTS, *SEVERAL])
-def test_no_noisy_number_raises_after_the_charge(tmp_path, monkeypatch, name, counted):
+def test_no_noisy_number_raises_after_the_charge(tmp_path, draw_with, name, counted):
     """Whatever the number and the thresholds are, the release is stored, and returned again at no cost."""
-    fix_noisy_number(monkeypatch, counted)
+    draw_with(noisy_number=always(counted), select=last if counted < 3000 else always(0))
     ledger = confide.Ledger(tmp_path / "b.db")
     request = noisy_request(**(REQUESTS | SEVERAL)[name])
-    monkeypatch.setattr(Slopes, "choose", lambda _self, counts: len(counts) - 1 if counted < 3000 else 0)
     records = 1000 if request.population is not None else None
     seen = request.counted_over()
     counts = np.zeros(seen.size, dtype=np.int64)

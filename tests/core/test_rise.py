@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide.core.choice import RISES, competitor_ratio_for, flat_for, gap_crossed, total_rise
 from confide.mechanisms.slopes import Slopes
-from confide.selection.selector import selection_law
+from confide.selection import selection_law
 from tests.builders import slow
 
 
@@ -36,7 +36,7 @@ def test_prior_weights_rise_as_slowly_as_competitors_allow(m, rise):
 def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
     """All scores at one candidate and, beyond a gap, at another: the exact probability of an answer beyond it."""
     plan = confide.plan(0.1, 1.0, 2000, neighbors=neighbors, score="lac", n_typical=2000)
-    mechanism, m = plan.mechanism, plan.request.m
+    mechanism, m = plan.mechanism, plan.candidates.size
     shift = float(mechanism.target(2000)) - 0.9 * 2001
     slope = mechanism.slope_right
     limit = gap_crossed(mechanism.total_rise, mechanism.rivals(m), shift, slope, share)

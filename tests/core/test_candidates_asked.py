@@ -27,7 +27,7 @@ def fronts(candidates):
     levels = confide.calibrate_levels(SCORES, [0.3, 0.2], 4.0, **lac)
     groups = confide.calibrate_groups(SCORES, half, [0, 1], 0.2, 4.0, candidates=candidates, score="lac")
     released = confide.calibrate(SCORES, 0.2, 2.0, **lac)
-    yield "plan", confide.plan(0.2, 2.0, 400, **lac).request.candidates.recipe
+    yield "plan", confide.plan(0.2, 2.0, 400, **lac).candidates.recipe
     yield "calibrate", released.recipe
     yield "levels", levels[0.2].recipe
     yield "groups", groups[0].recipe
@@ -63,7 +63,7 @@ def test_a_number_gives_default_candidates_of_other_scores():
         assert planned.recipe["of"] == kind
         assert planned.size <= 60
         assert suited(50, score, 0.1, 1.0) == planned
-    assert confide.plan(0.1, 1.0, score="gamma", candidates=50, unit=2.0).request.candidates.recipe["unit"] == 2.0
+    assert confide.plan(0.1, 1.0, score="gamma", candidates=50, unit=2.0).candidates.recipe["unit"] == 2.0
     released = confide.calibrate(SCORES, 0.2, 2.0, score="gamma", candidates=50, unit=2.0, **PUBLIC)
     assert candidates_of(released) == score_kind("gamma").choose_candidates(50, 2.0)
     assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)

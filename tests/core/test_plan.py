@@ -18,14 +18,15 @@ from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
 from confide.selection import selection_law
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
+from tests.designs import overridden
 from tests.exact import added, histograms
-from tests.overridden import overridden
 from tests.refused import refused
 
 
 def guarantee(plan):
-    r = plan.request
-    return certify(plan.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+    terms, n = plan.terms, plan.guarantee.n
+    n_min = terms.n_min if n is None else None
+    return certify(plan.mechanism, terms.alpha, plan.candidates.size, n, n_min, terms.delta)
 
 
 @pytest.mark.xdist_group("released")
@@ -40,9 +41,9 @@ def test_calibrate_runs_the_mechanism_of_the_plan(name):
     assert calibration.mechanism == plan.mechanism
     assert replace(calibration.guarantee, population=None) == guarantee(plan)
     assert calibration.guarantee == plan.guarantee
-    assert calibration.alpha == plan.request.alpha
+    assert calibration.alpha == plan.terms.alpha
     if plan.mechanism is not None:
-        r = plan.request
+        r = plan.terms
         expected = privacy_statement(plan.mechanism, r.neighbors, r.records_per_person, size=r.size_scale)
         assert calibration.privacy == expected
     assert calibration.coverage >= float(1 - calibration.alpha)
@@ -65,10 +66,10 @@ def test_any_privacy_loss(neighbors, delta, epsilon):
     plan = confide.plan(alpha=0.1, epsilon=epsilon, neighbors=neighbors, delta=delta)
     assert guarantee(plan).coverage >= 0.9
     if plan.mechanism is not None:
-        spent = privacy_statement(plan.mechanism, neighbors, 1, size=plan.request.size_scale).epsilon
+        spent = privacy_statement(plan.mechanism, neighbors, 1, size=plan.terms.size_scale).epsilon
         assert epsilon * (1 - 1e-12) <= spent <= epsilon
     assert 0.9 - 0.002 <= plan.expected_coverage <= 1.0
-    assert plan.expected_coverage <= plan.coverage_at_most + np.diff(typical_law(plan.request.candidates)).max()
+    assert plan.expected_coverage <= plan.coverage_at_most + np.diff(typical_law(plan.candidates)).max()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_any_privacy_loss(neighbors, delta, epsilon):
 )
 def test_any_level(alpha, delta, neighbors):
     plan = confide.plan(alpha=alpha, epsilon=1.0, n=5000, neighbors=neighbors, delta=delta)
-    assert guarantee(plan).coverage >= float(plan.request.level)
+    assert guarantee(plan).coverage >= float(plan.terms.level)
     assert math.isinf(plan.target_rank) or plan.target_rank > 0
 
 
@@ -119,7 +120,7 @@ EXTREME = [
 )
 def test_extreme_requests(options, delta, neighbors):
     plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, "neighbors": neighbors, "delta": delta, **options})
-    assert guarantee(plan).coverage >= float(plan.request.level)
+    assert guarantee(plan).coverage >= float(plan.terms.level)
     assert plan.records_needed >= 1
     assert math.isfinite(plan.expected_excess)
 
@@ -188,8 +189,8 @@ def test_records_needed_requires_no_certificate(monkeypatch, alpha, epsilon, opt
         return confide.plan(alpha, epsilon, n, neighbors="replace_one", **options)
 
     chosen, certified, module = planned(1000), [], sys.modules["confide.core.plan"]
-    original = module.make_plan
-    monkeypatch.setattr(module, "make_plan", lambda *asked: certified.append(asked) or original(*asked))
+    original = module.design
+    monkeypatch.setattr(module, "design", lambda *asked: certified.append(asked) or original(*asked))
     needed = chosen.records_needed
     monkeypatch.undo()
     assert not certified
@@ -207,7 +208,7 @@ def test_stated_chances_are_those_of_the_draw(neighbors):
         plan = confide.plan(0.1, 1.0, n, neighbors=neighbors, n_typical=n if neighbors == "add_remove" else None)
         found = []
         for _ in range(400):
-            counts = confide.ScoreHistogram.from_scores(rng.random(n), plan.request.candidates).counts
+            counts = confide.ScoreHistogram.from_scores(rng.random(n), plan.candidates).counts
             utilities = plan.mechanism.utilities(counts)
             law = selection_law(np.exp((utilities - utilities.max()) / plan.mechanism.scale))
             found.append((law[-1], law[np.flatnonzero(counts).max() + 1 :].sum()))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.mechanisms.slopes import Slopes
-from tests.calibrations import fix_noisy_number
+from tests.draws import always, last
 
 UNIT = confide.Candidates.unit(100)
 SCORES = np.linspace(0, 1, 1000)
@@ -44,8 +43,8 @@ def few(n, **options):
 
 
 @pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"epsilon": None, "rho": 0.1}])
-def test_replace_one_answers_infinity_without_the_data(monkeypatch, options):
-    monkeypatch.setattr(Slopes, "choose", no_data)
+def test_replace_one_answers_infinity_without_the_data(draw_with, options):
+    draw_with(select=no_data, noisy_number=no_data)
     calibration, (warning,) = few(5, neighbors="replace_one", **options)
     assert calibration.threshold == math.inf
     assert calibration.epsilon == 0.0
@@ -72,10 +71,9 @@ def test_the_warning_states_a_sufficient_number():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}])
-def test_add_remove_warnings_depend_only_on_the_release(monkeypatch, options):
+def test_add_remove_warnings_depend_only_on_the_release(draw_with, options):
     """The same text, calibration and cost for every private n with the same noisy number that is answered with +inf."""
-    monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)
-    fix_noisy_number(monkeypatch)
+    draw_with(noisy_number=always(1010), select=last)
     texts, calibrations = set(), set()
     for n in (1, 2, 5, 20, 60, 1000, 5000):
         calibration, (warning,) = few(n, **options)
@@ -111,8 +109,8 @@ def test_infinite_scores_count_above_all_others():
 # --- nothing is released for bad input
 
 
-def test_nothing_is_drawn_for_bad_input(monkeypatch):
-    monkeypatch.setattr(Slopes, "choose", no_data)
+def test_nothing_is_drawn_for_bad_input(draw_with):
+    draw_with(select=no_data, noisy_number=no_data)
     bad = [
         {"scores": [0.5, np.nan]},
         {"alpha": 0},

@@ -52,12 +52,3 @@ def test_loss_between_no_record_and_one():
 
     ones = [tuple(int(i == j) for j in range(4)) for i in range(4)]
     assert worst_log_ratio(output, [(0, 0, 0, 0)], lambda h: iter(ones)) <= 1 + 1e-9
-
-
-def test_scores_of_no_records():
-    p = np.zeros((0, 3))
-    for score in ("lac", "aps_deterministic", "aps", "margin", "top_k"):
-        assert confide.class_score(p, [], score).shape == (0,)
-        assert confide.all_scores(p, score).shape == (0, 3)
-    assert confide.class_score(p, [], "lac", classes=["a", "b", "c"]).shape == (0,)
-    assert confide.cqr_score(np.zeros((0, 2)), []).shape == (0,)

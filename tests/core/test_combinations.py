@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import confide
-from confide.core import ALONE, COMBINATIONS, ClassShift, Request, Terms, check_combinations, check_together
+from confide.core import ALONE, COMBINATIONS, ClassShift, Request, check_combinations, check_together
 from confide.errors import InputError
 from confide.mechanisms import Chosen
+from tests.designs import terms
 from tests.refused import refused
 
 PREVIOUS = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 2.0, score="lac")
@@ -36,9 +37,7 @@ SAMPLES = {
     "records_per_person": [2],
     "mechanism": ["pps", "pps-laplace", "noisy-histogram", "none"],
     "renews": [PREVIOUS],
-    "cold": [True],
     "chosen": [Chosen("a", ("a", "b"), Fraction(1, 5), 1.0)],
-    "longest": [480],
     "fingerprint": [confide.ModelFingerprint.of(np.arange(10.0))],
 }
 PAIRS = [
@@ -85,7 +84,7 @@ OF_VALUES = {"epsilon", "unit", "alpha", "candidates", "shares", "names", "rho"}
 def _refused(asked):
     """The argument of the error about a request; None if the request is valid."""
     try:
-        assert Request(**asked).parts
+        assert Request(**asked).terms
     except InputError as error:
         return error.argument
     return None
@@ -93,7 +92,7 @@ def _refused(asked):
 
 def test_every_field_has_a_sample():
     assert set(SAMPLES) == {one.name for one in fields(Request) if one.init}
-    assert len(PAIRS) > 450
+    assert len(PAIRS) > 400
 
 
 @pytest.mark.parametrize("asked", PAIRS, ids=lambda asked: "-".join(_named(*one) for one in asked.items()))
@@ -116,8 +115,8 @@ def test_every_row_rejects_a_pair(row):
         assert row.clash({row.given: value, other: given[0]}) == other
 
 
-def test_terms_and_requests_reject_the_same_combinations():
-    for make in (lambda **o: Terms.of(0.1, 10, epsilon=1.0, **o), lambda **o: Request(alpha=0.1, epsilon=1.0, **o)):
+def test_plans_and_requests_reject_the_same_combinations():
+    for make in (lambda **o: terms(0.1, 10, 1.0, **o), lambda **o: Request(alpha=0.1, epsilon=1.0, **o)):
         with refused(InputError, "delta"):
             make(delta=0.1, mechanism="pps")
     with refused(InputError, "by"):
@@ -134,6 +133,6 @@ def test_the_rejected_argument_may_be_a_default():
 @pytest.mark.parametrize("make", [np.array, list, tuple])
 def test_names_and_shares_may_be_any_sequence(make):
     asked = Request(alpha=(0.1, 0.2), by="level", shares=make([0.25, 0.75]), epsilon=1.0, score="lac")
-    assert [part.terms.epsilon for part in asked.parts.values()] == [0.25, 0.75]
+    assert [terms.epsilon for terms in asked.terms.values()] == [0.25, 0.75]
     with refused(InputError, "names"):
         Request(alpha=0.1, names=make(["a", "b"]), epsilon=1.0)

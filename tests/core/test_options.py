@@ -70,7 +70,7 @@ OPTIONS = {
     "weights": SCORES,  # with `weight_bound`
     "weight_bound": 1.0,
 }
-INTERNAL = {"n": 500, "accounts": {}, "predecessors": (), "parts": 2, "known_later": True, "partition": "x"}
+INTERNAL = {"n": 500, "accounts": {}, "parts": 2, "known_later": True, "partition": "x"}
 TOGETHER = {
     "labels": "class_weights",
     "class_weights": "labels",

@@ -12,9 +12,10 @@ import pytest
 import confide
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Dataset, Group, Ledger
-from confide.mechanisms import Chosen, ScoreChoice
+from confide.mechanisms import Chosen
 from confide.scores import NamedScores, all_scores, class_score
 from confide.selection import selection_law
+from tests.draws import SECURE, always, likeliest, recording
 from tests.files import signed
 from tests.planted_values import assert_no_private_value, planted_scores
 from tests.refused import Refused
@@ -72,16 +73,10 @@ def test_hash_of_a_record_depends_on_its_own_id_alone():
     assert (other != every).any()
 
 
-def test_with_a_fixed_sampler_the_choice_depends_on_counts_alone(monkeypatch):
+def test_with_a_fixed_sampler_the_choice_depends_on_counts_alone(draw_with):
     """The order of records, and scores that move inside a bin, change neither the utilities nor the choice."""
-    seen = []
-
-    def first(self, utilities):
-        seen.append(utilities.tolist())
-        return int(utilities.argmax())
-
-    monkeypatch.setattr(ScoreChoice, "choose", first)
-    monkeypatch.setattr("confide.core.choose.fresh_uniforms", np.zeros)  # everyone chooses
+    drawn = []
+    draw_with(select=recording(drawn, likeliest), uniforms=np.zeros)  # all records choose
     order = np.random.default_rng(2).permutation(3000)
     nearly = {name: np.nextafter(scores, 1) for name, scores in OFFERS.items()}
     confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
@@ -89,18 +84,17 @@ def test_with_a_fixed_sampler_the_choice_depends_on_counts_alone(monkeypatch):
         {k: v[order] for k, v in OFFERS.items()}, 0.1, 1.0, sizes={k: v[order] for k, v in SIZES.items()}
     )
     confide.choose_score({k: type(OFFERS[k]).of(v, "lac", 6) for k, v in nearly.items()}, 0.1, 1.0, sizes=SIZES)
-    assert seen[0] == seen[1] == seen[2]
+    assert drawn[0] == drawn[1] == drawn[2]
 
 
-def test_utilities_are_those_of_the_definition(monkeypatch):
+def test_utilities_are_those_of_the_definition(draw_with):
     """Sizes and covered records, counted one by one at every candidate."""
-    seen = []
-    monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
-    monkeypatch.setattr("confide.core.choose.fresh_uniforms", np.zeros)
+    drawn = []
+    draw_with(select=recording(drawn, always(0)), uniforms=np.zeros)
     offers, sizes = {k: v[:60] for k, v in OFFERS.items()}, {k: v[:60] for k, v in SIZES.items()}
     confide.choose_score(offers, 0.1, 1.0, sizes=sizes, largest_size=3)
     grid = confide.Candidates.quantiles(confide.candidates.Spread("probability"), 480).edges
-    for name, utility in zip(offers, seen[0], strict=True):
+    for name, utility in zip(offers, drawn[0][0], strict=True):
         at_each = []
         for t in [*grid, np.inf]:
             size = np.minimum((sizes[name] <= t).sum(axis=1), 3).sum()
@@ -110,7 +104,7 @@ def test_utilities_are_those_of_the_definition(monkeypatch):
 
 
 @pytest.mark.parametrize(("classes", "signal"), [(8, 1.5), (100, 2.0)])
-def test_saturated_outputs_choose_the_smallest_mean_size(classes, signal, monkeypatch):
+def test_saturated_outputs_choose_the_smallest_mean_size(classes, signal, draw_with):
     """Sets of `margin` are all or nothing: it wins if large sizes count the same, and has the larger mean size."""
     rng, n = np.random.default_rng(1), 4000
     labels, logits = rng.integers(0, classes, n), rng.normal(size=(n, classes))
@@ -121,20 +115,20 @@ def test_saturated_outputs_choose_the_smallest_mean_size(classes, signal, monkey
     sizes = {name: all_scores(p, name) for name in offers}
     means = {name: (sizes[name] <= np.quantile(offers[name], 0.9, method="higher")).mean() for name in offers}
     assert means["lac"] < 0.8 * means["margin"]
-    laws, choose = [], ScoreChoice.choose
+    laws = []
 
-    def recorded(self, utilities):
-        laws.append(selection_law(np.exp((utilities - utilities.max()) / self.scale)))
-        return choose(self, utilities)
+    def recorded(utilities, scale):
+        laws.append(selection_law(np.exp((utilities - utilities.max()) / scale)))
+        return SECURE.select(utilities, scale)
 
-    monkeypatch.setattr(ScoreChoice, "choose", recorded)
+    draw_with(select=recorded)
     fixed = {"sizes": sizes, "ids": np.arange(n), "key": KEY, "choice_share": "1/2"}
     choice = confide.choose_score(offers, 0.1, 4.0, **fixed)
     assert laws[0][0] < 1e-6  # the exact probability to choose margin
     assert (choice.name, choice.chosen.largest_size) == ("lac", classes)
     assert f"by the mean size, each at most {classes}," in str(choice.calibrate())
     confide.choose_score(offers, 0.1, 4.0, **fixed, largest_size=math.isqrt(classes - 1) + 1)
-    assert laws[1][0] > 0.99  # the default of 0.3, the square root of the number of classes
+    assert laws[-1][0] > 0.99  # the default of 0.3, the square root of the number of classes
 
 
 @pytest.mark.slow
@@ -310,17 +304,16 @@ def test_bad_input_raises(row):
     row.check()
 
 
-def test_widths_of_intervals_are_compared_in_steps(monkeypatch):
+def test_widths_of_intervals_are_compared_in_steps(draw_with):
     """Widths base + slope t, at least 0 and at most 20, rounded down to thousandths of 20."""
-    seen = []
-    monkeypatch.setattr(ScoreChoice, "choose", lambda self, utilities: seen.append(utilities.tolist()) or 0)
-    monkeypatch.setattr("confide.core.choose.fresh_uniforms", np.zeros)
+    drawn = []
+    draw_with(select=recording(drawn, always(0)), uniforms=np.zeros)
     rng = np.random.default_rng(0)
     scores = {name: NamedScores.of(rng.normal(size=40), "cqr") for name in ("a", "b")}
     widths = {name: np.column_stack([rng.normal(5, 4, 40), np.full(40, 2.0)]) for name in scores}
     confide.choose_score(scores, 0.2, 1.0, sizes=widths, largest_size=20.0, unit=1.0)
     grid = confide.Candidates.quantiles(confide.candidates.Spread("signed", 1.0), 480).edges
-    for name, utility in zip(scores, seen[0], strict=True):
+    for name, utility in zip(scores, drawn[0][0], strict=True):
         at_each = []
         for t in grid:
             size = sum(int(1000 * min(max(base + slope * t, 0), 20) / 20) for base, slope in widths[name])

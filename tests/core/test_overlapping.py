@@ -13,11 +13,10 @@ from scipy import stats
 import confide
 from confide import InputError, InputTypeError
 from confide.arrays import GroupColumns
-from confide.core import Request, mechanism_for, prepare_thresholds
-from confide.mechanisms import Slopes
+from confide.core import Request, design
 from confide.selection import zcdp_of_range
 from tests.builders import slow
-from tests.calibrations import fix_noisy_number
+from tests.draws import always, recording
 from tests.exact import mechanism_law, renyi
 from tests.files import signed
 from tests.refused import refused
@@ -33,7 +32,7 @@ def mechanism(alpha, *, shared=True, bins=BINS, **budget):
     names = COLUMNS if shared else ["f", "m", "a", "b"]
     candidates = confide.Candidates.of([place / bins for place in range(1, bins)])
     request = Request(alpha=alpha, by="group", names=names, candidates=candidates, n_typical=20, **budget)
-    made = {mechanism_for(one.terms) for one in prepare_thresholds(request).thresholds.values()}
+    made = {design(terms, terms.n_typical).mechanism for terms in request.terms.values()}
     (only,) = made
     return only
 
@@ -400,25 +399,13 @@ def test_names_of_partitions_and_columns_cannot_coincide(tmp_path):
             confide.calibrate_groups([0.5] * 5, groups, names, 0.1, 1.0, score="lac", partition=partition, **paid)
 
 
-def fixed(monkeypatch):
-    """A sampler that always selects candidate 30, and a list of the counts that it was given."""
-    seen = []
-    fix_noisy_number(monkeypatch, 1234)
-
-    def choose(self, counts):
-        seen.append(counts.tolist())
-        return 30
-
-    monkeypatch.setattr(Slopes, "choose", choose)
-    return seen
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("n_typical", [None, 500])
-def test_with_a_fixed_sampler_nothing_else_depends_on_records(monkeypatch, recwarn, tmp_path, neighbors, n_typical):
+def test_with_a_fixed_sampler_nothing_else_depends_on_records(draw_with, recwarn, tmp_path, neighbors, n_typical):
     """The file, the warnings, the ledger's entries and the number of draws are those of other records, even of none."""
-    seen, outputs = fixed(monkeypatch), []
+    drawn, outputs = [], []
+    draw_with(noisy_number=always(1234), select=recording(drawn, always(30)))
     groups, scores = draw(np.random.default_rng(6), 3000)
     few = groups.sex == "f"  # a group of the other sex, and two sites, have no records at all
     few &= groups.site.isin(["a", "b"])
@@ -436,7 +423,7 @@ def test_with_a_fixed_sampler_nothing_else_depends_on_records(monkeypatch, recwa
             ledger=ledger, dataset="d", partition="people",
         )  # fmt: skip
         charged = [(entry.cost.group, entry.cost.epsilon) for entry in ledger.accounts()["d"].entries]
-        outputs.append((made.to_json(), str(made), [str(one.message) for one in recwarn], charged, len(seen)))
-        seen.clear()
+        outputs.append((made.to_json(), str(made), [str(one.message) for one in recwarn], charged, len(drawn)))
+        drawn.clear()
     assert outputs[0][-1] == 9  # one draw for each group
     assert all(output == outputs[0] for output in outputs)

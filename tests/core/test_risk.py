@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.core.plan import make_plan
 from confide.core.risk import critical_thresholds, false_negative_thresholds
-from confide.core.terms import Terms
+from tests.designs import planned, terms
 from tests.exact import mechanism_law
 from tests.refused import refused
 
@@ -21,12 +20,7 @@ def test_risk_is_controlled_for_every_data_set():
     The expected loss is computed from the losses themselves, not from the critical thresholds.
     """
     m, points = 4, 5
-    request = dict.fromkeys(("rho", "n_typical", "delta"))
-    request |= {"alpha": "0.4", "epsilon": 3.0, "neighbors": "add_remove", "n_min": 1, "records_per_person": 1}
-    try:
-        plan = make_plan(Terms.of(n=4, candidates=m, **request), 4)
-    except TypeError:  # another set of options
-        plan = confide.plan(0.4, 3.0, 4, candidates=m)
+    plan = planned(terms("0.4", m, 3.0), 4)
     # A record is (a, b): its loss is 1 before candidate a, 1/2 from a to before b, and 0 from b on.
     records = list(itertools.combinations_with_replacement(range(m), 2))
     laws = {}

@@ -1,35 +1,21 @@
-"""Renewal of a release: the same request with new records, around the earlier threshold, with the usual guarantee."""
+"""Renewal of a release: the same request with new records, and the checksum of the release that it renews."""
 
-import itertools
-import math
-from fractions import Fraction
+import hashlib
+import json
+import sys
 from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
 
 import confide
 from confide.candidates import Candidates, Spread
-from confide.core import (
-    PreparedRelease,
-    Release,
-    Request,
-    Terms,
-    is_warm,
-    load_release,
-    make_plan,
-    miss_bound_for_reused_records,
-    parts_of,
-    predecessors_of,
-    prepare_thresholds,
-)
-from confide.core.expected import answer_among
+from confide.core import Release, Request, load_release, parts_of, prepare
+from confide.ledger import Ledger
 from confide.tables import ScoreColumn, recalibrate_table
 from tests.builders import slow
-from tests.exact import histograms, mechanism_law
-from tests.exact_tests import assert_covers
+from tests.files import signed
 from tests.kept import RELEASES, names, path_of
 from tests.refused import refused
 
@@ -98,15 +84,16 @@ NEW_OPTIONS = {"several records per person": {"n_typical": 800}}
 def first_of(kind):
     """The first release of a kind, and the requests of its thresholds."""
     made, options = KINDS[kind]
-    asked = []
-    settle = PreparedRelease.release
+    asked = {}
+    module = sys.modules["confide.core.release"]
+    prepare = module.prepare
 
-    def noted(self, *given, **more):
-        asked.extend(one.terms for one in self.thresholds.values())
-        return settle(self, *given, **more)
+    def noted(request, n):
+        asked.update(request.terms)
+        return prepare(request, n)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PreparedRelease, "release", noted)
+        patch.setattr(module, "prepare", noted)
         return made(**options), asked
 
 
@@ -122,14 +109,13 @@ def renewed(first, **options):
 
 
 @pytest.mark.parametrize("kind", slow(KINDS, everyday=["public n", "levels with shares"]))
-def test_a_cold_start_repeats_the_request(kind):
+def test_a_renewal_repeats_the_request(kind):
     first, asked = first_of(kind)
-    prepared = prepare_thresholds(Request(renews=first, cold=True, **NEW_OPTIONS.get(kind, {})), N)
-    assert [one.terms for one in prepared.thresholds.values()] == asked
+    assert Request(renews=first, **NEW_OPTIONS.get(kind, {})).terms == asked
 
 
 @pytest.mark.parametrize("kind", slow(KINDS, everyday=["public n"]))
-def test_a_renewal_has_the_same_kind_and_lists_its_predecessor(kind):
+def test_a_renewal_has_the_same_kind_and_states_what_it_renews(kind):
     first, _ = first_of(kind)
     second = renewed(first, **NEW_OPTIONS.get(kind, {}))
     assert type(second) is type(first)
@@ -139,13 +125,7 @@ def test_a_renewal_has_the_same_kind_and_lists_its_predecessor(kind):
         assert (new.alpha, new.score, new.classes) == (old.alpha, old.score, old.classes)
         assert (new.guarantee.delta, new.guarantee.n_min) == (old.guarantee.delta, old.guarantee.n_min)
         assert new.privacy.epsilon == pytest.approx(old.privacy.epsilon, rel=1e-12)
-        said = new.predecessors[0]
-        assert (said.checksum, said.threshold, said.epsilon) == (first.checksum, old.threshold, first.privacy.epsilon)
-        if "around" in new.recipe:
-            assert (new.recipe["around"], new.recipe["hedged"]) == (old.threshold, True)
-    warm = [is_warm(part) for part in after.values()]
-    finite = [math.isfinite(part.threshold) and part.recipe["kind"] == "spread" for part in before.values()]
-    assert warm == finite
+        assert (old.renews, new.renews) == (None, hashlib.sha256(first.to_json().encode()).hexdigest())
     assert Release.from_json(second.to_json()) == second
 
 
@@ -155,7 +135,7 @@ def test_weights_for_a_known_shift():
     shift, labels = {"a": 1, "b": 2}, np.array(["a", "b"])[WARD]
     first = one(epsilon=2.0, class_weights=shift, labels=labels)
     second = confide.recalibrate(first, month(2), labels=labels)
-    assert (second.population, second.recipe["around"]) == (first.population, first.threshold)
+    assert second.population == first.population
     assert Release.from_json(second.to_json()) == second
     with refused(confide.InputError, "labels"):
         confide.recalibrate(first, month(2))
@@ -164,17 +144,15 @@ def test_weights_for_a_known_shift():
     assert again.population == first.population
     with refused(confide.InputError, "weights"):
         recalibrate_table(first, table, ScoreColumn("s"), by="class", weights="w")
-    asked = prepare_thresholds(Request(renews=first, cold=True)).thresholds[None].terms
-    partial = Terms.partial(0.1, 2.0, first.population, listed=True)
-    assert asked == partial.with_candidates(asked.candidates, None)
+    again = Request(alpha=0.1, epsilon=2.0, population=first.population, score=first.score)
+    assert Request(renews=first).terms == again.terms
 
 
 def test_losses_and_false_negatives():
     public = {"neighbors": "replace_one"}
     rates = confide.calibrate_false_negatives(P, TRUTH, 0.2, 2.0, **public)
     again = confide.recalibrate(rates, P, truth=TRUTH)
-    assert (again.loss, again.risk, again.calibration.recipe["around"]) == (rates.loss, rates.risk, rates.threshold)
-    assert again.calibration.recipe["of"] == "probability"
+    assert (again.loss, again.risk, again.calibration.recipe) == (rates.loss, rates.risk, rates.calibration.recipe)
     short = confide.calibrate_losses(SHORTFALL, FEW, 0.2, 2.0, loss="shortfall", **public)
     other = confide.recalibrate(short, SHORTFALL, u=np.linspace(0, 0.99, N))
     assert (other.bound, other.calibration.recipe) == (short.bound, short.calibration.recipe)
@@ -190,7 +168,7 @@ def test_kept_releases_can_be_renewed(name):
     own = {"candidates": FEW} if listed else {}
     spent = first.privacy.epsilon
     request = Request(renews=first, **own, **({"epsilon": 1.0} if spent == 0 else {}))
-    assert prepare_thresholds(request, 1000).thresholds.keys() == request.parts.keys()
+    assert prepare(request, 1000).keys() == request.terms.keys()
 
 
 @pytest.mark.slow
@@ -215,8 +193,6 @@ def test_arguments_that_must_be_given_again():
         ("two sides", {}, confide.InputError, "targets"),
         ("public n", {"u": WARD}, confide.InputError, "u"),
         ("public n", {"partition": "ward"}, confide.InputError, "partition"),
-        ("public n", {"cold": 1}, confide.InputTypeError, "cold"),
-        ("public n", {"candidates": Spread("probability", around=0.5)}, confide.InputError, "candidates"),
         *slow(
             [
                 ("public n", {"groups": WARD}, confide.InputError, "groups"),
@@ -241,129 +217,64 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
         confide.recalibrate(first_of("public n")[0], other)
 
 
-# --- the start of candidates
+# --- what a renewal depends on
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "threshold", "around"),
-    [
-        ("probability", 0.4, 0.4), ("mass", 1.0, None),
-        ("probability", 1.0, None), ("residual", 2.0, 2.0), ("residual", 0.0, None), ("margin", -0.5, -0.5),
-            ("margin", 1.0, None), ("mass", 0.9, 0.9), ("rank", 3.0, 3.0), ("penalised", 1.02, 1.02),
-            ("signed", -1.0, -1.0), ("signed", 0.0, None), ("any", 0.5, None), ("residual", math.inf, None),
-    ],
-)  # fmt: skip
-def test_a_threshold_at_an_end_or_infinite_gives_a_cold_start(kind, threshold, around):
-    edges = [] if math.isinf(threshold) else [threshold]
-    listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2})
-    first = confide.calibrate(np.zeros(0), 0.1, 1.0, candidates=listed)
-    again = Request(renews=type(first)(**{**vars(first), "threshold": threshold}))
-    assert again.parts[None].law == Spread(kind, around=around, hedged=around is not None)
+def test_a_renewal_does_not_depend_on_the_earlier_threshold():
+    """Releases of other records, also around a guess or +inf, ask the same of new records."""
+    public = {"score": "lac", "neighbors": "replace_one", "epsilon": 1.0}
+    first, second = (confide.calibrate(month(k), 0.1, **public) for k in (1, 2))
+    guess = confide.calibrate(month(3), 0.1, candidates=Candidates.around(0.3), **public)
+    endless = confide.Calibration(**{**vars(first), "threshold": float("inf")})
+    spread = Request(renews=first).terms[None].spread
+    assert spread == Spread("probability")
+    assert all(Request(renews=release).terms[None].spread == spread for release in (second, guess, endless))
+    sized = [confide.calibrate(month(1, n), 0.1, 1.0, score="lac") for n in (N, 5 * N)]
+    assert sized[0].size.design_for != sized[1].size.design_for
+    terms = [Request(renews=release).terms[None] for release in sized]
+    assert terms[0] == terms[1] == Request(alpha=0.1, epsilon=1.0, score="lac").terms[None]
 
 
-@cache
-def excess(kind, law, around):
-    """The expected number of surplus covered records, exactly, with 1000 records and epsilon 1."""
-    spread = Spread(kind, around=around, hedged=around is not None)
-    terms = Terms.of(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", candidates=spread)
-    plan = make_plan(terms, 1000)
-    below = np.append(law.cdf(terms.candidates.edges), 1.0)
-    return float((answer_among(plan.mechanism, below, 1000) @ below - 0.9) * 1001)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "law"), [("probability", stats.beta(1, 4)), ("residual", stats.halfnorm())])
-def test_a_warm_start_is_sharper_and_robust_to_a_wrong_guess(kind, law):
-    cold = excess(kind, law, None)
-    assert excess(kind, law, float(law.ppf(0.9))) < cold
-    for level in (0.8, 0.98, 0.995):  # wrong by 80 ranks and more
-        assert excess(kind, law, float(law.ppf(level))) < 1.36 * cold
-    far = (0.999, 0.01) if kind == "probability" else (60.0, 0.02)
-    for guess in far:
-        assert excess(kind, law, guess) < 1.8 * cold
-
-
-# --- the guarantee
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shift", [1.0, 0.1])
-def test_a_chain_on_new_records_covers(shift):
-    """Each release of a chain, at level 1e-6, also if scores are suddenly ten times smaller than before."""
-    rng = np.random.default_rng(0)
-    public = {"neighbors": "replace_one"}
-    release = confide.calibrate(rng.exponential(size=800), 0.1, 1.0, score="absolute_residual", **public)
-    for scale in (shift, shift, shift**2):
-        release = confide.recalibrate(release, scale * rng.exponential(size=800))
-        assert is_warm(release)
-        assert_covers(release, 800, scale * rng.exponential(size=20_000) <= release.threshold)
-
-
-def lists_of(m):
-    """All lists over m bins that end with the last."""
-    return [(*some, m - 1) for k in range(1, m) for some in itertools.combinations(range(m - 1), k)]
-
-
-@cache
-def planned(n, m):
-    request = Terms.of(alpha="0.4", epsilon=2.0, n=n, neighbors="replace_one", candidates=m)
-    return make_plan(request, n).mechanism
-
-
-@cache
-def missed_over(candidates, rest, new):
-    """The probability that a score in bin `new` is missed by a threshold over these bins from the others."""
-    ends = np.cumsum(rest)[list(candidates)]
-    law = mechanism_law(planned(sum(rest), len(candidates)), tuple(int(v) for v in np.diff(ends, prepend=0)))
-    return float(law[[one < new for one in candidates]].sum())
-
-
-def missed_after(points, m, reused):
-    """The probability of a miss for each earlier threshold and each list; each point in turn is new.
-
-    The others calibrate, and the earlier release was made from `reused` of them.
-    """
-    table, count = np.zeros((m, len(lists_of(m)))), 0
-    for new in range(len(points)):
-        others = points[:new] + points[new + 1 :]
-        rest = tuple(int(v) for v in np.bincount(others, minlength=m))
-        missed = np.array([missed_over(one, rest, points[new]) for one in lists_of(m)])
-        for some in itertools.combinations(others, reused):
-            earlier = mechanism_law(planned(reused, m), tuple(int(v) for v in np.bincount(some, minlength=m)))
-            table, count = table + earlier[:, None] * missed, count + 1
-    return table / count
-
-
-@pytest.mark.parametrize("reused", [4, 3])
-def test_reused_records_weaken_the_guarantee(reused):
-    """Enumeration: choosing the worst list after each earlier threshold misses more than any fixed list.
-
-    It misses at most the stated share. Such a choice uses more of the earlier threshold than a warm start does.
-    """
-    grown, most = math.exp(planned(reused, 3).replace_one), 0.0
-    for h in histograms(5, 3):
-        table = missed_after(tuple(int(v) for v in np.repeat(np.arange(3), h)), 3, reused)
-        fixed, chosen = table.sum(axis=0).max(), table.max(axis=1).sum()
-        assert fixed <= 0.4 + 1e-12
-        assert chosen <= min(grown * fixed, 1 - (1 - fixed) / grown) + 1e-12
-        most = max(most, chosen - fixed)
-    assert most > 0.01
-
-
-def test_the_guarantee_for_reused_records():
+def test_a_renewal_takes_other_candidates():
     first, _ = first_of("public n")
-    warm, cold = renewed(first), renewed(first, cold=True)
-    assert miss_bound_for_reused_records(cold) == 1 - cold.coverage
-    a, grown = 1 - warm.coverage, math.exp(0.7)
-    assert miss_bound_for_reused_records(warm) == pytest.approx(min(grown * a, 1 - (1 - a) / grown))
-    third = confide.recalibrate(warm, month(3))
-    assert miss_bound_for_reused_records(third) == pytest.approx(1 - (1 - a) / math.exp(1.4))
+    again = renewed(first, candidates=Candidates.around(0.4))
+    assert again.recipe["around"] == 0.4
+    assert renewed(again).recipe == first.recipe
 
 
-def test_the_earlier_records_matter_only_by_the_threshold():
-    """Requests contain public numbers: the earlier release's records have no influence except by its threshold."""
-    first, _ = first_of("public n")
-    assert predecessors_of(first) == ()
-    assert Request(renews=first).lists(N) == Request(renews=Release.from_json(first.to_json())).lists(N)
-    assert Fraction(1, 3) == Request(renews=first).parts[None].terms.alpha
+def test_a_ledger_charges_the_renewal_of_another_release(tmp_path):
+    account = {"ledger": Ledger(tmp_path / "l.db"), "dataset": "a"}
+    first = one(epsilon=1.0, neighbors="replace_one", **account)
+    second = confide.recalibrate(first, month(2), **account)
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.recalibrate(first, month(2), **account) == second
+    assert account["ledger"].account("a").spent().epsilon == 2.0
+    confide.recalibrate(second, month(3), **account)
+    assert account["ledger"].account("a").spent().epsilon == 3.0
+
+
+# --- the statement in a file
+
+
+def altered(release, renews):
+    """The release with another statement about what it renews, and a correct checksum."""
+    return signed({**json.loads(release.to_json()), "renews": renews})
+
+
+@pytest.mark.parametrize("renews", ["", "0" * 63, "A" * 64, "g" * 64, ["0" * 64], None, 1, "0" * 64 + "\n"])
+def test_other_statements_raise(renews):
+    second = renewed(first_of("public n")[0])
+    with refused(confide.FormatError, "calibration.renews"):
+        Release.from_json(altered(second, renews))
+    with refused(confide.InputError, "renews"):
+        confide.Calibration(**{**vars(second), "renews": renews or ""})
+
+
+def test_all_thresholds_of_a_release_renew_the_same():
+    second = renewed(first_of("levels")[0])
+    content = json.loads(second.to_json())
+    part = content["parts"][0]
+    part["calibration"] = json.loads(altered(second.first, "0" * 64))
+    with refused(confide.FormatError, "release.parts"):
+        Release.from_json(signed(content))
+    assert "renews" not in json.loads(first_of("public n")[0].to_json())

@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.core import ClassShift, RecordWeights, Terms, mechanism_for, rounding_text, weighted_sum
+from confide.core import ClassShift, RecordWeights, rounding_text, weighted_sum
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
 from confide.selection import selection_law
 from tests.calibrations import weighted_counts
+from tests.designs import planned, terms
 from tests.files import signed
 from tests.refused import refused
 
@@ -37,8 +38,7 @@ def released(records):
 
 def covered_in_simulation(shift, hardness, n, runs, rng):
     """The number of runs in which a new record of the shifted population is covered; noise from the exact law."""
-    request = Terms.of(alpha=0.1, epsilon=1.0, candidates=CANDIDATES, population=shift, n_typical=n)
-    mechanism = mechanism_for(request)
+    mechanism = planned(terms(0.1, CANDIDATES, 1.0, population=shift, n_typical=n), n).mechanism
     covered = 0
     for _ in range(runs):
         labels = rng.choice(2, n, p=[0.8, 0.2])
@@ -75,7 +75,7 @@ def below(mechanism, counts):
 
 def test_class_thresholds_hold_under_every_shift_of_classes():
     """All pairs of up to five scores per class, one of them new, over all class shares; one threshold for all fails."""
-    own = mechanism_for(Terms.of(alpha="1/2", epsilon=6.0, candidates=3, n_typical=5))
+    own = planned(terms("1/2", 3, 6.0, n_typical=5), 5).mechanism
     sets = [bins for size in range(1, 6) for bins in combinations_with_replacement(range(3), size)]
 
     def missed(bins, others=()):
@@ -202,8 +202,8 @@ def test_the_ledger_distinguishes_weights(records, tmp_path):
 @pytest.mark.parametrize("population", [SHIFT, RecordWeights.bounded(3)])
 def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
     own = {"records_per_person": 3, "n_typical": 1000}
-    request = Terms.of(alpha=alpha, epsilon=epsilon, candidates=40, population=population, **own)
-    mechanism = mechanism_for(request)
-    assert certify(mechanism, request.alpha, 40, None, 1, None).coverage == float(request.level)
+    asked = terms(alpha, 40, epsilon, population=population, **own)
+    mechanism = planned(asked, 1000).mechanism
+    assert certify(mechanism, asked.alpha, 40, None, 1, None).coverage == float(asked.level)
     spent = privacy_statement(mechanism, "add_remove", 3).epsilon
     assert epsilon * (1 - 1e-9) <= spent <= epsilon

@@ -64,7 +64,7 @@ def test_nothing_else_depends_on_the_pilot(neighbors):
     scores = np.random.default_rng(4).random(500)
     without, tried = (plan(neighbors=neighbors, pilot=pilot) for pilot in (None, scores))
     assert tried.mechanism == without.mechanism
-    assert tried.request == without.request
+    assert tried.design == without.design
     assert tried.guarantee == without.guarantee
     assert tried.privacy == without.privacy
     assert without.on_pilot is None

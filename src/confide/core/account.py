@@ -1,0 +1,194 @@
+"""Who pays for a release: the budget of a data set in a ledger, or nobody.
+
+A `Payer` is what a caller states. Its account for a request checks the limit, finds earlier releases of the same
+request and records, charges, and stores; `release` calls it in this order.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from confide.core.calibration import Calibration
+from confide.core.request import Key, Request
+from confide.errors import InputError
+from confide.mechanisms import PrivacyStatement
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Entry, Ledger, Transaction
+
+
+class Bill(NamedTuple):
+    """The price of a threshold, whatever is drawn, and what identifies its request in a ledger: public JSON values."""
+
+    price: PrivacyStatement
+    method: str
+    identity: Mapping[str, Any]
+
+
+class Account(Protocol):
+    """The part of a release that concerns a budget."""
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether an earlier release may be the answer: then the records are compared before anything is charged."""
+
+    def check_limit(self) -> None:
+        """Raise if the limit does not allow the charge; nothing is charged."""
+
+    def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
+        """The earlier releases of these requests with these records; raises if the records are others."""
+
+    def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
+        """Charge all thresholds but some, durably: a token for each."""
+
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Calibration], marks: Mapping[Key, bytes]) -> None:
+        """Store what was drawn, durably, before anybody sees it."""
+
+    def tell(self, earlier: "Mapping[Key, Entry]") -> None:
+        """Warn that earlier releases are returned."""
+
+
+@dataclass(frozen=True)
+class NoAccount:
+    """Without a ledger nothing is charged, and every request is new."""
+
+    keys: tuple[Key, ...]
+    has_earlier = False
+
+    def check_limit(self) -> None:
+        """There is none."""
+
+    def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
+        """None are known."""
+        return {}
+
+    def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
+        """Every threshold is due."""
+        return dict.fromkeys(self.keys, "")
+
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Calibration], marks: Mapping[Key, bytes]) -> None:
+        """Nothing is stored."""
+
+    def tell(self, earlier: "Mapping[Key, Entry]") -> None:
+        """There are none."""
+
+
+@dataclass(frozen=True)
+class LedgerAccount:
+    """Payments for all thresholds, from one ledger and about one data set."""
+
+    transaction: "Transaction[Key]"
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether an earlier request looks identical."""
+        return bool(self.transaction.kept)
+
+    def check_limit(self) -> None:
+        """Raise `BudgetError` if the ledger's limit does not allow the charge."""
+        self.transaction.check_limit()
+
+    def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
+        """Those of requests that look identical; raises `OtherDataError` if one was answered about other records."""
+        return self.transaction.earlier_releases(marks)
+
+    def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
+        """Charge in one transaction, all or none."""
+        return self.transaction.charge(without)
+
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Calibration], marks: Mapping[Key, bytes]) -> None:
+        """Store every threshold under the token of its charge."""
+        self.transaction.store([(tokens[key], threshold.to_json(), marks[key]) for key, threshold in drawn.items()])
+
+    def tell(self, earlier: "Mapping[Key, Entry]") -> None:
+        """Warn with `EarlierReleaseWarning`."""
+        self.transaction.tell(earlier)
+
+
+@dataclass(frozen=True)
+class Payer:
+    """The budget that is charged: a data set of a ledger, and for groups the public name of their division.
+
+    It is not part of a request.
+
+    Parameters
+    ----------
+    ledger, dataset
+        A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget.
+    partition
+        The name of the division into groups, for a release with groups or classes. If groups overlap, each column is
+        the partition "name: column".
+    again
+        The same people with new records: draw and charge again.
+    """
+
+    ledger: "Ledger | None" = None
+    dataset: "str | Dataset | None" = None
+    partition: str | None = None
+    again: bool = False
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether a ledger is charged."""
+        return self.ledger is not None
+
+    def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
+        """The account for these thresholds: groups are cells of one partition of the data set.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If ledger, data set and partition do not belong together, or do not suit the request.
+        """
+        shares = self._shares(request)
+        if not shares:
+            return NoAccount(tuple(bills))
+        from confide.ledger import Ledger, Transaction, make_payment
+
+        known = self.ledger.accounts() if request.disjoint and isinstance(self.ledger, Ledger) else None
+        payments = {
+            key: make_payment(*bill, self.ledger, shares[key], again=self.again, accounts=known)
+            for key, bill in bills.items()
+        }
+        return LedgerAccount(Transaction.of(payments))
+
+    def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
+        """The data set, or its cell, that pays for each threshold; empty without a ledger."""
+        given = (self.ledger, self.dataset, self.partition)
+        if not request.disjoint and self.partition is not None:
+            raise InputError("partition", "must be left out: the release has no groups")
+        if all(value is None for value in given):
+            if self.again:
+                raise InputError(
+                    "again", "must be left out without a ledger: no request is stored, and every call is new"
+                )
+            return {}
+        if not request.disjoint:
+            return dict.fromkeys(request.terms, self.dataset)
+        from confide.ledger import Dataset, Group
+
+        if self.partition is None or self.dataset is None or self.ledger is None:
+            raise InputError(
+                "ledger", "ledger, dataset and partition must be given together: the budget and the division of records"
+            )
+        whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
+        if whole.group is not None:
+            raise InputError(
+                "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
+            )
+        named = {key: (self.partition, str(key)) for key in request.terms}
+        if request.overlap is not None:  # each column divides the records, and is a partition of its own
+            for argument, name in (
+                ("partition", self.partition),
+                *(("names", column) for column in request.overlap.columns),
+            ):
+                if ": " in name:
+                    raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
+            named = {
+                key: (f"{self.partition}: {column}", value) for key, (column, value) in request.overlap.cells.items()
+            }
+        return {key: replace(whole, group=Group(*cell)) for key, cell in named.items()}
+
+
+NO_PAYER = Payer()
+"""The payer if there is no ledger."""

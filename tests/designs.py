@@ -1,0 +1,33 @@
+"""Terms and plans over any number of candidates, also with slopes and a rise that no public option offers."""
+
+from dataclasses import replace
+
+from confide.candidates import Candidates
+from confide.core import Plan, make_plan, plan
+from confide.core.choice import choose
+from confide.core.design import slopes_design
+from confide.core.rules import check_combinations
+from confide.core.terms import Budget, Terms
+
+
+def terms(alpha, candidates, epsilon=None, *, rho=None, **choices) -> Terms:
+    """The terms of one threshold; a number of candidates stands for equal steps."""
+    check_combinations({**choices, "epsilon": epsilon, "rho": rho})
+    listed = Candidates.unit(candidates) if isinstance(candidates, int) else candidates
+    return Terms.of(alpha, listed, Budget(epsilon, rho), **choices)
+
+
+def planned(asked: Terms, n: int, *, slopes=None, rise=None) -> Plan:
+    """The plan for n records; with these slopes (left, right) and this rise, instead of the best ones."""
+    if slopes is None and rise is None:
+        return make_plan(asked, n)
+    chosen_for = asked.records_of_design(n)
+    choice = choose(asked.spread, asked.inputs(chosen_for))
+    left, right = slopes or (choice.left, choice.right)
+    choice = replace(choice, left=left, right=right, rise=choice.rise if rise is None else rise)
+    return Plan(slopes_design(asked, chosen_for, choice), n)
+
+
+def overridden(alpha, epsilon=None, n=1000, *, slopes=None, rise=None, **options) -> Plan:
+    """The plan of these options with other slopes and another rise."""
+    return planned(plan(alpha, epsilon, n, **options).terms, n, slopes=slopes, rise=rise)
