@@ -31,8 +31,7 @@ def test_a_watch_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
     assert "its first look fixes these settings" in first.out
-    assert "is detected with probability 0.9 in" in first.out
-    assert "from 900 records or more" in first.out
+    assert "52 looks of 500 records planned" in first.out
     assert "no alarm" in first.out
     for day in range(8):
         ran = look(f"day {day}", 400, 100, "--json")

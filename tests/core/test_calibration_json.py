@@ -293,7 +293,7 @@ def test_claims_that_do_not_follow_raise(name):
         changes["mechanism.head_start"] = [1, 1000]
     else:
         changes["guarantee.delta"] = [0.05]
-        if mechanism["head_start"]:
+        if mechanism["head_start"] and name != "large epsilon":  # there +inf needs none
             changes["mechanism.head_start"] = [0]
     if guarantee["n_min"] not in (None, 1) and mechanism["head_start"]:
         changes["guarantee.n_min"].append(1)

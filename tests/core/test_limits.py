@@ -6,9 +6,9 @@ import pytest
 import confide
 from confide.core import FORMS, Release, load_release
 from confide.errors import InputError, InputTypeError
+from tests.core.test_kinds import KEPT
 from tests.kept import path_of
 from tests.refused import refused
-from tests.core.test_kinds import KEPT
 
 RELEASES = {name: load_release(path_of(name)) for name in KEPT}
 

@@ -287,6 +287,7 @@ def test_torch_draws_fresh_numbers(front):
     assert torch.equal(*again)
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # few records: some thresholds cover everything
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_jax_arrays():

@@ -82,7 +82,7 @@ def test_misses_enumerated_for_a_public_size(epsilon, error):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [(14, 6, 3.0, (2, 1)), ((18, 3, 3.0, 1),), ((-2, 4, 1.0, 1),)])
+@pytest.mark.parametrize("case", [(14, 6, 3.0, (2, 1)), (18, 3, 3.0, 1), (-2, 4, 1.0, 1)])
 def test_ends_are_those_of_the_definition(case):
     """At the lower end every size in reach has a tail of at most the level; just above, one has more."""
     x, y, epsilon, noises = case

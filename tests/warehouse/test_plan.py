@@ -35,7 +35,7 @@ def test_candidates_are_those_of_a_table():
     public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
     assert public.candidates == suited(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
     unit = CountingPlan.of(TargetColumns("f", "t"), 0.1, 0.5, unit=25.0)
-    assert unit.request.candidates == Spread("residual", unit=25.0)
+    assert unit.request.candidates == Spread("residual", unit=25.0, most=7680)
 
 
 def test_the_digest_identifies_the_counts():

@@ -152,7 +152,7 @@ class Candidates:
         Examples
         --------
         >>> Candidates.around(0.93)
-        Spread(kind=None, unit=None, around=0.93)
+        Spread(kind=None, unit=None, around=0.93, most=None)
         """
         return Spread(around=guess)
 
@@ -270,7 +270,7 @@ def spread_of(recipe: Mapping[str, Any]) -> Spread:
     Examples
     --------
     >>> spread_of(Candidates.spread("probability", 30, around=0.9).recipe)
-    Spread(kind='probability', unit=None, around=0.9)
+    Spread(kind='probability', unit=None, around=0.9, most=None)
     """
     return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
 

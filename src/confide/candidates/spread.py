@@ -47,6 +47,8 @@ class Spread:
         centred at 1.
     around
         A public guess of the threshold, made without the records: the law is centred there and narrow.
+    most
+        The size of the longest list, a divisor of `FINEST`; by default it follows from the kind.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class Spread:
     kind: SpreadKind | None = None
     unit: float | None = None
     around: float | None = None
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -76,6 +79,8 @@ class Spread:
             if self.kind is not None and self.shape.guesses is None:
                 raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
+        if self.most is not None and FINEST % positive_integer("most", self.most):
+            raise InputError("most", f"must divide {FINEST}", got=str(self.most))
 
     @property
     def shape(self) -> "Shape":

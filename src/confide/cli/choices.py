@@ -94,7 +94,7 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
     >>> parse_candidates("unit:500:logit")
     Candidates.unit(size=500, spacing='logit')
     >>> parse_candidates("around:0.93")
-    Spread(kind=None, unit=None, around=0.93)
+    Spread(kind=None, unit=None, around=0.93, most=None)
     """
     if spec.isascii() and spec.isdecimal() and len(spec) < 10:
         return positive_integer("candidates", int(spec), most=MOST_CANDIDATES)

@@ -30,7 +30,7 @@ from confide.core.calibration import (
     reminder_due,
     threshold_text,
 )
-from confide.core.choice import PARTS, answer_law, flat_for, law_of
+from confide.core.choice import LONGEST, PARTS, answer_law, flat_for, law_of, sizes_of
 from confide.core.choose import Choice, choose_score
 from confide.core.design import Design, design
 from confide.core.divisions import FORMS, Division

@@ -208,7 +208,7 @@ def flat_for(m: int, rise: float) -> Fraction:
 PARTS = 20
 """Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
-_SHORTEST, _LONGEST, _RATIO = 8, FINEST // 4, 1.2
+_SHORTEST, LONGEST, _RATIO = 8, FINEST // 4, 1.2
 """The lists among which a design chooses: their sizes divide the longest one, of which they are parts."""
 _LITTLE = 5e-5
 """The shortest list is taken whose expected coverage of typical scores is within this of the best list's.
@@ -309,7 +309,7 @@ def sizes_of(spread: Spread) -> tuple[int, ...]:
     (7680, 15360, 30720)
     """
     of_residuals = 2 if spread.unit or spread.around else 4
-    longest = _LONGEST * (of_residuals if spread.shape.has_unit else 1)
+    longest = spread.most or LONGEST * (of_residuals if spread.shape.has_unit else 1)
     sizes = [longest]
     for size in range(longest, _SHORTEST - 1, -1):
         if longest % size == 0 and _RATIO * size <= sizes[-1]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.core.choice import Choice, choose, sizes_of
+from confide.core.choice import LONGEST, Choice, choose, sizes_of
 from confide.core.terms import Terms
 from confide.guarantee import (
     LARGE_N_MIN,
@@ -112,6 +112,11 @@ def longest_list(terms: Terms) -> Candidates:
     return Candidates.quantiles(
         terms.spread, sizes_of(terms.spread)[-1] if terms.mechanism == "slopes" else _OF_PUBLISHED
     )
+
+
+def compared_list(terms: Terms) -> Candidates:
+    """Candidates that are among those of every source: counts over them recognise the records of a request."""
+    return terms.spread if isinstance(terms.spread, Candidates) else Candidates.quantiles(terms.spread, LONGEST)
 
 
 def slopes_design(terms: Terms, n: int, choice: Choice) -> Design:

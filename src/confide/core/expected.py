@@ -318,11 +318,15 @@ def _sizes(table: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[n
     return mean
 
 
+_PROPORTIONAL = ("absolute_residual", "normalised_residual", "gamma")
+"""Scores whose intervals are as wide as their threshold, up to a factor."""
+
+
 def _ratio(pilot: Pilot, threshold: float, plain: float) -> float | None:
     """Widths of intervals at one threshold divided by those at another; None if they are unknown."""
     kind, width = score_kind(pilot.score), 0.0
     if kind.family == "cqr" and pilot.width is not None:
         threshold, plain, width = 2 * threshold, 2 * plain, pilot.width
-    elif kind.task != "regression" or kind.low != 0:
+    elif kind.family not in _PROPORTIONAL:
         return None
     return (width + threshold) / (width + plain) if math.isfinite(threshold) and 0 < width + plain < math.inf else None

@@ -108,7 +108,7 @@ def records_needed(calibration: Stated) -> int | None:
     >>> import confide
     >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="absolute_residual")
     >>> records_needed(released), confide.plan(0.1, 1.0, score="absolute_residual").records_needed
-    (215, 215)
+    (213, 213)
     """
     plan = _plan(calibration)
     return None if plan is None else plan.records_needed

@@ -371,7 +371,7 @@ def needed_by_scores(
     Examples
     --------
     >>> needed_by_scores(0.1, 3.0)["probabilities of classes"]
-    (57, 58)
+    (55, 65)
     """
     shift: dict[str, Any] = {"class_weights": class_weights, "weight_bound": weight_bound}
     public_n = {name: value for name, value in choices.items() if name not in ("n_min", "n_typical")}

@@ -15,7 +15,7 @@ import numpy as np
 from confide.candidates import BUILDERS, Candidates
 from confide.core.account import NO_PAYER, Bill, Payer
 from confide.core.calibration import Calibration
-from confide.core.design import Design, design, longest_list, price, unanswered_design
+from confide.core.design import Design, compared_list, design, price, unanswered_design
 from confide.core.metadata import Metadata
 from confide.core.plan import Plan
 from confide.core.request import SIDES, Key, Request
@@ -91,7 +91,7 @@ class Draw:
 
     @property
     def candidates(self) -> Candidates:
-        """The candidates over which the records are counted and recognised."""
+        """The candidates over which the records are recognised."""
         return self.design.candidates
 
     def prepared(self, counts: Seen) -> "Draw":
@@ -146,14 +146,14 @@ class CountThenDraw:
         identity = {
             "request": _plain_fields(terms) | {"n_typical": None},
             "mechanism": None,
-            "candidates": spread.digest if isinstance(spread, Candidates) else repr(spread),
+            "candidates": spread.digest if isinstance(spread, Candidates) else repr(replace(spread, most=None)),
         }
         return _bill(terms, self.words, price(terms), identity)
 
     @property
     def candidates(self) -> Candidates:
-        """The candidates over which the records are counted and recognised: every design chooses among them."""
-        return longest_list(self.terms)
+        """The candidates over which the records are recognised, whatever the noisy number is."""
+        return compared_list(self.terms)
 
     def prepared(self, counts: Seen) -> Draw:
         """Draw the noisy number of records, and search the design for it."""

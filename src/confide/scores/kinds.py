@@ -250,7 +250,7 @@ class ScoreKind:
         >>> score_kind("lac").choose_candidates(100)
         Candidates.unit(size=100, spacing='uniform')
         >>> score_kind("lac").choose_candidates(None)
-        Spread(kind='probability', unit=None, around=None)
+        Spread(kind='probability', unit=None, around=None, most=None)
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.core import (
+    LONGEST,
     By,
     GivenCounts,
     Options,
@@ -21,6 +22,7 @@ from confide.core import (
     law_of,
     prepare,
     release,
+    sizes_of,
     split_options,
     typical_of_groups,
 )
@@ -165,12 +167,13 @@ class CountingPlan(Described):
         elif request.public_n:
             raise InputError("n", "must be given where the number of records is public: candidates follow from it")
         law = next(iter(request.terms.values())).spread
-        if request.sized:
-            request = replace(request, candidates=law, unit=None)
-        else:
+        if isinstance(law, Spread) and sizes_of(law)[-1] > LONGEST:  # a longer query exceeds the limits of engines
+            law = replace(law, most=LONGEST)
+        request = replace(request, candidates=law, unit=None)
+        if not request.sized:
             guess = request.n_typical or _guess(names, request.n_min)
             law = request.counted_over(n)
-            request = replace(request, candidates=law, unit=None, n_typical=guess)
+            request = replace(request, candidates=law, n_typical=guess)
         made = cls(counted, request, n, column, people, skip_incomplete)
         if isinstance(law, Candidates) and law.recipe["kind"] not in BUILDERS:
             raise InputError(
@@ -416,13 +419,9 @@ def _read_division(values: dict[str, Any]) -> dict[str, Any]:
     return {"by": values["column"], "groups": values["names"]}
 
 
-_ANY_SIZE = 8
-"""A size for the recipe of a spread, which is left out in a file."""
-
-
 def _read_candidates(recipe: dict[str, Any]) -> AnyCandidates:
     if recipe.get("kind") == "spread" and "size" not in recipe:
-        return law_of(Candidates.from_recipe({**recipe, "size": _ANY_SIZE}))
+        return law_of(Candidates.from_recipe({**recipe, "size": LONGEST}))
     return Candidates.from_recipe(recipe)
 
 
@@ -431,7 +430,7 @@ def _write_candidates(law: AnyCandidates) -> dict[str, Any]:
     if isinstance(law, Candidates):
         return dict(law.recipe)
     assert isinstance(law, Spread)
-    recipe = Candidates.quantiles(law, _ANY_SIZE).recipe
+    recipe = Candidates.quantiles(law, LONGEST).recipe
     return {name: value for name, value in recipe.items() if name != "size"}
 
 
