@@ -22,7 +22,7 @@ import confide
 import confide.torch
 from benchmarks.small import small
 from confide.array_api import predict_mask, true_scores
-from confide.core import Calibration, RiskCalibration, critical_score
+from confide.core import Request
 
 SCORES = (
     "lac",
@@ -50,7 +50,7 @@ def outputs(n: int, k: int, kind: torch.dtype) -> torch.Tensor:
     return torch.softmax(logits, 1).clamp(max=1.0).to(kind)
 
 
-def release(score: str, k: int) -> Calibration:
+def release(score: str, k: int) -> confide.Release:
     """A release of this score whose sets are neither full nor empty."""
     p = outputs(500, k, torch.float64)
     labels = torch.multinomial(p, 1, generator=torch.Generator().manual_seed(1))[:, 0]
@@ -82,9 +82,8 @@ def differences(device: str, n: int, k: int) -> Iterator[tuple[str, int | None]]
             if has_double:
                 wrong += int((scores.cpu().numpy() != np.asarray(expected)).sum())
             yield name, wrong
-    area = RiskCalibration(
-        "missed_area", 1.0, replace(release("lac", k), score=critical_score("missed_area"), classes=3)
-    )
+    bounded = Request(alpha=0.1, loss="missed_area", classes=3, mechanism="none")
+    area = replace(release("lac", k), request=bounded)
     for kind in KINDS if has_double else KINDS[1:]:
         p = outputs(16 * 16, 3, kind).T.reshape(1, 3, 16, 16)
         found = confide.torch.predict_masks(p.to(device), area, logits=False)

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.small import small
 
 if TYPE_CHECKING:
-    from confide import Calibration
+    from confide import Release
 
 THREADS = 2
 
@@ -132,9 +132,9 @@ def calibrate_lists(path: Path) -> None:
 
 
 def write_sets(path: Path) -> None:
-    from confide import Calibration
+    from confide import Release
 
-    write_sets_of(path, Calibration.load(path.with_suffix(".json")))
+    write_sets_of(path, Release.load(path.with_suffix(".json")))
 
 
 def write_aps_sets(path: Path) -> None:
@@ -145,7 +145,7 @@ def write_aps_sets(path: Path) -> None:
     write_sets_of(path, confide.calibrate([0.9] * 5000, 0.1, 10.0, score="aps_deterministic", candidates=candidates))
 
 
-def write_sets_of(path: Path, calibration: "Calibration") -> None:
+def write_sets_of(path: Path, calibration: "Release") -> None:
     from confide.tables import ClassColumns, predict_table
 
     sets = path.with_suffix(".sets.parquet")

@@ -17,7 +17,7 @@ REPEATS = small(5, 1)
 
 _SCORES = "import numpy as np, confide; scores = np.random.default_rng(0).random(1000); "
 _CALIBRATE = _SCORES + "confide.calibrate(scores, alpha=0.1, epsilon=1.0, score='lac', neighbors={!r})"
-_APPLY = "import numpy as np, confide; released = confide.Calibration.load('released.json'); "
+_APPLY = "import numpy as np, confide; released = confide.load('released.json'); "
 _COMMAND = "calibrate records.csv --probabilities p_* --label y --alpha 0.1 --epsilon 1 --out again.json --force"
 _WRITE = """
 import csv, numpy as np, confide

@@ -103,7 +103,8 @@ def thresholds(row: Row, scores: Floats, options: dict[str, Any]) -> list[float]
         warnings.simplefilter("ignore")  # thresholds that cover everything are counted here
         if row.levels == 1:
             return [confide.calibrate(scores, LEVELS[1][0], row.epsilon, **asked).threshold]
-        released = confide.calibrate_levels(scores, LEVELS[row.levels], row.epsilon, **asked)
+        several = getattr(confide, "calibrate_levels", confide.calibrate)  # its name in 0.3.0
+        released = several(scores, LEVELS[row.levels], row.epsilon, **asked)
         return [part.threshold for part in released.parts.values()]
 
 

@@ -24,7 +24,7 @@ class SetModel(mlflow.pyfunc.PythonModel):
 
     def load_context(self, context):
         """Read the release and the classifier."""
-        self.released = confide.Calibration.load(context.artifacts["release"])
+        self.released = confide.Release.load(context.artifacts["release"])
         self.classifier = mlflow.sklearn.load_model(context.artifacts["classifier"])
 
     def predict(self, context, model_input, params=None):

@@ -9,7 +9,7 @@ import numpy as np
 
 import confide
 from confide.candidates import Candidates
-from confide.core import Budget, Terms, design
+from confide.core import Request, design
 from confide.mechanisms import noisy_histogram, pps, pps_laplace
 
 
@@ -39,15 +39,15 @@ class Method:
 
     def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
         """The mechanism for n records and m candidates; None where it answers +inf without the data."""
-        terms = Terms.of(
-            alpha,
-            Candidates.unit(m),
-            Budget(None if self.name == "none" else epsilon),
+        request = Request(
+            alpha=alpha,
+            epsilon=None if self.name == "none" else epsilon,
+            candidates=Candidates.unit(m),
             neighbors=self.neighbors,
             n_typical=n,
             mechanism=self.name,
         )
-        return design(terms, n).mechanism
+        return design(request.terms[None], n).mechanism
 
     def bins(self, n: int, alpha: Fraction, epsilon: float, usual: int) -> int:
         """Its number of candidates: by the rule of its own if it has one, else `usual`."""

@@ -7,11 +7,11 @@ passes checksums and signatures.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from confide import federated
-from confide.core import Calibration, Document, parts_of
+from confide.core import Document, Release
 from confide.errors import ConfideError
 from confide.evaluation import Evaluation, read_evaluation
 from confide.federated.answers import read_answer
@@ -28,18 +28,16 @@ from fuzz.source import Source, change, one_line, with_checksum
 from fuzz.valid import (
     EVENTS,
     both_rounds,
-    calibrations,
     evaluated,
     federation,
     plans,
     policy,
     privately_evaluated,
+    releases,
     replied,
-    several,
     steep,
     team,
     watches,
-    weighted,
 )
 
 
@@ -91,30 +89,18 @@ class Kind(NamedTuple):
         self.check(data.decode("utf-8", "surrogateescape"))
 
 
-def _with_parts(document: Any) -> str | None:
-    """Sign the calibrations in it again, too."""
-    if isinstance(document, dict):
-        for part in _objects(document.get("parts")):
-            if isinstance(part.get("calibration"), dict):
-                part["calibration"] = json.loads(with_checksum(part["calibration"]) or "null")
-        if isinstance(document.get("calibration"), dict):
-            document["calibration"] = json.loads(with_checksum(document["calibration"]) or "null")
+def _with_release(document: Any) -> str | None:
+    """Sign the release in it again, too."""
+    if isinstance(document, dict) and isinstance(document.get("calibration"), dict):
+        document["calibration"] = json.loads(with_checksum(document["calibration"]) or "null")
     return with_checksum(document)
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
-
-
-def _calibration_holds(read: Any) -> None:
-    assert 0 <= read.guarantee.coverage <= 1
-    assert read.privacy.epsilon >= 0
-    assert not math.isnan(read.threshold)
 
 
 def _release_holds(read: Any) -> None:
     assert read.privacy.epsilon >= 0
-    assert all(0 <= part.guarantee.coverage <= 1 for part in parts_of(read).values())
+    for part in read.parts.values():
+        assert 0 <= part.guarantee.coverage <= 1
+        assert not math.isnan(part.threshold)
     assert headline(read)
     example = worked_example(read)
     assert example is None or example.answer or example.records
@@ -218,9 +204,7 @@ def _answer(plan: Callable[[], str], keys: Callable[[], federated.SiloKeys], tex
 
 
 KINDS: dict[str, Kind] = {
-    "calibration": Kind(Calibration.from_json, calibrations, holds=_calibration_holds, seeds=lambda: (steep(),)),
-    "release": Kind(Document.from_json, several, _with_parts, _release_holds),
-    "weighted": Kind(Document.from_json, weighted),
+    "release": Kind(Release.from_json, releases, holds=_release_holds, seeds=lambda: (steep(),)),
     "evaluation": Kind(read_evaluation, lambda: tuple(one for _, one in evaluated()), json.dumps, _evaluation_holds),
     "private_evaluation": Kind(Document.from_json, privately_evaluated, holds=_private_evaluation_holds),
     "watch": Kind(Document.from_json, watches, holds=_watch_holds),
@@ -240,7 +224,7 @@ KINDS: dict[str, Kind] = {
         ),
     ),
     "opened_release": Kind(Document.from_json, _texts(lambda: both_rounds().released), holds=_opened_holds),
-    "own_share": Kind(Document.from_json, _texts(lambda: replied().share), _with_parts, _share_holds),
+    "own_share": Kind(Document.from_json, _texts(lambda: replied().share), _with_release, _share_holds),
     "silo": _message(
         "silo",
         federated.Silo.from_json,

@@ -23,7 +23,9 @@ def appended() -> tuple[bytes, ...]:
     scores = np.linspace(0, 1, 300)
     one = confide.calibrate(scores, 0.2, 4.0, score="margin", classes=["a", "b"], neighbors="replace_one")
     ward = np.where(np.arange(300) % 2, "north", "south")
-    two = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, score="lac", neighbors="replace_one")
+    two = confide.calibrate(
+        scores, 0.2, 4.0, groups=ward, names=["north", "south"], score="lac", neighbors="replace_one"
+    )
     line = confide.calibrate(scores, 0.2, 4.0, score="absolute_residual", neighbors="replace_one")
     made = (
         append(_passing(["n", 2]), one, logits=True),

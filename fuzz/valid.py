@@ -24,31 +24,50 @@ from fuzz.source import with_checksum
 
 
 @cache
-def calibrations() -> tuple[Any, ...]:
-    """Valid calibrations of every mechanism."""
-    scores = np.random.default_rng(0).random(400)
+def releases() -> tuple[Any, ...]:
+    """Valid releases of every mechanism, of several thresholds and for other populations, as JSON values."""
+    rng = np.random.default_rng(0)
+    p, scores, labels = rng.random((400, 4)), rng.random(400), np.array(["a", "b"])[rng.integers(0, 2, 400)]
+    public, few = {"neighbors": "replace_one"}, confide.Candidates.unit(20)
     options: list[dict[str, Any]] = [
         {"epsilon": 1.0, "score": "lac"},
-        {"epsilon": 1.0, "neighbors": "replace_one", "score": "absolute_residual"},
+        {"epsilon": 1.0, "score": "absolute_residual", **public},
         {"rho": 0.1, "candidates": confide.Candidates.of([0.1, 0.5, 0.9])},
         {"epsilon": 2.0, "delta": 0.1, "n_min": 50, "records_per_person": 2},
-        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"},
+        {"epsilon": 5.0, "mechanism": "pps", **public},
         {"epsilon": 5.0, "mechanism": "pps", "n_min": 200, "candidates": confide.Candidates.published(20)},
-        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "noisy-histogram"},
+        {"epsilon": 5.0, "mechanism": "noisy-histogram", **public},
         {"epsilon": 2.0, "mechanism": "opendp-quantile"},
-        {"neighbors": "replace_one", "mechanism": "none"},
+        {"mechanism": "none", **public},
+        {"epsilon": 2.0, "weights": rng.choice([0.5, 1.0], 400), "weight_bound": 1.0, "candidates": few},
+        {
+            "epsilon": 2.0,
+            "class_weights": ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8}),
+            "labels": labels,
+            "score": "lac",
+            "classes": ["a", "b"],
+            "candidates": few,
+        },
     ]
+    law = confide.Noise.discrete_laplace(2.0, copies=2)
+    counted = confide.PublishedCounts(rng.integers(0, 90, 20), few, law, score="lac")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = [confide.calibrate(scores, 0.1, **one) for one in options]
-        made.append(confide.recalibrate(made[1], scores, about={"date": "2026"}))
+        levels = confide.calibrate(p[:, 0], [0.3, 0.1], 4.0, score="lac", neighbors="replace_one")
+        made += [
+            *(release for release, _ in evaluated()[1:5]),
+            confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0),
+            confide.recalibrate(levels, p[:, 1], about={"date": "2026"}),
+            confide.calibrate_counts(counted, 0.1),
+        ]
         return tuple(json.loads(one.to_json()) for one in made)
 
 
 def steep() -> str:
-    """A calibration whose weights exceed all floats, signed again; it once made every reader overflow."""
-    document = json.loads(json.dumps(calibrations()[0]))
-    document["mechanism"] |= {"rise": 10**9, "flat": "0"}
+    """A release whose weights exceed all floats, signed again; it once made every reader overflow."""
+    document = json.loads(json.dumps(releases()[0]))
+    document["thresholds"][0]["mechanism"] |= {"rise": 10**9, "flat": "0"}
     return str(with_checksum(document))
 
 
@@ -75,9 +94,9 @@ def evaluated() -> tuple[tuple[Release, Any], ...]:
     scores, ward = confide.lac_score(p, y), np.array(["north", "south"])[rng.integers(0, 2, 600)]
     width, target = np.tile([-1.0, 1.0], (600, 1)), rng.normal(size=600)
     one = confide.calibrate(scores, 0.1, 2.0, score="lac")
-    levels = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=4.0, score="lac")
-    groups = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, score="lac")
-    classes = confide.calibrate_groups(scores, y, [0, 1, 2], 0.3, 8.0, by="class", score="lac")
+    levels = confide.calibrate(scores, [0.3, 0.1], epsilon=4.0, score="lac")
+    groups = confide.calibrate(scores, 0.2, 4.0, groups=ward, names=["north", "south"], score="lac")
+    classes = confide.calibrate(scores, 0.3, 8.0, groups=y, names=[0, 1, 2], by="class", score="lac")
     sides = confide.calibrate_sides(width, target, 0.2, 4.0)
     found: list[tuple[Release, Any]] = [
         (one, evaluate_sets(one, p, y, examples=2)),
@@ -88,20 +107,6 @@ def evaluated() -> tuple[tuple[Release, Any], ...]:
         (levels, evaluate_scores(levels, scores)),
     ]
     return tuple((release, json.loads(one.to_json())) for release, one in found)
-
-
-@cache
-def several() -> tuple[Any, ...]:
-    """Valid releases of several thresholds, as JSON values."""
-    rng = np.random.default_rng(0)
-    p = rng.random((400, 4))
-    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0)
-    levels = confide.calibrate_levels(p[:, 0], [0.3, 0.1], 4.0, score="lac", neighbors="replace_one")
-    law = confide.Noise.discrete_laplace(2.0, copies=2)
-    counted = confide.PublishedCounts(rng.integers(0, 90, 20), confide.Candidates.unit(20), law, score="lac")
-    releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1])]
-    releases.append(confide.calibrate_counts(counted, 0.1))
-    return tuple(json.loads(release.to_json()) for release in releases)
 
 
 @cache
@@ -116,7 +121,7 @@ def privately_evaluated() -> tuple[Any, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = confide.calibrate(scores, 0.1, 2.0, score="lac", candidates=public)
-        levels = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=4.0, score="lac", candidates=public)
+        levels = confide.calibrate(scores, [0.3, 0.1], epsilon=4.0, score="lac", candidates=public)
         sides = confide.calibrate_sides(width, target, 0.2, 4.0)
         risk = confide.calibrate_false_negatives(p, labels, 0.2, 4.0)
         found = (
@@ -140,7 +145,7 @@ def watches() -> tuple[Any, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = confide.calibrate(scores, 0.1, 2.0, score="lac", classes=3, candidates=public)
-        groups = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, candidates=public)
+        groups = confide.calibrate(scores, 0.2, 4.0, groups=ward, names=["north", "south"], candidates=public)
         p = rng.dirichlet([4, 2, 1], size=300)
         known = confide.evaluate(one, probabilities=p, labels=p.argmax(axis=1), epsilon=1.0, parts=["size"])
     begun: dict[str, Any] = {"epsilon": 1.0, "batch": 300}
@@ -151,22 +156,6 @@ def watches() -> tuple[Any, ...]:
         of_sizes.with_look("a", [3, 200, 80, 20]).with_look("b", [-1, 100, 100, 100]),
         Watch.start(one, **begun, bins=(0, 1, 2, 3), reference=known).with_look("a", [3, 200, 80, 20]),
     )
-    return tuple(json.loads(each.to_json()) for each in made)
-
-
-@cache
-def weighted() -> tuple[Any, ...]:
-    """Valid releases for populations that are a known shift away, as JSON values: of classes, and of records."""
-    rng = np.random.default_rng(0)
-    scores, labels = rng.random(400), np.array(["a", "b"])[rng.integers(0, 2, 400)]
-    ways: dict[str, Any] = {"score": "lac", "classes": ["a", "b"], "candidates": confide.Candidates.unit(20)}
-    shift = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = (
-            confide.calibrate(scores, 0.1, 2.0, class_weights=shift, labels=labels, **ways),
-            confide.calibrate(scores, 0.1, 2.0, weights=rng.choice([0.5, 1.0], 400), weight_bound=1.0, **ways),
-        )
     return tuple(json.loads(each.to_json()) for each in made)
 
 

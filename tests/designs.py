@@ -6,15 +6,14 @@ from confide.candidates import Candidates
 from confide.core import Plan, make_plan, plan
 from confide.core.choice import choose
 from confide.core.design import slopes_design
-from confide.core.rules import check_combinations
-from confide.core.terms import Budget, Terms
+from confide.core.request import Request
+from confide.core.terms import Terms
 
 
 def terms(alpha, candidates, epsilon=None, *, rho=None, **choices) -> Terms:
     """The terms of one threshold; a number of candidates stands for equal steps."""
-    check_combinations({**choices, "epsilon": epsilon, "rho": rho})
     listed = Candidates.unit(candidates) if isinstance(candidates, int) else candidates
-    return Terms.of(alpha, listed, Budget(epsilon, rho), **choices)
+    return Request(alpha=alpha, epsilon=epsilon, rho=rho, candidates=listed, **choices).terms[None]
 
 
 def planned(asked: Terms, n: int, *, slopes=None, rise=None) -> Plan:

@@ -22,7 +22,7 @@ LEVEL = 1e-6
 """Each test fails a correct library with at most this probability."""
 
 
-def coverage_p_value(released: confide.Calibration, n: int, hits: int, tested: int) -> float:
+def coverage_p_value(released: confide.Release, n: int, hits: int, tested: int) -> float:
     """An upper bound on the probability of so few covered test points if the release is correct."""
     if released.mechanism is None:
         return float(hits == tested)
@@ -33,7 +33,7 @@ def coverage_p_value(released: confide.Calibration, n: int, hits: int, tested: i
     return float(probabilities @ few + max(0.0, 1 - probabilities.sum() - beyond) + beyond * (hits == tested))
 
 
-def assert_covers(released: confide.Calibration, n: int, covered: np.ndarray) -> None:
+def assert_covers(released: confide.Release, n: int, covered: np.ndarray) -> None:
     """Coverage of test points that are exchangeable with the n calibration points, at `LEVEL`."""
     p_value = coverage_p_value(released, n, int(np.count_nonzero(covered)), len(covered))
     assert p_value > LEVEL, f"{np.mean(covered):.4f} of {len(covered)} covered, p = {p_value:.2g}"
@@ -45,7 +45,7 @@ def assert_exact_level(covered: np.ndarray, rank: int, n: int) -> None:
     assert min(law.cdf(hits), law.sf(hits - 1)) > LEVEL / 2, f"{np.mean(covered):.4f} covered, rank {rank} of {n}"
 
 
-def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: float = LEVEL) -> float:
+def largest_threshold(released: confide.Release, scores: np.ndarray, level: float = LEVEL) -> float:
     """A bound that the threshold exceeds with at most this probability, for all scores; +inf if there is none."""
     mechanism = released.mechanism
     if mechanism is None:
@@ -65,7 +65,7 @@ def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: 
     return float(candidates.values[np.searchsorted(candidates.edges, reached)])
 
 
-def assert_threshold_below(released: confide.Calibration, scores: np.ndarray, level: float = LEVEL) -> None:
+def assert_threshold_below(released: confide.Release, scores: np.ndarray, level: float = LEVEL) -> None:
     """The threshold is finite and no larger than the noise allows, given (upper bounds of) the calibration scores."""
     limit = largest_threshold(released, scores, level)
     assert released.threshold <= limit < math.inf

@@ -66,9 +66,11 @@ def split_conformal(scores, alpha):
 
 
 def calibrate(scores, alpha, score):
+    """With the scores as candidates, or the threshold would be the next candidate of a list."""
+    candidates = confide.Candidates.of(np.unique(scores))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
-        return confide.calibrate(scores, alpha, mechanism="none", score=score)
+        return confide.calibrate(scores, alpha, mechanism="none", score=score, candidates=candidates)
 
 
 def tied_table(rng, n, k=6):

@@ -30,21 +30,19 @@ HERE = {
     "neither epsilon nor rho": lambda s, d: confide.calibrate(s, 0.1),
     "no scores": lambda s, d: confide.calibrate([], 0.1, 1.0, neighbors="replace_one"),
     "unknown mechanism": lambda s, d: confide.calibrate(s, 0.1, 1.0, mechanism="magic"),
-    "groups that overlap: a record in more groups than stated": lambda s, d: confide.calibrate_groups(
-        s, dict.fromkeys(("sex", "age", "site"), ["a"] * len(s)), {"sex": ["a"], "age": ["a"]}, 0.1, 1.0
+    "groups that overlap: a record in more groups than stated": lambda s, d: confide.calibrate(
+        s, 0.1, 1.0, groups=dict.fromkeys(("sex", "age", "site"), ["a"] * len(s)), names={"sex": ["a"], "age": ["a"]}
     ),
-    "groups that overlap: a value that is not listed": lambda s, d: confide.calibrate_groups(
-        s, dict.fromkeys(("sex", "age"), ["a"] * len(s)), {"sex": ["a"], "age": ["b"]}, 0.1, 1.0
+    "groups that overlap: a value that is not listed": lambda s, d: confide.calibrate(
+        s, 0.1, 1.0, groups=dict.fromkeys(("sex", "age"), ["a"] * len(s)), names={"sex": ["a"], "age": ["b"]}
     ),
-    "calibration: empty text": lambda s, d: confide.Calibration.from_json(""),
-    "calibration: other JSON": lambda s, d: confide.Calibration.from_json('{"a": 1}'),
-    "calibration: a megabyte of brackets": lambda s, d: confide.Calibration.from_json("[" * 10**6),
-    "calibration: newer schema": lambda s, d: confide.Calibration.from_json(
-        '{"kind": "confide/calibration", "schema": 99}'
-    ),
-    "calibration: altered": lambda s, d: confide.Calibration.from_json(_altered()),
-    "calibration: a folder": lambda s, d: confide.Calibration.load(d),
-    "calibration: a missing file": lambda s, d: confide.Calibration.load(d / "none.json"),
+    "calibration: empty text": lambda s, d: confide.Release.from_json(""),
+    "calibration: other JSON": lambda s, d: confide.Release.from_json('{"a": 1}'),
+    "calibration: a megabyte of brackets": lambda s, d: confide.Release.from_json("[" * 10**6),
+    "calibration: newer schema": lambda s, d: confide.Release.from_json('{"kind": "confide/release", "schema": 99}'),
+    "calibration: altered": lambda s, d: confide.Release.from_json(_altered()),
+    "calibration: a folder": lambda s, d: confide.Release.load(d),
+    "calibration: a missing file": lambda s, d: confide.Release.load(d / "none.json"),
     "ledger: a folder": lambda s, d: Ledger(d),
     "ledger: in a missing folder": lambda s, d: Ledger(d / "none" / "budget.db"),
     "ledger: missing, only to be read": lambda s, d: Ledger(d / "none.db", create=False),

@@ -72,7 +72,7 @@ def test_the_bill_names_every_package_with_version_hashes_and_licence(sbom, rele
     assert names == wanted
 
 
-REQUIRED = {"numpy", "scipy", "opendp", "deprecated", "wrapt"}  # the last two by OpenDP
+REQUIRED = {"numpy", "scipy", "opendp", "msgspec", "deprecated", "wrapt"}  # the last two by OpenDP
 ON_OTHER_SYSTEMS = {"colorama", "pywin32"}  # whose licences were not looked at, since they are not installed on Linux
 
 

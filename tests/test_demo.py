@@ -27,7 +27,7 @@ def test_the_files_are_the_calibration_the_sets_and_the_new_images(demo):
     folder, _ = demo
     names = ["calibration.json", "images.parquet", "report.html", "sets.parquet"]
     assert sorted(path.name for path in folder.iterdir()) == names
-    released = confide.Calibration.load(folder / "calibration.json")
+    released = confide.Release.load(folder / "calibration.json")
     data = digits()
     sets = read(folder / "sets.parquet")
     assert sets.column_names == ["image", "digit", "prediction_set", "set_size"]
@@ -40,7 +40,7 @@ def test_the_files_are_the_calibration_the_sets_and_the_new_images(demo):
 
 def test_the_story_states_what_is_in_the_files(demo):
     folder, story = demo
-    released = confide.Calibration.load(folder / "calibration.json")
+    released = confide.Release.load(folder / "calibration.json")
     data = digits()
     private = apply_threshold(data, released.threshold)
     scores = np.sort(confide.lac_score(data.probabilities, data.labels))
@@ -66,7 +66,7 @@ def test_the_report_is_of_the_released_calibration_and_the_new_images(demo):
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
     assert "<h1>Prediction sets for handwritten digits</h1>" in page
     assert (folder / "calibration.json").read_text(encoding="utf-8") in page
-    found = apply_threshold(digits(), confide.Calibration.load(folder / "calibration.json").threshold)
+    found = apply_threshold(digits(), confide.Release.load(folder / "calibration.json").threshold)
     assert str(found.coverage) in page
     assert short_number(found.sets.sizes.mean()) in page
     assert str(folder / "report.html") in story.replace("'", "")
@@ -77,7 +77,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert main(["demo"]) == 0
     assert main(["demo"]) == 4
     assert main(["demo", "--force"]) == 0
-    released = confide.Calibration.load("demo-output/calibration.json")
+    released = confide.Release.load("demo-output/calibration.json")
     assert released.score == "lac"
 
 

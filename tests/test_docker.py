@@ -135,4 +135,4 @@ def test_the_steps_of_the_image_run_outside_of_docker(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1
     assert "confide.ledger charged dataset=patients epsilon=1" in done.stderr
-    assert json.loads((tmp_path / "out" / "released.json").read_text())["kind"] == "confide/calibration"
+    assert json.loads((tmp_path / "out" / "released.json").read_text())["kind"] == "confide/release"

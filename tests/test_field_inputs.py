@@ -62,11 +62,10 @@ def test_one_other_record_among_equal_ones_changes_no_path(kind):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             released = ONE_OF_MANY[kind](scores)
-        inner = released.calibration if kind == "losses" else released
-        assert 0 <= inner.threshold < math.inf
+        assert 0 <= released.threshold < math.inf
         if kind != "losses":  # the threshold of a loss depends on a random number of each record
-            assert_threshold_below(inner, scores, 1e-8)
-        candidates.add(inner.candidates)
+            assert_threshold_below(released, scores, 1e-8)
+        candidates.add(released.candidates)
     assert len(candidates) == 1
 
 
@@ -77,10 +76,11 @@ WHOLE_RANKS = [(0.95, 19, 19), (0.68, 74, 51), (0.7, 9, 7), (0.9, 9, 9), (0.9, 2
 def test_a_whole_rank_is_not_rounded_up(level, n, rank):
     """Level times n + 1 is an integer in decimals; the threshold of the scores 1, ..., n is its own rank."""
     scores, alpha = np.arange(1.0, n + 1), 1 - level
-    counts = confide.ScoreHistogram.from_scores(scores, Candidates.of(scores))
-    levels = confide.calibrate_levels(scores, [alpha], mechanism="none")
+    candidates = Candidates.of(scores)
+    counts = confide.ScoreHistogram.from_scores(scores, candidates)
+    levels = confide.calibrate(scores, [alpha], mechanism="none", candidates=candidates)
     thresholds = [
-        confide.calibrate(scores, alpha, mechanism="none").threshold,
+        confide.calibrate(scores, alpha, mechanism="none", candidates=candidates).threshold,
         confide.calibrate_histogram(counts, alpha, mechanism="none").threshold,
         levels[alpha].threshold,
         papers.fedcp_qq.centralised_threshold([scores[::2], scores[1::2]], alpha),
@@ -94,7 +94,7 @@ def test_ranks_without_a_mechanism_exist_for_records_of_equal_weight_in_one_grou
         confide.calibrate(scores, 0.32, weights=np.ones(74), weight_bound=1, mechanism="none")
     for neighbors in ("add_remove", "replace_one"):
         with refused(InputError, "mechanism"):
-            confide.calibrate_groups(scores, ["a"] * 74, ["a"], 0.32, mechanism="none", neighbors=neighbors)
+            confide.calibrate(scores, 0.32, groups=["a"] * 74, names=["a"], mechanism="none", neighbors=neighbors)
 
 
 @FEW
@@ -102,8 +102,9 @@ def test_ranks_without_a_mechanism_exist_for_records_of_equal_weight_in_one_grou
 def test_each_side_of_an_interval_has_its_own_rank(n):
     """At 0.05 on each side 19 records are needed; below them both sides are +inf, and up to 38 the largest score."""
     outcomes = np.linspace(-1, 2, n)
-    released = confide.calibrate_sides(np.zeros((n, 2)), outcomes, 0.1, mechanism="none")
-    found = [released.low.threshold, released.high.threshold]
+    candidates = Candidates.of([1.0, 2.0])
+    released = confide.calibrate_sides(np.zeros((n, 2)), outcomes, 0.1, mechanism="none", candidates=candidates)
+    found = [released["low"].threshold, released["high"].threshold]
     assert found == ([math.inf, math.inf] if n < 19 else [1.0, 2.0])
 
 
@@ -130,7 +131,7 @@ def test_a_quarter_of_the_intervals_cross():
     quantiles = np.column_stack([-half, half])
     scores = confide.cqr_score(quantiles, outcomes)
     np.testing.assert_allclose(scores, np.abs(outcomes) - half)
-    released = confide.calibrate(scores, 0.4, mechanism="none")
+    released = confide.calibrate(scores, 0.4, mechanism="none", candidates=Candidates.of(np.sort(scores)))
     assert released.threshold == np.sort(scores)[240] < 0  # rank ceil(0.6 * 401)
     intervals = confide.predict_interval(quantiles, released)
     widths = np.where(half > 0, 2 * (3 + released.threshold), 0)
@@ -196,8 +197,8 @@ def test_scores_of_any_size_keep_their_bits(tmp_path, scale, mechanism):
     A private threshold exceeds the bound of the exact test with a probability of 1e-7 or less.
     """
     residuals = scale * (np.arange(3000) + 0.5) / 3000
-    options = {"unit": scale, "epsilon": 4.0} if mechanism is None else {"mechanism": mechanism}
-    released = confide.calibrate(residuals, 0.1, score="absolute_residual", **options)
+    options = {"epsilon": 4.0} if mechanism is None else {"mechanism": mechanism}
+    released = confide.calibrate(residuals, 0.1, score="absolute_residual", unit=scale, **options)
     released.save(tmp_path / "released.json")
     again = Release.load(tmp_path / "released.json")
     assert again.threshold.hex() == released.threshold.hex()
@@ -207,7 +208,8 @@ def test_scores_of_any_size_keep_their_bits(tmp_path, scale, mechanism):
     shown = str(released).splitlines()[0].split()[1]
     assert float(shown) == pytest.approx(released.threshold, rel=1e-11, abs=0)
     if mechanism == "none":
-        assert again.threshold == residuals[2700]
+        values = candidates_of(released.only).values
+        assert again.threshold == values[values >= residuals[2700]][0]
     else:
         assert_threshold_below(again, residuals, 1e-7)
         assert shown.replace("-", "\N{MINUS SIGN}") in confide.report(released).html

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 HEAVY = [
+    "msgspec",
     "opendp",
     "scipy",
     "sklearn",

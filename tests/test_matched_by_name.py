@@ -52,13 +52,13 @@ FRONTS = {
     "evaluate_sets": lambda p, classes: confide.evaluate_sets(RELEASED, p, LABELS, classes).coverage,
     "evaluate": lambda p, classes: confide.evaluate(RELEASED, probabilities=p, labels=LABELS, classes=classes).coverage,
     "calibrate_false_negatives": lambda p, classes: sorted(
-        confide.calibrate_false_negatives(p, TRUTH, 0.3, 8.0, u=U, classes=classes).calibration.classes
+        confide.calibrate_false_negatives(p, TRUTH, 0.3, 8.0, u=U, classes=classes).classes
     ),
 }
 
 WITHOUT_COLUMNS = {
-    "ClassShift", "Evaluation", "calibrate", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
-    "calibrate_losses", "calibrate_masks", "Calibration", "CountsCalibration", "Score",
+    "ClassShift", "Evaluation", "calibrate", "calibrate_histogram",
+    "calibrate_losses", "calibrate_masks", "Release", "Score",
     "PredictionSets", "PrivateConformalClassifier", "PublishedCounts", "calibrate_sides",
 }  # fmt: skip
 """Those that take class names and no columns of a data frame next to them."""
@@ -256,7 +256,7 @@ LINE = confide.calibrate(np.abs(RNG.normal(size=400)), **REPLACED, score="absolu
 SCALED = confide.calibrate(np.abs(RNG.normal(size=400)), **REPLACED, score="normalised_residual")
 LABELLED = pd.Series(LABELS)
 SETS = confide.predict_set(FRAME, RELEASED)
-BY_GROUP = confide.calibrate_groups(confide.lac_score(FRAME, LABELS), GROUPS, ["x", "y"], 0.3, 8.0)
+BY_GROUP = confide.calibrate(confide.lac_score(FRAME, LABELS), 0.3, 8.0, groups=GROUPS, names=["x", "y"])
 WEIGHTS = {"benign": 1, "malignant": 2, "unclear": 1}
 ONES = pd.Series(np.ones(400))
 SERIES = pd.Series(np.asarray(confide.lac_score(FRAME, LABELS)))
@@ -275,8 +275,10 @@ ROWS = {
     "saps_score": lambda y: confide.saps_score(FRAME, y(LABELLED), 0.1, u=U),
     "top_k_score": lambda y: confide.top_k_score(FRAME, y(LABELLED)),
     "all_scores": lambda y: confide.all_scores(FRAME, "aps", u=y(pd.Series(U))),
-    "calibrate": lambda y: confide.calibrate(SERIES, labels=y(LABELLED), class_weights=WEIGHTS, alpha=0.3, epsilon=8.0),
-    "calibrate_groups": lambda y: confide.calibrate_groups(SERIES, y(GROUPS), ["x", "y"], 0.3, 8.0),
+    "calibrate": lambda y: (
+        confide.calibrate(SERIES, 0.3, 8.0, labels=y(LABELLED), class_weights=WEIGHTS),
+        confide.calibrate(SERIES, 0.3, 8.0, groups=y(GROUPS), names=["x", "y"]),
+    ),
     "calibrate_false_negatives": lambda y: confide.calibrate_false_negatives(
         FRAME, y(pd.DataFrame(TRUTH, columns=NAMES)), 0.3, 8.0
     ),

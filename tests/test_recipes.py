@@ -56,7 +56,7 @@ print(json.dumps([[list(one) for one in found["labels"]], found["size"].tolist()
                   inner.predict_proba(table).tolist(), inner.classes_.tolist()]))
 """
     labels, sizes, promises, p, classes = json.loads(output(python, "-c", program, cwd=tmp_path).splitlines()[-1])
-    released = confide.Calibration.load(tmp_path / "sets-release")
+    released = confide.Release.load(tmp_path / "sets-release")
     assert labels == confide.predict_set(np.array(p), released, classes).labels()
     assert sizes == [len(one) for one in labels]
     assert len(set(sizes)) > 1

@@ -1,6 +1,5 @@
 """The number of records needed is the same in Python, the command line, plans, pages, predictions and groups."""
 
-import dataclasses
 import math
 import re
 import warnings
@@ -10,6 +9,7 @@ import pytest
 
 import confide
 from confide.core import needed_by_scores, records_needed, typical_of_groups
+from tests.calibrations import changed
 from tests.docs.blocks import ROOT
 from tests.draws import drawing_with, last
 
@@ -65,9 +65,9 @@ def test_python_plans_warnings_and_pages_agree(name):
     needed = plan.records_needed
     assert known in (None, needed)
     assert records_needed(made) == needed
-    assert records_needed(confide.Calibration.from_json(made.to_json())) == needed
+    assert records_needed(confide.Release.from_json(made.to_json())) == needed
     assert _numbers(str(made)) in ([needed], [] if made.n is not None and plan.enough_records else None)
-    infinite = dataclasses.replace(made, threshold=math.inf)
+    infinite = changed(made, threshold=math.inf)
     (note,) = confide.core.remarks(infinite)
     assert _numbers(note) in ([needed], [] if made.n is not None and made.n >= needed else None)
     task = confide.predict_interval if made.score == "absolute_residual" else confide.predict_set
@@ -93,12 +93,12 @@ def test_groups_and_levels_say_the_number_of_their_plans():
     with drawing_with(select=last):
         for options in ({}, {"n_typical": typical_of_groups(12, 1)}):
             with pytest.warns(confide.CoverageWarning, match="12 groups") as caught:
-                made = confide.calibrate_groups(SCORES[:180], groups, range(12), 0.1, 1.0, score="lac", **options)
+                made = confide.calibrate(SCORES[:180], 0.1, 1.0, groups=groups, names=range(12), score="lac", **options)
             needed = confide.plan(0.1, 1.0, **options).records_needed
             assert needed > 90
             assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
             assert f"records needed: about {needed} in each group; with fewer" in str(made)
-    levels = confide.calibrate_levels(SCORES, [0.5, 0.2], 4.0, score="lac")
+    levels = confide.calibrate(SCORES, [0.5, 0.2], 4.0, score="lac")
     first = confide.plan(0.2, 2.0, candidates=confide.Candidates.from_recipe(levels[0.2].recipe)).records_needed
     assert f"records needed: about {first} for all of them; with fewer" in str(levels)
 
@@ -128,7 +128,7 @@ def test_probable_mistakes_are_reported_everywhere(name):
     assert sum(said in str(one.message) for one in caught) == 1
     assert [one.filename for one in caught if said in str(one.message)] == [__file__]
     with pytest.warns(confide.CoverageWarning, match=match):
-        confide.calibrate_groups(SCORES, np.arange(500) % 2, [0, 1], score="lac", **asked)
+        confide.calibrate(SCORES, groups=np.arange(500) % 2, names=[0, 1], score="lac", **asked)
     assert said in str(confide.plan(**asked))
     assert said in " ".join(confide.plan(**asked).remarks)
     pytest.importorskip("cryptography", reason="needs the extra federated")
@@ -166,7 +166,8 @@ def test_a_guess_for_groups_is_no_smaller_than_150():
         150,
         700,
     ]
-    groups, options = (np.arange(6000) % 12, range(12)), {"epsilon": 1e-5}  # too small a loss for a noisy number
-    made = confide.calibrate_groups(np.tile(SCORES, 12), *groups, 0.1, score="lac", **options)
+    options = {"epsilon": 1e-5}  # too small a loss for a noisy number
+    groups = {"groups": np.arange(6000) % 12, "names": range(12)}
+    made = confide.calibrate(np.tile(SCORES, 12), 0.1, score="lac", **groups, **options)
     assert made[0].size is None
     assert made[0].mechanism == confide.plan(0.1, n_typical=150, **options).mechanism

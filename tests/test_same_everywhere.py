@@ -101,7 +101,7 @@ def by_estimator(tables, neighbors, out):
 def by_file(tables, neighbors, out):
     source = (tables / "old.parquet", *CLASSIFIED, "--label", "y")
     command("calibrate", *source, *asked(neighbors), "--out", out / "released.json")
-    return confide.Calibration.load(out / "released.json")
+    return confide.Release.load(out / "released.json")
 
 
 def by_counts(tables, neighbors, out):
@@ -115,7 +115,7 @@ def by_counts(tables, neighbors, out):
         database.sql(query).write_csv(str(out / "counts.csv"))
     counts = ("--counts", out / "counts.csv", "--plan", out / "plan.json")
     command("calibrate", *counts, "--out", out / "released.json")
-    return confide.Calibration.load(out / "released.json")
+    return confide.Release.load(out / "released.json")
 
 
 @lru_cache
@@ -225,7 +225,7 @@ def test_spark_connect_is_such_a_front(connect, released, tables, tmp_path):
     """Counts, sets and coverage of a server of Spark Connect."""
     table = ("--table", tables / "old.parquet", *CLASSIFIED, "--label", "y")
     command("calibrate", connect, *table, *asked("replace_one"), "--n", 1000, "--out", tmp_path / "released.json")
-    assert confide.Calibration.load(tmp_path / "released.json") == in_numpy("replace_one", None)
+    assert confide.Release.load(tmp_path / "released.json") == in_numpy("replace_one", None)
     released.save(tmp_path / "drawn.json")
     new = (connect, "--table", tables / "new.parquet", *CLASSIFIED, "--calibration", tmp_path / "drawn.json")
     command("predict", *new, "--out", tmp_path / "sets")

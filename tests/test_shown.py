@@ -47,8 +47,8 @@ def test_releases_of_every_kind(name):
         assert ("NOT PRIVATE" in line) == math.isinf(privacy.epsilon)
         unit = privacy.neighbors
         assert math.isinf(privacy.epsilon) or f"({unit}" in line
-    guarantee = getattr(value, "guarantee", None)
-    if guarantee is not None:
+    if isinstance(value, confide.Release) and value.by is None and value.loss is None:
+        guarantee = value.guarantee
         assert guarantee.brief in line
         assert f"alpha {float(value.alpha):g}" in line
         assert f"threshold {value.threshold:.6g}" in line
@@ -153,8 +153,8 @@ def test_nothing_hostile_gets_through():
         confide.PredictionSets(np.ones((2, 2), bool), (hostile, "b")),
         calibration_at(0.5, hostile),
         confide.class_coverage(confide.PredictionSets(np.ones((2, 2), bool), (hostile, "b")), [hostile, "b"]),
-        confide.calibrate_groups(
-            np.linspace(0, 1, 400), [hostile, "b"] * 200, [hostile, "b"], 0.2, 2.0, score="lac", n_min=1
+        confide.calibrate(
+            np.linspace(0, 1, 400), 0.2, 2.0, groups=[hostile, "b"] * 200, names=[hostile, "b"], score="lac", n_min=1
         ),
     ):
         assert "<img" not in shown(value)[2]

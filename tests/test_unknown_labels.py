@@ -108,7 +108,7 @@ def test_evaluations_count_them_as_missed(by):
     scores = confide.lac_score(P, LABELS, NAMES)
     released = confide.calibrate(scores, 0.2, 50.0)
     if by == "class":
-        released = confide.calibrate_groups(scores, LABELS, NAMES, 0.2, 50.0, by="class")
+        released = confide.calibrate(scores, 0.2, 50.0, groups=LABELS, names=NAMES, by="class")
         from_table = calibrate_table(FRAME, ClassColumns("p_*", "y"), 0.2, 50.0, by_class=True)
         for name in NAMES:  # noise of a few ranks of 200 at epsilon 50
             assert abs(from_table.parts[name].threshold - released.parts[name].threshold) < 0.2

@@ -2,25 +2,17 @@
 
 from confide.arrays import ExperimentalUniforms as ExperimentalUniforms
 from confide.candidates import Candidates as Candidates
-from confide.core import Calibration as Calibration
 from confide.core import Choice as Choice
 from confide.core import ClassShift as ClassShift
-from confide.core import CountsCalibration as CountsCalibration
-from confide.core import GroupCalibration as GroupCalibration
-from confide.core import LevelCalibration as LevelCalibration
 from confide.core import ModelFingerprint as ModelFingerprint
-from confide.core import OverlappingCalibration as OverlappingCalibration
 from confide.core import Plan as Plan
 from confide.core import PublishedCounts as PublishedCounts
-from confide.core import RiskCalibration as RiskCalibration
-from confide.core import SidesCalibration as SidesCalibration
+from confide.core import Release as Release
 from confide.core import budget_plan as budget_plan
 from confide.core import calibrate as calibrate
 from confide.core import calibrate_counts as calibrate_counts
 from confide.core import calibrate_false_negatives as calibrate_false_negatives
-from confide.core import calibrate_groups as calibrate_groups
 from confide.core import calibrate_histogram as calibrate_histogram
-from confide.core import calibrate_levels as calibrate_levels
 from confide.core import calibrate_losses as calibrate_losses
 from confide.core import calibrate_masks as calibrate_masks
 from confide.core import calibrate_sides as calibrate_sides

@@ -19,7 +19,7 @@ from confide.arrays import (
     other_sums,
     refuse_generator,
 )
-from confide.core import UNNAMED, Calibration, names_for, warn_about
+from confide.core import UNNAMED, Release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.scores import (
     ScoreKind,
@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 _ELEMENTS = 2**22
 
 
-def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None) -> Any:
+def predict_mask(probabilities: Any, calibration: Release, *, u: Any = None) -> Any:
     """The sets {y : score(x, y) <= threshold} as a bool array of the same library, shape (n, K), on the same device.
 
     Parameters
@@ -268,8 +268,9 @@ def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
 
 
 def _kind(calibration: Any) -> ScoreKind:
-    if not isinstance(calibration, Calibration):
-        raise InputTypeError("calibration", "must be a confide.Calibration", got=type(calibration).__name__)
+    if not isinstance(calibration, Release) or calibration.by is not None or calibration.loss is not None:
+        got = "another release" if isinstance(calibration, Release) else type(calibration).__name__
+        raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", got)
     if calibration.score is None:
         raise InputError(*UNNAMED)
     kind = score_kind(calibration.score)

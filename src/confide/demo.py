@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import Calibration, Plan, calibrate, plan
+from confide.core import Plan, Release, calibrate, plan
 from confide.errors import InputError
 from confide.evaluation import coverage
 from confide.reports import report
@@ -142,7 +142,7 @@ NOT_PRIVATE = f"""\
 
 def describe(
     data: Digits,
-    released: Calibration,
+    released: Release,
     costs: Plan,
     private: ThresholdResult,
     ordinary: ThresholdResult,
@@ -163,7 +163,7 @@ def describe(
     return "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)\n\n" + "\n\n".join(parts)
 
 
-def _release(released: Calibration) -> str:
+def _release(released: Release) -> str:
     factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
     statement = str(released.privacy)[0].upper() + str(released.privacy)[1:]
     threshold = released.threshold
@@ -226,7 +226,7 @@ def _examples(data: Digits, private: ThresholdResult) -> str:
     return "\n".join(lines)
 
 
-def _next_steps(released: Calibration, calibration: str, sets: str, images: str, report: str) -> str:
+def _next_steps(released: Release, calibration: str, sets: str, images: str, report: str) -> str:
     return f"""\
 6. Go on from here
    {calibration}: the release, the only result from the calibration images

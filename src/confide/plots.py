@@ -404,7 +404,7 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     first, names = releases[0], list(releases[0].by_name)
     if any(list(release.by_name) != names for release in releases):
         raise InputError("releases", "must all have the same parts")
-    dates = [release.first.about.get("date") for release in releases]
+    dates = [release.about.get("date") for release in releases]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
     values = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
     axes, x = axes_of(ax), range(len(called))
@@ -422,7 +422,7 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     if len(names) > 1 or endless:
         legend(axes, ax)
     some = "" if len(names) <= _MOST_LINES else f", {_MOST_LINES} of {len(names)} parts"
-    score = first.first.score
+    score = first.score
     title = f"Thresholds of {len(called)} release{'s' if len(called) > 1 else ''}{some}"
     return labelled(axes, "release", f"threshold{f' of the score {score!r}' if score else ''}", title)
 

@@ -1,7 +1,5 @@
 """Column names of data frames of every library."""
 
-from dataclasses import replace
-
 import duckdb
 import narwhals as nw
 import numpy as np
@@ -74,7 +72,7 @@ ROWS = [[0.75, 0.25], [0.5, 0.5]]
 
 
 def released():
-    return replace(calibration_at(0.5), classes=CLASSES)
+    return calibration_at(0.5, classes=CLASSES)
 
 
 TURNED = {"dog": [0.25, 0.5], "cat": [0.75, 0.5]}

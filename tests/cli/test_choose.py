@@ -33,7 +33,7 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     options = (*COLUMNS, "--choose", "lac", "--choose", "q_*:lac", *PLAIN, "--ledger", "l.db", "--dataset", "people")
     made = confide_run("calibrate", records, *options, "--out", "cal.json")
     assert made.code == 0, made.err
-    released = confide.Calibration.load("cal.json")
+    released = confide.Release.load("cal.json")
     assert released.chosen.among == ("lac", "q_*:lac")
     assert released.chosen.name == "lac"  # otherwise with probability below 1e-10
     assert released.score == "lac"

@@ -20,7 +20,7 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     new = write(folder / f"new.{suffix}", class_table(500, seed=1, lists=False))
     made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json")
     assert (made.code, made.err) == (0, "")
-    released = confide.Calibration.load("cal.json")
+    released = confide.Release.load("cal.json")
     assert released.score == "lac"
     assert released.n is None
     lines = made.out.splitlines()
@@ -36,7 +36,7 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
 
     guess = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--n-typical", 1000, "--out", "guess.json")
     lines = guess.out.splitlines()
-    assert "\n".join(lines[:4]) == str(confide.Calibration.load("guess.json"))
+    assert "\n".join(lines[:4]) == str(confide.Release.load("guess.json"))
     assert lines[3].startswith("records needed: about 225; with fewer, ")
     assert lines[4] == "cost of privacy: 90.46 % expected coverage instead of 90 %"
     assert "with 1000 records, a public guess: the true number is secret" in lines[5]

@@ -49,11 +49,11 @@ def release(kind: str) -> Any:
     ward = np.random.default_rng(6).choice(["south", "north"], N)
 
     def grouped(groups, names, **options):
-        return confide.calibrate_groups(scores, groups, names, 0.1, SURE, score="lac", **options)
+        return confide.calibrate(scores, 0.1, SURE, groups=groups, names=names, score="lac", **options)
 
     return {
         "one": lambda: confide.calibrate(scores, 0.1, SURE),
-        "levels": lambda: confide.calibrate_levels(scores, [0.2, 0.1], epsilon=SURE),
+        "levels": lambda: confide.calibrate(scores, [0.2, 0.1], epsilon=SURE),
         "groups": lambda: grouped(ward, ["south", "north"]),
         "numbers": lambda: grouped((ward == "south").astype(int), [1, 0]),
         "letters": lambda: grouped(np.where(ward == "south", "a", "b"), ["a", "b"]),

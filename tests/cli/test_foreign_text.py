@@ -57,9 +57,9 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
         assert not any(line.strip().startswith("signed by") for line in result.out.splitlines())
     forged = content | {"versions": {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}}
     with refused(confide.FormatError, "release") as refusal:
-        confide.Calibration.from_json(json.dumps({**forged, "sha256": digest(forged)}))
+        confide.Release.from_json(json.dumps({**forged, "sha256": digest(forged)}))
     assert not STEERS & set(str(refusal.value))
-    printed = str(confide.Calibration.load(path))
+    printed = str(confide.Release.load(path))
     assert not STEERS & set(printed)
     assert "\nsigned by" not in printed
 

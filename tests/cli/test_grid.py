@@ -265,8 +265,8 @@ def check_predictions(name, released, predicted):
         assert predicted["lower"].to_numpy() == pytest.approx(lower)
         assert predicted["upper"].to_numpy() == pytest.approx(upper)
     elif name == "levels":
-        for alpha, part in released.parts.items():
-            sets = confide.predict_set(P, part, NAMES)
+        for alpha in released.parts:
+            sets = confide.predict_set(P, released.at(alpha), NAMES)
             assert predicted[f"prediction_set_{float(alpha):g}"].to_pylist() == sets.labels()
     elif name == "labels":
         assert predicted["prediction_set"].to_pylist() == confide.predict_labels(P, released).labels()
@@ -416,7 +416,7 @@ def test_every_source_is_written_to_every_target(run, confide_run, folder, reque
             io.BytesIO(text), parse_options=pa.csv.ParseOptions(delimiter="\t" if "tsv" in out else ",")
         )
     sets = in_order_of(found, "id")["prediction_set"].to_pylist()
-    wanted = confide.predict_set(P, confide.Calibration.load("cal.json"), NAMES).labels()
+    wanted = confide.predict_set(P, confide.Release.load("cal.json"), NAMES).labels()
     assert [json.loads(one) if isinstance(one, str) else one for one in sets] == wanted
     assert confide_run("predict", *source.arguments, *options).code == 4  # it exists
 
@@ -427,7 +427,7 @@ def test_engines_of_ibis_are_named(run, folder, engine):
     pytest.importorskip(engine)
     source = Source(f"{engine}://{write(folder / 'records.parquet', DATA)}")
     run("calibrate", source, *CLASSES, *SURE, "--out", "cal.json")
-    released = confide.Calibration.load("cal.json")
+    released = confide.Release.load("cal.json")
     assert released.threshold == confide.calibrate(confide.lac_score(P, Y), 0.2, 1000.0, score="lac").threshold
     run("evaluate", source, *CLASSES, "--calibration", "cal.json")
     run("predict", source, *MODEL, "--calibration", "cal.json", "--keep", "id", "--out", "sets.parquet")

@@ -36,7 +36,7 @@ def test_per_group(confide_run, records, folder, suffix):
         options = ("--by", column, "--groups", ",".join(map(str, names)))
         made = confide_run("calibrate", path, *COLUMNS, *SURE, *options, "--out", "cal.json", "--force")
         assert (made.code, made.err) == (0, "")
-        released = confide.GroupCalibration.load("cal.json")
+        released = confide.Release.load("cal.json")
         *said, _, _ = made.out.splitlines()
         assert said == str(released).splitlines()
         for name, ward in zip(names, ("north", "south"), strict=True):
@@ -85,7 +85,9 @@ def test_groups_that_do_not_fit(confide_run, records, folder):
     assert refused.refused == (REFUSED, "--mechanism")
     p, y = classified()
     confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, score="lac").save("one.json")
-    confide.calibrate_groups(confide.lac_score(p, y), WARD, ["north", "south"], 0.1, 1.0, score="lac").save("two.json")
+    confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, groups=WARD, names=["north", "south"], score="lac").save(
+        "two.json"
+    )
     asked = ("predict", path, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
     assert confide_run(*asked, "two.json").code == USAGE
     assert confide_run(*asked, "two.json").refused == (USAGE, "--by")

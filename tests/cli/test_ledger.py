@@ -105,7 +105,9 @@ def test_export(confide_run, records, folder):
     printed = confide_run("ledger", "export", "budget.db").json
     assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 0
     assert json.loads((folder / "all.json").read_text()) == printed
-    assert printed["datasets"][0]["entries"][0]["release"] == json.loads((folder / "one.json").read_text())
+    released = json.loads((folder / "one.json").read_text())
+    entry = printed["datasets"][0]["entries"][0]["release"]
+    assert entry == released["thresholds"][0] | {"versions": released["versions"]}
     assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 4
 
 

@@ -24,10 +24,10 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
     options = ("--alpha", "0.2", "--mechanism", "none", "--neighbors", "replace_one", "--out", "cal.json")
     made = confide_run("calibrate", "z.csv", *columns, *options)
     assert made.code == 0, made.err
-    released = confide.Calibration.load(tmp_path / "cal.json")
+    released = confide.Release.load(tmp_path / "cal.json")
     as_softmax = confide_run("calibrate", "p.csv", "--probabilities", "p_*", *columns[2:4], *options[:-1], "p.json")
     assert as_softmax.code == 0, as_softmax.err
-    assert confide.Calibration.load(tmp_path / "p.json").threshold == released.threshold
+    assert confide.Release.load(tmp_path / "p.json").threshold == released.threshold
     assert released.about["outputs"].startswith("logits")
     applied = ("--calibration", "cal.json")
     figures = [

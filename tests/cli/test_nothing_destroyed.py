@@ -218,7 +218,7 @@ def test_earlier_outputs_are_replaced(confide_run, there):
 
 
 def test_python_spares_files_of_another_kind(there):
-    released = confide.Calibration.load("cal.json")
+    released = confide.Release.load("cal.json")
     for path in ("records.parquet", "budget.db", "e.json"):
         before = Path(path).read_bytes()
         with refused(confide.InputError, "output"):

@@ -28,7 +28,7 @@ def test_the_command_line(confide_run, folder):
         "calibrate", "t.csv", *columns, "--alpha", 0.1, "--epsilon", 3, "--unit", 1, *by, *budget, "--out", "cal.json"
     )
     assert made.code == 0, made.err
-    written = confide.OverlappingCalibration.load("cal.json")
+    written = confide.Release.load("cal.json")
     assert str(written) in made.out
     assert confide.Ledger("l.db").account("d").spent().epsilon <= 3
     shown = confide_run("show", "cal.json")
@@ -78,7 +78,7 @@ def released(tmp_path_factory):
     place = tmp_path_factory.mktemp("released") / "cal.json"
     scores = np.abs(TABLE["y"].to_numpy() - F)
     options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
-    confide.calibrate_groups(scores, GROUPS, NAMES, 0.1, 3.0, **options).save(place)
+    confide.calibrate(scores, 0.1, 3.0, groups=GROUPS, names=NAMES, **options).save(place)
     return place
 
 

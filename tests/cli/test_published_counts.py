@@ -28,7 +28,7 @@ def test_from_counts_to_a_page(folder, confide_run, noisy):
     made = confide_run("calibrate", "--noisy-counts", "dap.json", *STATED, "--alpha", "0.1", "--out", "cal.json")
     assert made.code == 0, made.err
     assert "as the maker of the counts states" in made.out
-    released = confide.Calibration.load(folder / "cal.json")
+    released = confide.Release.load(folder / "cal.json")
     counts = confide.PublishedCounts(
         noisy, confide.Candidates.unit(64), confide.Noise.parse(LAW), 5000, "lac", ["no", "yes"]
     )
@@ -53,7 +53,7 @@ def test_from_counts_to_a_page(folder, confide_run, noisy):
         "b.json",
         "--json",
     )
-    assert read.json["calibration"]["threshold"] == released.threshold
+    assert read.json["calibration"]["thresholds"][0]["threshold"] == released.threshold
 
 
 def test_a_file_that_states_everything(folder, confide_run, noisy):
@@ -61,5 +61,5 @@ def test_a_file_that_states_everything(folder, confide_run, noisy):
     counts.save(folder / "own.json")
     asked = ("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", "--n-min", "1000", "--out", "cal.json")
     assert confide_run(*asked).code == 0
-    assert confide.Calibration.load(folder / "cal.json") == confide.calibrate_counts(counts, 0.1, n_min=1000)
+    assert confide.Release.load(folder / "cal.json") == confide.calibrate_counts(counts, 0.1, n_min=1000)
     assert "64 bins, a secret number of records" in confide_run("show", "own.json").out

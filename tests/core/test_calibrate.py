@@ -56,7 +56,7 @@ def test_replace_one_answers_infinity_without_the_data(draw_with, options):
     assert calibration.conditional_coverage(0.05) == 1.0
     assert warning.category is confide.CoverageWarning
     assert warning.filename == __file__  # points at the caller
-    assert confide.Calibration.from_json(calibration.to_json()) == calibration
+    assert confide.Release.from_json(calibration.to_json()) == calibration
 
 
 def test_the_warning_states_a_sufficient_number():

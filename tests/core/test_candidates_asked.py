@@ -24,16 +24,16 @@ def fronts(candidates):
     half = np.arange(400) % 2
     truth = np.random.default_rng(0).random((400, 2)) < 0.5
     p = np.repeat(SCORES[:, None], 2, axis=1)
-    levels = confide.calibrate_levels(SCORES, [0.3, 0.2], 4.0, **lac)
-    groups = confide.calibrate_groups(SCORES, half, [0, 1], 0.2, 4.0, candidates=candidates, score="lac")
+    levels = confide.calibrate(SCORES, [0.3, 0.2], 4.0, **lac)
+    groups = confide.calibrate(SCORES, 0.2, 4.0, groups=half, names=[0, 1], candidates=candidates, score="lac")
     released = confide.calibrate(SCORES, 0.2, 2.0, **lac)
     yield "plan", confide.plan(0.2, 2.0, 400, **lac).candidates.recipe
     yield "calibrate", released.recipe
     yield "levels", levels[0.2].recipe
     yield "groups", groups[0].recipe
-    yield "losses", confide.calibrate_false_negatives(p, truth, 0.2, 2.0, **own).calibration.recipe
+    yield "losses", confide.calibrate_false_negatives(p, truth, 0.2, 2.0, **own).recipe
     images = [(one.reshape(2, 1), true.reshape(2, 1)) for one, true in zip(p, truth, strict=True)]
-    yield "masks", confide.calibrate_masks(images, 0.2, 2.0, **own).calibration.recipe
+    yield "masks", confide.calibrate_masks(images, 0.2, 2.0, **own).recipe
     yield "renewal", confide.recalibrate(released, SCORES, candidates=candidates).recipe
     table = {"s": SCORES}
     what = confide.tables.ScoreColumn("s", "lac")
@@ -82,7 +82,7 @@ def test_other_candidates_raise(wrong):
         lambda: confide.plan(0.1, 1.0, candidates=wrong),
         lambda: confide.calibrate(SCORES, 0.1, 1.0, candidates=wrong),
         lambda: federated.plan(silos, 0.1, 1.0, candidates=wrong, method="private-qq"),
-        lambda: confide.calibrate_levels(SCORES, [0.2], 1.0, candidates=wrong),
+        lambda: confide.calibrate(SCORES, [0.2], 1.0, candidates=wrong),
     )
     for call in calls:
         with refused(confide.InputTypeError, "candidates"):

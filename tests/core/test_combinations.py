@@ -14,7 +14,6 @@ from confide.mechanisms import Chosen
 from tests.designs import terms
 from tests.refused import refused
 
-PREVIOUS = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 2.0, score="lac")
 SAMPLES = {
     "alpha": [0.1],
     "epsilon": [1.0],
@@ -36,9 +35,10 @@ SAMPLES = {
     "delta": [0.1],
     "records_per_person": [2],
     "mechanism": ["pps", "pps-laplace", "noisy-histogram", "none"],
-    "renews": [PREVIOUS],
+    "renews": ["0" * 64],
     "chosen": [Chosen("a", ("a", "b"), Fraction(1, 5), 1.0)],
     "fingerprint": [confide.ModelFingerprint.of(np.arange(10.0))],
+    "noise": [confide.Noise.discrete_laplace(2.0)],
 }
 PAIRS = [
     {one: first, other: second}
@@ -61,14 +61,13 @@ def _told(asked):
 def _completed(asked):
     """The fields with those that every request requires, and those that the given ones require."""
     full = dict(asked)
-    if "renews" not in full:
-        full.setdefault("alpha", (0.1, 0.2) if full.get("by") == "level" else 0.1)
-        if full.get("by") == "level" and full["alpha"] == 0.1:
-            full["alpha"] = (0.1, 0.2)
-        if full.get("by") in ("group", "class"):
-            full.setdefault("names", ("a", "b"))
+    full.setdefault("alpha", 0.1)
+    if full.get("by") == "level":
+        full["alpha"] = (0.1, 0.2)
+    if full.get("by") in ("group", "class"):
+        full.setdefault("names", ("a", "b"))
     method = full.get("mechanism")
-    if "rho" not in full and method != "none" and "renews" not in full:
+    if "rho" not in full and method != "none":
         full.setdefault("epsilon", 1.0)
     if method == "pps-laplace":
         full.setdefault("neighbors", "replace_one")

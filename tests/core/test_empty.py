@@ -13,8 +13,8 @@ FEW = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
 CALLS = {
     "threshold": lambda s, **o: confide.calibrate(s, 0.1, 1.0, score="lac", **o),
-    "levels": lambda s, **o: confide.calibrate_levels(s, [0.1, 0.2], 2.0, score="lac", **o),
-    "groups": lambda s, **o: confide.calibrate_groups(s, ["a"] * len(s), ["a", "b"], 0.1, 1.0, score="lac", **o),
+    "levels": lambda s, **o: confide.calibrate(s, [0.1, 0.2], 2.0, score="lac", **o),
+    "groups": lambda s, **o: confide.calibrate(s, 0.1, 1.0, groups=["a"] * len(s), names=["a", "b"], score="lac", **o),
     "sides": lambda s, **o: confide.calibrate_sides(np.tile(s[:, None], (1, 2)), s, 0.1, 2.0, **o),
     "false negatives": lambda s, **o: confide.calibrate_false_negatives(
         np.tile(s[:, None], (1, 3)), np.ones((len(s), 3), dtype=bool), 0.1, 1.0, **o

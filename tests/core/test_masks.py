@@ -1,6 +1,5 @@
 """Risk control for segmentation: the missed area by enumeration, by simulation, and through every entry point."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.core import MissedAreaLoss, RiskCalibration, critical_score, true_pixels
+from confide.core import MissedAreaLoss, true_pixels
 from confide.core.risk import critical_area
 from tests.calibrations import calibration_at
 from tests.refused import refused
@@ -18,8 +17,7 @@ ANY = -100
 
 def of_masks(threshold, loss="missed_area", classes=None):
     """A release of masks with a given threshold."""
-    one = replace(calibration_at(threshold, score=critical_score(loss)), classes=classes)
-    return RiskCalibration(loss, 1.0, one)
+    return calibration_at(threshold, score=None, loss=loss, classes=classes)
 
 
 def loss_of(p, truth, t, background=None, by_class=False):
@@ -99,8 +97,8 @@ def released():
 @pytest.mark.slow
 def test_one_pass_one_record_per_image_and_a_complete_file(released):
     assert released.loss == "missed_area(background=0)"
-    assert released.calibration.classes == 3
-    assert RiskCalibration.from_json(released.to_json()) == released
+    assert released.classes == 3
+    assert confide.Release.from_json(released.to_json()) == released
     assert "missed_area(background=0)" in str(released)
     assert released.risk <= 0.1 + 1e-12
     found = confide.evaluate_masks(images_of(400, np.random.default_rng(1), k=3), released)
@@ -108,7 +106,7 @@ def test_one_pass_one_record_per_image_and_a_complete_file(released):
     assert 1 < found.area_ratio < 4
     assert set(found.missed_by_class) == {1, 2}
     public = confide.calibrate_masks(images_of(300, np.random.default_rng(2)), 0.2, 2.0, neighbors="replace_one")
-    assert public.calibration.guarantee.n == 300  # images, not pixels
+    assert public.guarantee.n == 300  # images, not pixels
 
 
 def test_masks_are_the_pixels_within_the_threshold(released):

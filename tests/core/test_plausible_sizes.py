@@ -1,14 +1,13 @@
 """A threshold of implausible size causes a warning: for every recipe, when it is made and when it is used."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import confide
 from confide.core import remarks
-from tests.calibrations import calibration_at
+from tests.calibrations import calibration_at, calibrations_at, changed
 from tests.draws import always
 
 
@@ -29,7 +28,7 @@ def test_a_threshold_beyond_plausible_sizes_causes_a_warning(draw_with, unit, th
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = confide.calibrate([50.0] * 120, 0.1, 1.0, score="absolute_residual", unit=unit, neighbors=neighbors)
-    notes = remarks(replace(made, threshold=threshold))
+    notes = remarks(changed(made, threshold=threshold))
     assert bool(notes) == said
     if said:
         needed = confide.plan(0.1, 1.0, 120, score="absolute_residual", unit=unit, neighbors=neighbors).records_needed
@@ -43,8 +42,7 @@ def test_a_threshold_beyond_plausible_sizes_causes_a_warning(draw_with, unit, th
 
 def _wide(threshold, score="absolute_residual"):
     """Candidates of the user, which cause no warning at the calibration."""
-    own = {"recipe": {"kind": "of", "size": 10}, "candidates": 10}
-    return replace(calibration_at(threshold, score=score), **own)
+    return changed(calibration_at(threshold, score), recipe={"kind": "of", "size": 10}, candidates=10)
 
 
 PREDICTIONS = np.linspace(100.0, 400.0, 50)
@@ -57,7 +55,7 @@ def test_intervals_far_wider_than_the_spread_of_predictions():
     assert [one.filename for one in caught] == [__file__]
     with WARNED:
         confide.predict_interval(np.column_stack([PREDICTIONS, PREDICTIONS]), _wide(1.5e10, "cqr"))
-    sides = confide.SidesCalibration(_wide(1.5e10, "cqr_low"), _wide(1.5e10, "cqr_high"))
+    sides = calibrations_at("side", {"low": 1.5e10, "high": 1.5e10})
     with WARNED:
         confide.predict_interval(np.column_stack([PREDICTIONS, PREDICTIONS]), sides)
 

@@ -13,7 +13,6 @@ from scipy import stats
 
 import confide
 from confide import Candidates, Noise, PublishedCounts
-from confide.core import CountsCalibration
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.mechanisms import published_histogram_for
 from confide.selection import noisy_counts
@@ -43,10 +42,10 @@ def counts():
 
 def test_a_release(counts):
     released = confide.calibrate_counts(counts, 0.1, about={"model": "m"})
-    assert type(released) is CountsCalibration
+    assert released.request.noise == NOISE
     assert (released.coverage, released.n, released.epsilon, released.classes) == (0.9, 10_000, 1.0, ("no", "yes"))
     assert 0.87 < released.threshold < 0.95  # 300 ranks, where the noise has a standard deviation of 15
-    assert confide.Calibration.from_json(released.to_json()) == released
+    assert confide.Release.from_json(released.to_json()) == released
     assert "every count has independent discrete Laplace noise of scale 2, twice" in str(released)
     sets = confide.predict_set([[0.95, 0.05], [0.5, 0.5]], released)
     assert sets.mask.tolist() == [[True, False], [True, True]]
@@ -195,52 +194,39 @@ def test_clipped_counts_of_a_public_number_are_served_with_a_warning():
     assert released.coverage == 0.9
 
 
-def edited(released, **changes):
-    content = json.loads(released.to_json())
-    for path, value in changes.items():
-        *outer, last = path.split("__")
-        place = content
-        for name in outer:
-            place = place[name]
-        place[last] = value
-    return signed(content)
-
-
 @pytest.mark.parametrize(
-    "changes",
+    ("place", "change"),
     [
-        {"mechanism__offset": "8990"},
-        {"mechanism__rate": "9/10"},
-        {"mechanism__noise__copies": 1},
-        {"mechanism__noise__parameter": 1.0},
-        {"mechanism__noise__kind": "discrete_gaussian"},
-        {"mechanism__rule": "first"},
-        {"guarantee__coverage": 0.95},
-        {"guarantee__n": None},
-        {"guarantee__n": 9000},
-        {"guarantee__n_min": 5},
-        {"alpha": "1/20"},
-        {"candidates__size": 127},
-        {"threshold": 0.5001},
-        {"privacy__stated_by": "me"},
-        {"mechanism__noise": {"kind": "table", "parameter": [0.4], "copies": 1}},
+        ("request", {"alpha": "1/20"}),
+        ("request", {"noise": {"kind": "discrete_laplace", "parameter": 1.0, "copies": 2}}),
+        ("request", {"noise": {"kind": "discrete_laplace", "parameter": 2.0, "copies": 1}}),
+        ("threshold", {"coverage": 0.95}),
+        ("threshold", {"threshold": 0.5001}),
+        ("mechanism", {"offset": "8990"}),
+        ("mechanism", {"rate": "9/10"}),
+        ("file", {"n": 9000}),
+        ("file", {"epsilon": 0.5}),
     ],
 )
-def test_claims_are_recomputed(counts, changes):
-    """Everything but the threshold follows from the public choices."""
+def test_claims_are_recomputed(counts, place, change):
+    """Everything but the threshold follows from the public choices and the noise."""
+    content = json.loads(confide.calibrate_counts(counts, 0.1).to_json())
+    (drawn,) = content["thresholds"]
+    places = {"request": content["request"], "threshold": drawn, "mechanism": drawn["mechanism"], "file": content}
+    places[place] |= change
     with pytest.raises(FormatError):
-        confide.Calibration.from_json(edited(confide.calibrate_counts(counts, 0.1), **changes))
+        confide.Release.from_json(signed(content))
 
 
 @pytest.mark.parametrize(
     "noise", [{"parameter": 1e4, "copies": 100}, {"kind": "table", "parameter": [1 / (2**20 - 1)] * 2**19}]
 )
 def test_noise_whose_certificate_takes_long_is_refused(counts, noise):
-    """A file must not keep its readers busy for minutes; the error names the limit."""
-    stated = confide.calibrate_counts(counts, 0.1)
-    changes = {f"mechanism__noise__{key}": value for key, value in noise.items()}
-    with pytest.raises(FormatError, match=r"must in the sum of all counts stay within \+-500,000"):
-        confide.Calibration.from_json(edited(stated, **changes))
+    """A file must not keep its readers busy for minutes."""
+    content = json.loads(confide.calibrate_counts(counts, 0.1).to_json())
+    content["request"]["noise"] |= noise
+    with refused(FormatError, "release.thresholds[0].noise"):
+        confide.Release.from_json(signed(content))
 
 
 @pytest.mark.parametrize("copies", [1, 2, 50])

@@ -1,9 +1,9 @@
 """Every use of a release warns of a threshold that is +inf, or nearly so; a release is examined once."""
 
-import dataclasses
 import math
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide import core
 from confide.core import remarks, warn_about
-from tests.calibrations import calibration_at, released
+from tests.calibrations import calibration_at, calibrations_at, changed, released
 
 INFINITE, USEFUL = calibration_at(math.inf), calibration_at(0.5)
 WIDE = calibration_at(math.inf, score="absolute_residual")
@@ -21,30 +21,27 @@ LABELS = "every label is in every set"
 
 def groups(by="group", threshold=math.inf):
     """Two thresholds; the given one is the second."""
-    parts = {0: USEFUL, 1: calibration_at(threshold)}
-    return confide.GroupCalibration(by, "add_remove", parts)
+    return calibrations_at(by, {0: 0.5, 1: threshold})
 
 
 def losses(threshold=math.inf):
     """A bound on the share of true labels that are missed."""
-    score = core.critical_score(core.FALSE_NEGATIVES)
-    return confide.RiskCalibration(core.FALSE_NEGATIVES, 1.0, calibration_at(threshold, score=score))
+    return calibration_at(threshold, score=None, loss=core.FALSE_NEGATIVES)
 
 
 def sides(threshold=math.inf):
     """A threshold for each side."""
-    low, high = calibration_at(0.5, score="cqr_low"), calibration_at(threshold, score="cqr_high")
-    return confide.SidesCalibration(low, high)
+    return calibrations_at("side", {"low": 0.5, "high": threshold})
 
 
 def levels(threshold=math.inf):
     """Two levels; the smaller one has the given threshold."""
-    parts = (dataclasses.replace(USEFUL, alpha=USEFUL.alpha * 2), calibration_at(threshold))
-    return confide.LevelCalibration({part.alpha: part for part in parts})
+    return calibrations_at("level", {"1/5": 0.5, "1/10": threshold})
 
 
 def nearly():
-    return dataclasses.replace(released("geometric"), score="absolute_residual", threshold=9.0)
+    made = released("geometric")
+    return changed(replace(made, request=replace(made.request, score="absolute_residual")), threshold=9.0)
 
 
 APPLIED = {
@@ -61,10 +58,7 @@ APPLIED = {
     "scores": (lambda: confide.evaluate_scores(INFINITE, [0.5]), LABELS),
     "scores of levels": (lambda: confide.evaluate_scores(levels(), [0.5]), "for alpha 0.1; every label"),
     "critical thresholds": (lambda: confide.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
-    "nearly": (
-        lambda: confide.predict_interval([1.0], nearly()),
-        "not a plausible size",
-    ),
+    "nearly": (lambda: confide.predict_interval([1.0], nearly()), "not a plausible size"),
 }
 
 
@@ -102,6 +96,6 @@ def test_a_release_is_examined_once_and_does_not_change(monkeypatch):
             confide.predict_set(P, one)
     assert looked == [one]
     assert (hash(one), one.to_json(), repr(one)) == before
-    other = dataclasses.replace(one, threshold=0.5)
+    other = changed(one, threshold=0.5)
     assert not confide.predict_set([[0.9, 0.1]], other).mask.all()
     assert looked == [one, other]

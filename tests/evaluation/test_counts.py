@@ -87,9 +87,9 @@ def test_evaluation_equals_private_one_without_noise(draw_with, by):
     if by == "sets":
         released = confide.calibrate(scores, 0.1, 5.0, score="lac", classes=3)
     elif by == "groups":
-        released, groups = confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 5.0, score="lac"), ward
+        released, groups = confide.calibrate(scores, 0.1, 5.0, groups=ward, names=["a", "b"], score="lac"), ward
     elif by == "levels":
-        released = confide.calibrate_levels(scores, [0.3, 0.1], 5.0, score="lac")
+        released = confide.calibrate(scores, [0.3, 0.1], 5.0, score="lac")
     else:
         released = confide.calibrate_sides(quantiles, targets, 0.2, 5.0)
         arrays = {"predictions": quantiles, "targets": targets}

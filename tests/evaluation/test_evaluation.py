@@ -17,7 +17,7 @@ from confide.evaluation import (
     read_evaluation,
 )
 from confide.tables import TargetColumns, evaluate_table
-from tests.calibrations import calibration_at
+from tests.calibrations import calibration_at, calibrations_at
 from tests.refused import Refused, refused
 from tests.reports.pages import invented, several
 
@@ -60,7 +60,8 @@ def test_levels_equal_sets_at_each_level():
     released, _ = several()["levels"]
     found = evaluate_sets(released, p, y, CLASSES_BY_NUMBER, examples=5)
     assert list(found) == [Fraction(1, 5), Fraction(1, 10), Fraction(1, 20)]
-    for alpha, part in released.parts.items():
+    for alpha in released.levels:
+        part = released.at(alpha)
         sets = confide.predict_set(p, part)
         one = found[alpha]
         assert one == evaluate_sets(part, p, y, CLASSES_BY_NUMBER, examples=5)
@@ -78,11 +79,11 @@ def test_randomised_scores_use_same_uniforms_at_every_level():
     p, y, _ = records()
     rng = np.random.default_rng(0)
     scores = confide.aps_score(p, y)
-    released = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=2.0, score="aps")
+    released = confide.calibrate(scores, [0.3, 0.1], epsilon=2.0, score="aps")
     u = rng.random(len(y))
     found = evaluate_sets(released, p, y, u=u)
-    for alpha, part in released.parts.items():
-        same(found[alpha], confide.coverage(confide.predict_set(p, part, u=u).contains(y)))
+    for alpha in released.levels:
+        same(found[alpha], confide.coverage(confide.predict_set(p, released.at(alpha), u=u).contains(y)))
     fresh = evaluate_sets(released, p, y)
     assert found[0.3].coverage.value <= fresh[0.1].coverage.value
 
@@ -106,11 +107,16 @@ def test_risk_by_critical_thresholds():
         evaluate_intervals(released, p[:, 0], p[:, 0])
 
 
-WARDS = confide.calibrate_groups(
-    np.linspace(0, 1, 2000), np.tile(["north", "south"], 1000), ["north", "south"], 0.1, 1.0, score="lac",
+WARDS = confide.calibrate(
+    np.linspace(0, 1, 2000),
+    0.1,
+    1.0,
+    groups=np.tile(["north", "south"], 1000),
+    names=["north", "south"],
+    score="lac",
     candidates=confide.Candidates.unit(100),
-)  # fmt: skip
-SIDES = confide.SidesCalibration(*(calibration_at(0.5, f"cqr_{side}") for side in ("low", "high")))
+)
+SIDES = calibrations_at("side", {"low": 0.5, "high": 0.5})
 P, Y, WARD = records(100)
 SETS, SCORES = {"release": calibration_at(0.6), "probabilities": P, "labels": Y}, {"release": WARDS, "scores": P[:, 0]}
 INTERVALS = {"release": calibration_at(1.0, "absolute_residual"), "predictions": [1.0], "targets": [1.0]}

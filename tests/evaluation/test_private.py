@@ -35,7 +35,7 @@ def released():
 
 @pytest.fixture(scope="module")
 def levels():
-    return confide.calibrate_levels(SCORES, [0.3, 0.1], 50.0, candidates=UNIT, score="lac")
+    return confide.calibrate(SCORES, [0.3, 0.1], 50.0, candidates=UNIT, score="lac")
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +281,7 @@ def test_risk_control_is_evaluated_as_share(exact):
 @pytest.mark.slow
 def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
     ward = np.tile(["a", "b"], 1500)
-    groups = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, score="lac")
+    groups = confide.calibrate(SCORES, 0.2, 50.0, groups=ward, names=["a", "b"], score="lac")
     found = confide.evaluate(groups, scores=[0.0, 0.99, 0.0], groups=["a", "b", "b"], epsilon=1.0)
     assert [(one.name, one.covered, one.missed) for one in found.groups] == [("a", 1, 0), ("b", 1, 1)]
     for options, argument in (
@@ -293,7 +293,7 @@ def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
     ):
         with refused(InputError, argument):
             confide.evaluate(groups, scores=[0.0], epsilon=1.0, **options)
-    classes = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, by="class", score="lac")
+    classes = confide.calibrate(SCORES, 0.2, 50.0, groups=ward, names=["a", "b"], by="class", score="lac")
     found = confide.evaluate(classes, scores=[0.0, 0.99], groups=["a", "b"], epsilon=1.0)
     assert [(one.name, one.covered) for one in found.classes] == [("a", 1), ("b", 0), ("(other)", 0)]
     sets = confide.evaluate(classes, probabilities=[[1, 0], [0, 1]], labels=["a", "a"], classes=["a", "b"], epsilon=1.0)

@@ -90,7 +90,7 @@ def test_sets_of_any_release_group_by_group(kind):
     plain = evaluate_sets(released, p, y)
     each = found.levels.items() if kind == "levels" else [(None, found)]
     for alpha, one in each:
-        part = released if alpha is None else released[alpha]
+        part = released.at(alpha)
         table = confide.group_coverage(confide.predict_set(p, part, range(4)), y, ward)
         assert [(g.name, g.n, g.covered, g.mean_size) for g in one.subgroups] == list(
             zip(table.names, table.n, table.hits, table.size, strict=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from confide.core.calibration import Calibration
+from confide.core import Release
 from confide.federated import SiloLedger
 
 APP = Path(__file__).parents[2] / "examples" / "flower"
@@ -152,7 +152,7 @@ class Deployment:
             keys.save(self.folder / "coordinator.json")
             config += f' keys="{self.folder}/coordinator.json"'
         done = self.run([str(BIN / "flwr"), "run", str(self.app()), "--stream", "--run-config", config], check=False)
-        return Calibration.from_json(out.read_text()) if out.exists() else None, done.stdout + done.stderr
+        return Release.from_json(out.read_text()) if out.exists() else None, done.stdout + done.stderr
 
     def app(self):
         copy = self.folder / "app"

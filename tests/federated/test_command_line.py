@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from confide import federated
-from confide.core.calibration import Calibration
+from confide.core import Release
 from tests.federated.by_files import Files
 
 SIZES = {"north": 200, "south": 150, "east": 180}
@@ -45,6 +45,6 @@ def test_whole_way_over_files(files, run, method):
     assert len(found) == (3 if method == "private-qq" else 0)
     assert ("replies: " in said) == bool(found)
     assert not found or f"replies: from {ends[0]} to {ends[-1]};" in said
-    assert Calibration.load("released.json").coverage >= 0.9
+    assert Release.load("released.json").coverage >= 0.9
     assert NORTH.stat().st_size < 20_000
     assert f"{method}, 3 of 3 silos" in run("show", "released.json")

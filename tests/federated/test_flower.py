@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from confide import federated
-from confide.core import Calibration
+from confide.core import Release
 from confide.errors import InputError
 from tests.federated.helpers import Federation
 
@@ -103,7 +103,7 @@ def test_the_example_is_simulated_by_one_command(tmp_path):
     command = [sys.executable, APP / "simulate.py", tmp_path / "simulation"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    released = Calibration.from_json((tmp_path / "simulation" / "released.json").read_text())
+    released = Release.from_json((tmp_path / "simulation" / "released.json").read_text())
     assert released.answered == tuple(f"hospital {i}" for i in range(4))
     assert "4 answered" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.core import Calibration
+from confide.core import Release
 from tests.federated.helpers import Federation
 
 pytest.importorskip("flwr", reason="needs the extra 'flower': pip install 'confide[flower]'")
@@ -107,7 +107,7 @@ def test_the_page_on_deployment_as_it_stands(tmp_path):
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         assert "2 of 2 silos answered" in done.stdout
         assert "Traceback" not in done.stdout + done.stderr
-        released = Calibration.from_json((tmp_path / "released.json").read_text())
+        released = Release.from_json((tmp_path / "released.json").read_text())
         assert released.answered == ("north", "south")
     finally:
         stop_all_that_name(tmp_path)

@@ -91,7 +91,7 @@ def test_a_missing_silo_does_not_stop_the_round(seven, monkeypatch):
     with refused(Refusal, "late"):
         seven.answer(4, plan)
     assert seven.ledgers[4].spent == 0
-    assert federated.FederatedCalibration.from_json(released.to_json()) == released
+    assert federated.FederatedRelease.from_json(released.to_json()) == released
     assert released.coverage_failure()(0.5) < 1e-6
 
 
@@ -444,7 +444,7 @@ def test_a_release_says_what_its_parts_say(opened):
         change(document)
         return json.dumps({**document, "sha256": digest(document)})
 
-    federated.FederatedCalibration.from_json(edited(lambda document: None))
+    federated.FederatedRelease.from_json(edited(lambda document: None))
     values = FederatedPlan.read(plan)[0].candidates.values
     other = next(float(v) for v in values if v != released.threshold and math.isfinite(v))
     for change in (
@@ -461,7 +461,7 @@ def test_a_release_says_what_its_parts_say(opened):
         lambda d: d.update(answered=d["answered"][1:]),
     ):
         with pytest.raises(FormatError):
-            federated.FederatedCalibration.from_json(edited(change))
+            federated.FederatedRelease.from_json(edited(change))
 
 
 def test_shares_of_noise_are_those_of_the_shortest_list(seven, monkeypatch):

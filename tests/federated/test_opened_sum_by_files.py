@@ -64,7 +64,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     aggregate = ("federated", "aggregate", *answers, *parts, "--plan", "plan.json", "--out", "released.json")
     said = run(*aggregate)
     assert "4 of 5 silos answered" in said
-    released = federated.FederatedCalibration.load("released.json")
+    released = federated.FederatedRelease.load("released.json")
     assert (released.coverage, released.guarantee.n, len(released.opened.parts)) == (0.8, 240, 4)
     assert "secure-sum, 4 of 5 silos answered" in run("show", "released.json")
     shown = run("ledger", "show", "north.db", "sums opened with other silos")

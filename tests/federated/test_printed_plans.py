@@ -35,7 +35,7 @@ def test_a_calibration_knows_what_its_plan_says(three, method):
     assert deepcopy(read) == read
     assert FederatedPlan.from_fields(read.fields()) == read
     released = federated.aggregate(plan, three.answers(plan))
-    for made in (released, confide.Calibration.from_json(released.to_json()), deepcopy(released)):
+    for made in (released, confide.Release.from_json(released.to_json()), deepcopy(released)):
         assert (made.classes, made.about) == (NAMES, ABOUT)
         assert made == released
     assert confide.predict_set(P[:5], released).classes == NAMES

@@ -53,9 +53,9 @@ def test_whole_way_and_back_from_json(five, method, epsilon, options):
     assert released.guarantee.n == 810
     assert released.epsilon == pytest.approx(epsilon)
     text = released.to_json()
-    again = federated.FederatedCalibration.from_json(text)
+    again = federated.FederatedRelease.from_json(text)
     assert again == released
-    assert confide.Calibration.from_json(text) == released
+    assert confide.Release.from_json(text) == released
     assert len(confide.predict_set([[0.5, 0.5]], released, score="lac")) == 1
     assert 0 <= released.conditional_coverage(0.1) <= 1
 
@@ -81,7 +81,7 @@ def test_every_score_with_its_candidates(tmp_path, score, method):
     assert released.score == score
     assert released.plan.candidates.recipe["of"] == score_kind(score).spread_kind
     assert released.threshold in released.plan.candidates.values
-    assert federated.FederatedCalibration.from_json(released.to_json()) == released
+    assert federated.FederatedRelease.from_json(released.to_json()) == released
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_a_silo_is_not_mistaken_for_the_place_of_a_message(tmp_path):
     assert released.answered == ("message 1", "message 2", "2")
     assert released.refused == ((2, "malformed"),)
     assert "left out: message 2, of no silo of the plan (malformed)" in str(released)
-    assert confide.Calibration.from_json(released.to_json()) == released
+    assert confide.Release.from_json(released.to_json()) == released
     page = confide.report(released).html
     assert page.count("unknown sender") == page.count("left out: ") == 1
 
@@ -272,7 +272,7 @@ def test_result_that_claims_more_is_refused(five):
         content = {k: v for k, v in json.loads(text).items() if k != "sha256"} | changes
         return json.dumps({**content, "sha256": digest(content)})
 
-    assert federated.FederatedCalibration.from_json(changed()) is not None
+    assert federated.FederatedRelease.from_json(changed()) is not None
     guarantee = json.loads(text)["guarantee"]
     for change in (
         {"guarantee": guarantee | {"coverage": 0.99}},
@@ -285,9 +285,9 @@ def test_result_that_claims_more_is_refused(five):
         {"answered": ["silo 0", "silo 0"]},
     ):
         with pytest.raises(FormatError):
-            federated.FederatedCalibration.from_json(changed(**change))
+            federated.FederatedRelease.from_json(changed(**change))
     with pytest.raises(FormatError):
-        federated.FederatedCalibration.from_json(text.replace("0.9", "0.8"))
+        federated.FederatedRelease.from_json(text.replace("0.9", "0.8"))
 
 
 @pytest.mark.slow

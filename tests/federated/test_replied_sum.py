@@ -9,7 +9,7 @@ from scipy import stats
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated import FederatedCalibration, FederatedPlan, Refusal
+from confide.federated import FederatedPlan, FederatedRelease, Refusal
 from confide.federated.protocols import FedCP2QQ, Shared
 from confide.federated.sharing import open_sum
 from tests.federated.helpers import Federation, kth_reply
@@ -43,9 +43,9 @@ def test_from_plan_to_verified_calibration(five):
     assert plan.loss(0) == plan.privacy().epsilon == 10.0
     answers = five.answers(text)
     released = federated.aggregate(text, answers, keys=five.coordinator)
-    assert (released.coverage, released.privacy.epsilon, released.k) == (0.8, 10.0, plan.protocol.published_k)
+    assert (released.coverage, released.privacy.epsilon, released[None].k) == (0.8, 10.0, plan.protocol.published_k)
     assert released.threshold in plan.candidates.values
-    back = FederatedCalibration.from_json(released.to_json())
+    back = FederatedRelease.from_json(released.to_json())
     assert back == released
     assert federated.verify(back, five.coordinator.public(), answers).holds
     assert all(isinstance(output, str) for output in back.sent.values())  # digests hide which silo replied what
@@ -64,7 +64,7 @@ def test_what_opens_is_how_many_replied_what(five, monkeypatch):
     assert open_sum(vectors, 32).tolist() == [0, 0, 0, 2, 0, 0, 0, 1, 0, 1, 1]
     assert open_sum(vectors[:4], 32).tolist() != [0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 1]  # one is missing: no sum
     released = federated.aggregate(text, answers)
-    assert released.threshold == FEW.values[[3, 3, 7, 9, 10][released.k - 1]]
+    assert released.threshold == FEW.values[[3, 3, 7, 9, 10][released[None].k - 1]]
 
 
 def test_every_histogram_gives_the_kth_smallest_reply(five):
@@ -119,9 +119,9 @@ def test_silos_that_are_missing(five, monkeypatch):
     answers = five.answers(text, [0, 1, 2, 4])
     released = federated.aggregate(text, answers, parts=five.parts(text, answers), keys=five.coordinator)
     assert released.answered == ("silo 0", "silo 1", "silo 2", "silo 4")
-    assert released.k == plan.certify([0, 1, 2, 4])[0]
-    assert released.threshold == FEW.values[[3, 3, 7, 9][released.k - 1]]
-    back = FederatedCalibration.from_json(released.to_json())
+    assert released[None].k == plan.certify([0, 1, 2, 4])[0]
+    assert released.threshold == FEW.values[[3, 3, 7, 9][released[None].k - 1]]
+    back = FederatedRelease.from_json(released.to_json())
     assert back.threshold == released.threshold
     assert federated.verify(back, five.coordinator.public(), answers).holds
     with refused(Refusal, "missing"):

@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide import federated
 from confide.candidates import Candidates
-from confide.core import GroupCalibration, Release
+from confide.core import Release
 from confide.errors import InputError
 from confide.federated.reply_laws import any_size_reply
 from confide.ledger import Ledger
@@ -54,7 +54,7 @@ def test_whole_way_and_back_from_a_file(three, tmp_path):
     sent = answers(three, text)
     assert answers(three, text) == sent
     released = federated.aggregate(text, sent)
-    assert isinstance(released, GroupCalibration)
+    assert (released.by, tuple(released)) == ("group", NAMES)
     assert released.privacy.neighbors == "add_remove"
     assert released.privacy.epsilon <= 20.0
     assert three.ledgers[0].spent == released.privacy.epsilon

@@ -81,13 +81,16 @@ def test_levels_of_a_sum_with_and_without_share_holders(five, method, epsilon, o
     if options:
         assert not federated.verify(again, five.coordinator.public(), answers[:1]).holds
         with refused(InputError, "calibration"):
-            released["0.1"].to_json()
+            released.at("0.1").to_json()
         with refused(Refusal, "missing"):
             federated.aggregate(text, there, parts=parts[:3])
         content = json.loads(released.to_json())["content"]
         with pytest.raises(FormatError):
             Release.from_json(sign_message("several", content | {"thresholds": [0.05, 1.0]}, five.coordinator.signing))
     else:
+        alone = released.at("0.1")
+        assert Release.from_json(alone.to_json()) == alone != released
+        assert (alone.threshold, alone.levels) == (released["0.1"].threshold, released.levels[1:])
         with refused(Refusal, "missing"):
             federated.aggregate(text, answers[1:])
 
@@ -111,7 +114,7 @@ def test_loss_of_a_message_about_two_levels_by_enumeration():
     """For all pairs of replies over all adjacent histograms the privacy loss is at most the ledger's charge."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(7) for i in range(4)]
     several = federated.plan_levels(
-        silos, ["0.5", "0.4"], 3.0, shares=["1/3", "2/3"], method="private-qq", candidates=Candidates.unit(4)
+        silos, ["0.7", "0.6"], 3.0, shares=["1/3", "2/3"], method="private-qq", candidates=Candidates.unit(4)
     )
     mechanisms = [plan.protocol.mechanism(plan, 0) for plan in several.parts.values()]
 

@@ -12,7 +12,7 @@ from confide import federated
 from confide.cli.run import main
 from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.federated.envelope import sign_message
+from confide.federated.envelope import digest, sign_message
 from confide.support import FileKind, kind_of
 from tests.federated.test_conditions import FILES
 from tests.kept import path_of
@@ -102,12 +102,13 @@ def test_a_signature_makes_no_claim_true():
     signed = json.loads(federated.sign(Release.from_json(json.dumps(release)), OFFICE))
     evaluation = json.loads(text_of(path_of("private-sets")))
     common = json.loads(text_of(path_of("federated-levels")))
-    guarantee = {**release["guarantee"], "coverage": 0.99}
+    claimed = {**release, "thresholds": [{**release["thresholds"][0], "coverage": 0.99}]}
+    del claimed["sha256"]
     for content in (
         {},
         {"release": "text"},
         {"release": release, "more": 1},
-        {"release": {**release, "guarantee": guarantee}},
+        {"release": {**claimed, "sha256": digest(claimed)}},
         {"release": signed},
         {"release": evaluation},
         {"release": common},

@@ -455,11 +455,11 @@ class FederationMachine(RuleBasedStateMachine):
             return
         counted, left_out, thresholds = found
         released = federated.aggregate(asked.text, texts, **options)
-        each = list(released.parts.values()) if asked.kind.by else [released]
         who = sorted(counted)
-        for one, threshold in zip(each, thresholds, strict=True):
-            assert one.answered == tuple(NAMES[i] for i in who)
-            assert dict(one.refused) == left_out
+        assert released.answered == tuple(NAMES[i] for i in who)
+        assert dict(released.refused) == left_out
+        for one, threshold in zip(released.parts.values(), thresholds, strict=True):
+            assert one.answered == released.answered
             assert one.threshold == pytest.approx(threshold)
             assert one.coverage >= float(1 - one.alpha) - 1e-9
         assert released.privacy.epsilon == asked.plan.privacy(who).epsilon
@@ -539,7 +539,7 @@ class FederationMachine(RuleBasedStateMachine):
     def read_back_and_verify(self, number, of, at):
         asked, released, counted, signed = self.pick(self.releases, number)
         text = released.to_json()
-        again = type(released).from_json(text)
+        again = federated.FederatedRelease.from_json(text)
         assert again.to_json() == text
         assert federated.verify(again).holds
         assert federated.verify(again, COORDINATOR.public()).holds == signed
@@ -555,8 +555,7 @@ class FederationMachine(RuleBasedStateMachine):
 
     def refuse_another_threshold(self, asked, released, signed, value):
         """A changed threshold fits no signature and no checksum; signed again, it contradicts the messages."""
-        first = next(iter(released.parts.values())) if asked.kind.by else released
-        if first.threshold == value:
+        if released.first.threshold == value:
             return
 
         def change(content):
@@ -573,7 +572,7 @@ class FederationMachine(RuleBasedStateMachine):
             texts.append(forged(released.to_json(), change, COORDINATOR))
         for text in texts:
             with pytest.raises(FormatError):
-                type(released).from_json(text)
+                federated.FederatedRelease.from_json(text)
 
 
 def runs(first, examples, steps):

@@ -24,7 +24,7 @@ def test_opened_sums_list_the_answers(tmp_path):
     answers = five.answers(plan)
     parts = five.parts(plan, answers[:4])
     released = federated.aggregate(plan, answers, parts=parts, keys=five.coordinator, drop_refused=True)
-    released = federated.FederatedCalibration.from_json(released.to_json())
+    released = federated.FederatedRelease.from_json(released.to_json())
     output = federated.verify(released, five.coordinator.public(), answers)
     assert output.statements[-4:] == tuple(f"the answer of 'silo {i}' counts" for i in range(4))
     assert output.failures == ("the answer of 'silo 4' was left out (late)",)
@@ -51,11 +51,11 @@ def test_what_was_changed_is_refused(four):
     ]
     for change in changes:  # even the coordinator cannot sign a threshold that differs from that of the answers
         with pytest.raises(FormatError):
-            confide.Calibration.from_json(sign_message("calibration", content | change, four.coordinator.signing))
+            confide.Release.from_json(sign_message("calibration", content | change, four.coordinator.signing))
     with pytest.raises(FormatError):
-        confide.Calibration.from_json(sign_message("calibration", content, four.keys[0].signing))
+        confide.Release.from_json(sign_message("calibration", content, four.keys[0].signing))
     with pytest.raises(FormatError):
-        confide.Calibration.from_json(dataclasses.replace(released, refused=(("silo 3", "late"),)).to_json())
+        confide.Release.from_json(dataclasses.replace(released, refused=(("silo 3", "late"),)).to_json())
     with refused(InputError, "keys"):
         federated.aggregate(plan, answers, keys=four.keys[0])
 

@@ -9,7 +9,7 @@ from fuzz.targets import RUNS, TARGETS, seeds
 from tests.builders import slow
 
 EVERYDAY = ("level", "candidates", "store_address", "record_fields", "silo_fields")
-COSTLY = ("ledger_database", "ledger_sealed", "checkpoint", "calibration_fields", "evaluation_fields")
+COSTLY = ("ledger_database", "ledger_sealed", "checkpoint")
 
 
 @pytest.mark.parametrize("name", [*EVERYDAY, *slow(name for name in TARGETS if name not in EVERYDAY)])

@@ -95,7 +95,7 @@ def page() -> str:
     """The page of a kept release, with a kept evaluation of it."""
     import confide
 
-    return "\n".join(words(confide.report(confide.Calibration.load(path_of("calibration"))).html)) + "\n"
+    return "\n".join(words(confide.report(confide.Release.load(path_of("calibration"))).html)) + "\n"
 
 
 def card() -> str:

@@ -66,5 +66,5 @@ def names(*kinds: str) -> list[str]:
     ]
 
 
-RELEASES = ("confide/calibration", "confide/levels", "confide/groups", "confide/sides", "confide/risk")
-"""Kinds of releases with a statement of this library's own mechanisms."""
+RELEASES = ("confide/release",)
+"""The kind of releases of this library's own mechanisms."""

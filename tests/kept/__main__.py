@@ -35,27 +35,24 @@ WIDTH, TARGET = np.tile([-1.0, 1.0], (N, 1)), RNG.normal(size=N)
 
 
 def releases() -> dict[str, Any]:
-    """Every mechanism, and every form of guarantee, loss, candidates and parts."""
+    """Every type of key, and every form of guarantee, loss and candidates."""
     asked: dict[str, dict[str, Any]] = {
         "calibration": {"score": "lac", "classes": ["a", "b", "c"]},
-        "calibration-delta": {"delta": "1/20", "score": "Abstand |ŷ − y| „größer“ 分数", "records_per_person": 3},
-        "calibration-infinite": {"epsilon": 0.001, **PUBLIC},
-        "calibration-rho": {"epsilon": None, "rho": 0.1, "candidates": confide.Candidates.of([0.2, 0.5, 0.9])},
-        "pps": {"mechanism": "pps", **PUBLIC},
-        "pps-laplace": {"mechanism": "pps-laplace", "epsilon": 20.0, "alpha": 0.3, **PUBLIC},
-        "noisy-histogram": {"mechanism": "noisy-histogram"},
-        "opendp-quantile": {
-            "mechanism": "opendp-quantile",
-            "candidates": confide.Candidates.from_reference(np.linspace(0, 1, 50), 20),
+        "calibration-delta": {
+            "delta": "1/20",
+            "score": "Abstand |ŷ − y| „größer“ 分数",
+            "records_per_person": 2,
+            "candidates": confide.Candidates.of([0.2, 0.5, 0.9]),
         },
-        "none": {"mechanism": "none", "epsilon": None, "candidates": None},
+        "calibration-infinite": {"epsilon": 0.001, **PUBLIC},
+        "pps": {"mechanism": "pps", **PUBLIC},
     }
     ways = {"alpha": 0.1, "epsilon": 1.0, "score": "a score", "candidates": FEW}
     made: dict[str, Any] = {name: confide.calibrate(SCORES, **{**ways, **own}) for name, own in asked.items()}
     own: dict[str, Any] = {"candidates": FEW, "score": "lac"}
     letters, mixed = np.array(["a", "b", "c"])[Y], np.array([7, "b"], dtype=object)[(WARD == "1").astype(int)]
     shift = ClassShift.of_shares({"a": 0.6, "b": 0.3, "c": 0.1}, {"a": 0.3, "b": 0.3, "c": 0.4})
-    levels = confide.calibrate_levels(SCORES, [0.3, "1/10"], 3.0, **own)
+    levels = confide.calibrate(SCORES, [0.3, "1/10"], 3.0, **own)
     truth = RNG.random(P.shape) < P
     counts = confide.PublishedCounts(
         np.random.default_rng(0).integers(100, 200, 20), FEW, confide.Noise.discrete_laplace(2.0, copies=2), n=3000,
@@ -65,10 +62,10 @@ def releases() -> dict[str, Any]:
     of_labels = {name: all_scores(P, name) for name in offers}
     made |= {
         "levels": levels,
-        "groups": confide.calibrate_groups(SCORES, WARD, NAMES, 0.1, 2.0, **own),
-        "groups-rho": confide.calibrate_groups(SCORES, mixed, [7, "b", -(10**30)], 0.1, rho=0.5, **PUBLIC, **own),
-        "overlapping": confide.calibrate_groups(
-            SCORES, {"ward": WARD, "site": ["x"] * N}, {"ward": NAMES, "site": ["x"]}, 0.2, 4.0, **own
+        "groups": confide.calibrate(SCORES, 0.1, 2.0, groups=WARD, names=NAMES, **own),
+        "groups-rho": confide.calibrate(SCORES, 0.1, groups=mixed, names=[7, "b", -(10**30)], rho=0.5, **PUBLIC, **own),
+        "overlapping": confide.calibrate(
+            SCORES, 0.2, 4.0, groups={"ward": WARD, "site": ["x"] * N}, names={"ward": NAMES, "site": ["x"]}, **own
         ),
         "sides": confide.calibrate_sides(WIDTH, TARGET, (0.1, 0.2), 3.0, share_low="0.25"),
         "risk": confide.calibrate_false_negatives(P, truth, 0.2, 2.0, candidates=FEW),

@@ -9,18 +9,17 @@ import pyarrow
 import pytest
 
 import confide
-from confide.core import Calibration, calibrate_losses
+from confide.core import calibrate_losses
 from confide.errors import InputTypeError
 from confide.evaluation import PrivateEvaluation
 from confide.ledger import Ledger
 from confide.tables import ScoreColumn
 from confide.watching import Watch
-from tests.kept import path_of
 
 SCORES = np.random.default_rng(0).random(400)
 WARDS = np.random.default_rng(1).integers(0, 2, 400)
 TABLE = pyarrow.table({"s": SCORES})
-RELEASE = Calibration.load(path_of("calibration"))
+RELEASE = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
 NUMBERS = (float, int, np.int64, np.float32, Fraction, Decimal)
 INTEGERS = (int, np.int64)
 
@@ -44,9 +43,9 @@ PAID = {
     "calibrate rho": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, rho=x, **payer),
     "calibrate alpha": lambda x, folder, **payer: confide.calibrate(SCORES, x / 4, 1.0, delta=x / 8, **payer),
     "calibrate unit": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, unit=x, **payer),
-    "levels": lambda x, folder, **payer: confide.calibrate_levels(SCORES, [x / 8, x / 4], epsilon=x, **payer),
-    "groups": lambda x, folder, **payer: confide.calibrate_groups(
-        SCORES, WARDS, [0, 1], 0.1, epsilon=x, partition="ward", **payer
+    "levels": lambda x, folder, **payer: confide.calibrate(SCORES, [x / 8, x / 4], epsilon=x, **payer),
+    "groups": lambda x, folder, **payer: confide.calibrate(
+        SCORES, 0.1, epsilon=x, groups=WARDS, names=[0, 1], partition="ward", **payer
     ),
     "sides": lambda x, folder, **payer: confide.calibrate_sides(
         np.stack([SCORES, SCORES + 1], axis=1), SCORES, 0.2, epsilon=x, **payer

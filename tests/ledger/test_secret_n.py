@@ -22,7 +22,7 @@ UNIT = confide.Candidates.unit(20)
 
 def groups(scores, **options):
     options |= {"partition": "kind"}
-    return confide.calibrate_groups(scores, np.full(len(scores), "a"), ["a", "b"], 0.1, 0.5, **options)
+    return confide.calibrate(scores, 0.1, 0.5, groups=np.full(len(scores), "a"), names=["a", "b"], **options)
 
 
 def sides(scores, **options):
@@ -30,7 +30,7 @@ def sides(scores, **options):
 
 
 def levels(scores, **options):
-    return confide.calibrate_levels(scores, [0.1, 0.2], 0.5, **options)
+    return confide.calibrate(scores, [0.1, 0.2], 0.5, **options)
 
 
 def one(scores, **options):
@@ -94,7 +94,7 @@ def test_no_release_of_several_thresholds_publishes_n(tmp_path, several):
     paid["ledger"].set_limit("patients", 1.0)
     paid["neighbors"] = "replace_one"
     ask = {
-        "levels": lambda: confide.calibrate_levels(scores, [0.1, 0.2], 0.5, **paid),
+        "levels": lambda: confide.calibrate(scores, [0.1, 0.2], 0.5, **paid),
         "sides": lambda: confide.calibrate_sides(np.tile([0.0, 1.0], (30, 1)), scores, 0.1, 0.5, **paid),
         "losses": lambda: confide.calibrate_losses(
             np.zeros((30, UNIT.size - 1)), risk=0.1, epsilon=0.5, u=scores, loss="mine", **paid

@@ -22,8 +22,7 @@ def bare(ledger, scores=SCORES):
 
 def test_without_a_limit_the_total_is_infinite(ledger):
     confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="patients")
-    released = bare(ledger)
-    assert released.threshold in SCORES
+    bare(ledger)
     account = ledger.account("patients")
     for loss in (account.spent(), account.spent(1e-6)):
         assert loss.epsilon == math.inf

@@ -25,10 +25,12 @@ def run(name, scores=SCORES, **options):
     return confide.calibrate(scores, 0.1, mechanism=name, **options)
 
 
-def resealed(released, change):
-    """The calibration's JSON after a change, with a fresh checksum."""
+def resealed(released, place, change):
+    """The file of a release after a change of its request, its threshold, its mechanism or itself, newly signed."""
     content = json.loads(released.to_json())
-    change(content)
+    (drawn,) = content["thresholds"]
+    places = {"request": content["request"], "threshold": drawn, "mechanism": drawn["mechanism"], "file": content}
+    places[place] |= change
     return signed(content)
 
 
@@ -37,35 +39,29 @@ def resealed(released, change):
 def test_json_round_trip(name):
     released = run(name)
     assert released.mechanism.name == name
-    assert confide.Calibration.from_json(released.to_json()) == released
+    assert confide.Release.from_json(released.to_json()) == released
     assert ("method: " in str(released)) == (name != "slopes")
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(
-    "change",
+    ("place", "change"),
     [
-        lambda c: c["guarantee"].update(coverage=0.95),
-        lambda c: c["guarantee"].update(kind="training_conditional", delta=0.05, coverage=0.9),
-        lambda c: c["privacy"].update(epsilon=0.1),
-        lambda c: c["privacy"].update(replace_one=0.1),
-        lambda c: c["privacy"].update(rho=0.1),
-        lambda c: c["privacy"].update(claimed=0.1),
-        lambda c: c["mechanism"].update(name="another"),
-        lambda c: c["mechanism"].update(scale=-1.0) if "scale" in c["mechanism"] else c["mechanism"].update(rank=0),
-        lambda c: c["mechanism"].update(extra=1),
+        ("threshold", {"coverage": 0.95}),
+        ("file", {"epsilon": 0.1}),
+        ("request", {"epsilon": 0.1}),
+        ("request", {"delta": "1/20"}),
+        ("mechanism", {"name": "another"}),
+        ("mechanism", {"scale": -1.0, "rank": 0}),
+        ("mechanism", {"extra": 1}),
     ],
 )
-def test_inflated_claims_raise_an_error(name, change):
+def test_inflated_claims_raise_an_error(name, place, change):
+    released = run(name)
+    if "scale" in change:
+        change = {key: value for key, value in change.items() if hasattr(released.mechanism, key)}
     with pytest.raises(confide.FormatError):
-        confide.Calibration.from_json(resealed(run(name), change))
-
-
-def test_scores_as_candidates_are_only_for_mechanism_none():
-    with pytest.raises(confide.FormatError):
-        confide.Calibration.from_json(
-            resealed(run("pps"), lambda c: c["candidates"].update(recipe={"kind": "scores"}, size=1001))
-        )
+        confide.Release.from_json(resealed(released, place, change))
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "slopes"])

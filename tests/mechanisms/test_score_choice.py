@@ -14,6 +14,7 @@ from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choic
 from confide.selection import zcdp_of_range
 from tests import designs
 from tests.exact import law, mechanism_law
+from tests.refused import Refused
 
 # A record is a pair of bins, one under each of two scores. Sizes of sets: one step for every bin up to the threshold.
 
@@ -229,15 +230,18 @@ def test_statement_of_both_is_the_larger_loss():
 
 
 @pytest.mark.parametrize(
-    ("among", "share", "argument"),
+    ("change", "argument"),
     [
-        (("lac",), Fraction(1, 5), "scores"),
-        (("lac", "lac"), Fraction(1, 5), "scores"),
-        (("lac", "a\n"), Fraction(1, 5), "scores"),
-        (("lac", "aps"), Fraction(3, 5), "choice_share"),
+        ({"among": ("lac",)}, "scores"),
+        ({"among": ("lac", "lac")}, "scores"),
+        ({"among": ("lac", "a\n")}, "scores"),
+        ({"name": "other"}, "name"),
+        ({"share": Fraction(3, 5)}, "choice_share"),
+        ({"share": Fraction(0)}, "choice_share"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"largest_size": -1.0}, "largest_size"),
     ],
 )
-def test_statement_with_other_names_or_share_raises(among, share, argument):
-    with pytest.raises(InputError) as caught:
-        Chosen("lac", among, share, 1.0)
-    assert caught.value.argument == argument
+def test_statements_that_no_choice_makes_raise(change, argument):
+    good = {"name": "lac", "among": ("lac", "aps"), "share": Fraction(1, 5), "epsilon": 1.0}
+    Refused(Chosen, good, change, argument, kind=InputError).check()

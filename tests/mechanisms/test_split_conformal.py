@@ -35,15 +35,15 @@ def forms(hundredths):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
-    """The threshold of the scores 1, ..., n is its own rank."""
-    floats_wrong = 0
+    """The threshold of the scores 1, ..., n, if they are candidates, is its own rank."""
+    floats_wrong, whole = 0, confide.Candidates.of(np.arange(1.0, 200.0))
     for place, (hundredths, n) in enumerate(itertools.product(HUNDREDTHS, SIZES)):
         rank, written = integer_rank(hundredths, n), forms(hundredths)
         for alpha in written:
             mechanism = split_conformal_for(1 - exact_level("alpha", alpha), n)
             assert mechanism == (None if rank is None else SplitConformal(rank)), (alpha, n)
         scores = np.arange(n, 0.0, -1.0)
-        released = confide.calibrate(scores, written[place % len(written)], mechanism="none")
+        released = confide.calibrate(scores, written[place % len(written)], mechanism="none", candidates=whole)
         assert released.threshold == (math.inf if rank is None else rank), (hundredths, n)
         assert released.guarantee.coverage == (1 if rank is None else pytest.approx(rank / (n + 1), abs=1e-15))
         floats_wrong += math.ceil((n + 1) * (1 - hundredths / 100)) != (rank or n + 1)
@@ -68,26 +68,34 @@ def test_floats_would_be_one_rank_too_high():
 def test_coverage_is_exact_for_every_order_and_every_tie():
     """Leave-one-out over all multisets: never below k/(n+1), and equal to it without ties."""
     n, alpha = 5, Fraction(1, 3)
-    rank = split_conformal_for(1 - alpha, n).rank
+    mechanism = split_conformal_for(1 - alpha, n)
+    rank = mechanism.rank
     for points in itertools.combinations_with_replacement(range(4), n + 1):
         covered = 0
         for i in range(n + 1):
-            rest = np.array(points[:i] + points[i + 1 :], dtype=float)
-            covered += points[i] <= SplitConformal(rank).threshold(rest)
+            rest = points[:i] + points[i + 1 :]
+            covered += points[i] <= mechanism.choose(np.bincount(rest, minlength=5))
         assert covered >= rank
-    points = np.arange(n + 1.0)
-    assert sum(p <= SplitConformal(rank).threshold(np.delete(points, i)) for i, p in enumerate(points)) == rank
+    points = np.arange(n + 1)
+    assert sum(p <= mechanism.choose(np.bincount(np.delete(points, p), minlength=n + 2)) for p in points) == rank
+
+
+@pytest.mark.parametrize("score", [None, "lac", "absolute_residual"])
+def test_the_threshold_is_the_least_candidate_that_reaches_the_quantile(score):
+    scores = np.random.default_rng(0).random(500)
+    released = confide.calibrate(scores, 0.1, mechanism="none", score=score)
+    edges, exact = confide.Candidates.from_recipe(released.recipe).edges, np.sort(scores)[450]
+    assert released.threshold == edges[edges >= exact][0]
+    assert released.threshold - exact < 0.001
 
 
 def test_release_is_marked_not_private():
-    scores = np.random.default_rng(0).random(500)
-    released = confide.calibrate(scores, 0.1, mechanism="none")
-    assert released.threshold == np.sort(scores)[450]
+    released = confide.calibrate(np.random.default_rng(0).random(500), 0.1, mechanism="none")
     assert released.coverage == pytest.approx(451 / 501)
     assert math.isinf(released.epsilon)
     assert math.isinf(released.privacy.loss("add_remove"))
     assert "NOT PRIVATE" in str(released)
-    assert "NOT PRIVATE" in str(confide.Calibration.from_json(released.to_json()))
+    assert "NOT PRIVATE" in str(confide.Release.from_json(released.to_json()))
     assert released.conditional_coverage(0.05) < 0.9 < released.coverage_at_most() < 0.902
 
 
@@ -102,13 +110,12 @@ def test_too_few_records():
     with pytest.warns(confide.CoverageWarning):
         released = confide.calibrate([0.1, 0.2, 0.3], 0.1, mechanism="none")
     assert math.isinf(released.threshold)
-    assert confide.Calibration.from_json(released.to_json()) == released
+    assert confide.Release.from_json(released.to_json()) == released
 
 
 def test_on_counts_it_is_the_first_candidate_that_reaches_the_rank():
     scores, candidates = np.random.default_rng(0).random(500), confide.Candidates.unit(101)
     histogram = confide.ScoreHistogram.from_scores(scores, candidates)
     released = confide.calibrate_histogram(histogram, 0.1, mechanism="none")
-    exact = confide.calibrate(scores, 0.1, mechanism="none").threshold
-    assert 0 <= released.threshold - exact < 0.01
-    assert released.threshold in candidates.edges
+    edges, exact = candidates.edges, np.sort(scores)[450]
+    assert released.threshold == edges[edges >= exact][0]

@@ -1,8 +1,6 @@
 """Graphs with appended sets and intervals, run by onnxruntime, agree with `predict_set` and `predict_interval`."""
 
 import warnings
-from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -15,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import confide  # noqa: E402
 from confide.onnx import append, read  # noqa: E402
-from tests.calibrations import calibration_at  # noqa: E402
+from tests.calibrations import calibration_at, calibrations_at  # noqa: E402
 from tests.refused import refused  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -82,7 +80,7 @@ def probabilities(dtype, k, n=60):
 def by_group():
     rng = np.random.default_rng(0)
     scores, ward = rng.random(3000) * np.where(np.arange(3000) % 2, 0.4, 0.8), np.where(np.arange(3000) % 2, "a", "b")
-    return confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 2.0, score="lac", neighbors="replace_one")
+    return confide.calibrate(scores, 0.1, 2.0, groups=ward, names=["a", "b"], score="lac", neighbors="replace_one")
 
 
 @pytest.mark.parametrize("score", ["lac", "margin"])
@@ -138,18 +136,21 @@ def test_thresholds_per_group(by_group):
     found = run(model, x=p, groups=ward.astype(object))["sets"]
     np.testing.assert_array_equal(found, confide.predict_set(p, by_group, groups=ward).mask)
     assert run(model, x=p, groups=np.full(len(p), "c", dtype=object))["sets"].all()
-    numbered = replace(by_group, parts=dict(enumerate(by_group.parts.values())))
-    integers = (ward == "b").astype(np.int64)
-    np.testing.assert_array_equal(run(append(passing(["n", 4]), numbered), x=p, groups=integers)["sets"], found)
-    for release in (by_group, numbered):
-        assert read(append(passing(["n", 4]), release)) == release
+    assert read(model) == by_group
+
+
+def test_thresholds_per_group_with_a_number():
+    p, groups, (low, high) = probabilities(np.float32, 4), np.arange(60) % 2, confide.Candidates.unit(10).values[[4, 7]]
+    numbered = calibrations_at("group", {0: low, 1: high})
+    model = append(passing(["n", 4]), numbered)
+    expected = confide.predict_set(p, numbered, groups=groups).mask
+    np.testing.assert_array_equal(run(model, x=p, groups=groups)["sets"], expected)
+    assert read(model) == numbered
 
 
 @pytest.mark.parametrize("score", ["lac", "margin"])
-def test_thresholds_per_class(by_group, score):
-    part = next(iter(by_group.parts.values()))
-    parts = {name: replace(part, threshold=t, score=score) for name, t in (("cat", 0.9), ("dog", 0.3), ("emu", np.inf))}
-    release = replace(by_group, by="class", parts=parts)
+def test_thresholds_per_class(score):
+    release = calibrations_at("class", {"cat": 0.9, "dog": 0.3, "emu": np.inf}, score)
     p, names = probabilities(np.float32, 3), ["emu", "cat", "dog"]
     found = run(append(passing(["n", 3]), release, classes=names), x=p)["sets"]
     np.testing.assert_array_equal(found, confide.predict_set(p, release, names).mask)
@@ -184,16 +185,11 @@ def test_a_record_without_a_usable_prediction_gets_the_whole_line():
     assert np.isneginf(found["lower"]).tolist() == np.isposinf(found["upper"]).tolist() == [True] * 3 + [False]
 
 
-def test_intervals_with_two_sides_and_with_groups(by_group):
-    quantiles = centers("cqr", np.float64)
-    low, high = (
-        replace(calibration_at(t, score), alpha=Fraction(1, 20)) for t, score in ((0.5, "cqr_low"), (-0.1, "cqr_high"))
-    )
-    sides = confide.SidesCalibration(low, high)
+def test_intervals_with_two_sides_and_with_groups():
+    quantiles, sides = centers("cqr", np.float64), calibrations_at("side", {"low": 0.5, "high": -0.1})
     found = run(append(passing(["n", 2], np.float64), sides), x=quantiles)
     assert_intervals(found, confide.predict_interval(quantiles, sides))
-    parts = {name: replace(part, score="absolute_residual") for name, part in by_group.parts.items()}
-    groups = replace(by_group, parts=parts)
+    groups = calibrations_at("group", {"a": 0.7, "b": 0.3}, "absolute_residual")
     x, ward = centers("absolute_residual", np.float32), np.where(np.arange(300) % 3, "a", "b")
     found = run(append(passing(["n"]), groups), x=x, groups=ward.astype(object))
     assert_intervals(found, confide.predict_interval(x, groups, groups=ward))
@@ -224,7 +220,7 @@ def test_the_certificate_is_stored_in_the_model(released, tmp_path):
     onnx.save(model, served)
     assert read(served) == released
     kept = {one.key: one.value for one in model.metadata_props}
-    assert confide.Calibration.from_json(kept["confide.release"]) == released
+    assert confide.Release.from_json(kept["confide.release"]) == released
     assert kept["confide.checksum"] == released.checksum
     assert (kept["confide.alpha"], kept["confide.epsilon"], kept["confide.score"]) == ("0.1", "1", "lac")
     assert kept["confide.promise"] == str(released.guarantee)
@@ -259,10 +255,10 @@ def test_altered_models_raise(released, what):
 
 
 def test_one_of_several_levels():
-    release = confide.calibrate_levels(np.linspace(0, 0.6, 3000), [0.3, 0.1], 2.0, score="lac", neighbors="replace_one")
+    release = confide.calibrate(np.linspace(0, 0.6, 3000), [0.3, 0.1], 2.0, score="lac", neighbors="replace_one")
     p = probabilities(np.float32, 3)
     model = append(passing(["n", 3]), release, alpha=0.1)
-    np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_set(p, release[0.1]).mask)
+    np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_set(p, release.at(0.1)).mask)
     assert read(model) == release
     with refused(confide.InputError, "alpha"):
         append(passing(["n", 3]), release)

@@ -212,7 +212,7 @@ def test_thresholds_of_several_releases(released):
     assert (listed.lines[-1].get_marker(), listed.lines[-1].get_label(), list(listed.lines[-1].get_xdata())) == (
         "^", "+∞", [1],
     )  # fmt: skip
-    levels = confide.calibrate_levels(rng.random(2000), [0.3, 0.2], 4.0)
+    levels = confide.calibrate(rng.random(2000), [0.3, 0.2], 4.0)
     with refused(confide.InputError, "releases"):
         confide.plot_thresholds([first, levels])
 

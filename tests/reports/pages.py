@@ -1,7 +1,6 @@
 """The pages that the tests open and the screenshots show: one of each kind."""
 
 import warnings
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -39,14 +38,14 @@ def invented(n: int = 4000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache
-def calibration(**options: object) -> confide.Calibration:
+def calibration(**options: object) -> confide.Release:
     scores = confide.lac_score(*invented())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
         return confide.calibrate(scores, **{"alpha": 0.1, "epsilon": 1.0, "score": "lac", **options})  # type: ignore[arg-type]
 
 
-def evaluation(released: confide.Calibration, classes: tuple[str, ...] = HOSTILE_CLASSES) -> Evaluation:
+def evaluation(released: confide.Release, classes: tuple[str, ...] = HOSTILE_CLASSES) -> Evaluation:
     """What `confide evaluate --out --examples 6` would find on other records."""
     probabilities, labels = invented(3000, 1)
     mask = confide.predict_set(probabilities, released).mask
@@ -70,13 +69,15 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
     rng = np.random.default_rng(3)
     wards, new = (tuple(WARDS[i] for i in rng.choice(2, n, p=[0.7, 0.3])) for n in (len(y), len(truth)))
     scores = confide.lac_score(p, y)
-    levels = confide.calibrate_levels(scores, [0.2, 0.1, 0.05], epsilon=2.0, score="lac")
-    groups = confide.calibrate_groups(scores, wards, WARDS, 0.1, 1.0, score="lac")
-    each = confide.calibrate_groups(scores, y, range(4), 0.1, 4.0, by="class", score="lac")
+    levels = confide.calibrate(scores, [0.2, 0.1, 0.05], epsilon=2.0, score="lac")
+    groups = confide.calibrate(scores, 0.1, 1.0, groups=wards, names=WARDS, score="lac")
+    each = confide.calibrate(scores, 0.1, 4.0, groups=y, names=range(4), by="class", score="lac")
     width, targets = np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000)
     sides = confide.calibrate_sides(width, targets, 0.1, 1.0)
     residuals = np.abs(targets) * np.where(np.arange(4000) % 2, 1, 3)
-    lengths = confide.calibrate_groups(residuals, np.arange(4000) % 2, [0, 1], 0.1, 1.0, score="absolute_residual")
+    lengths = confide.calibrate(
+        residuals, 0.1, 1.0, groups=np.arange(4000) % 2, names=[0, 1], score="absolute_residual"
+    )
     named = [classes[k] for k in truth]
     fresh = rng.normal(size=2000)
     return {
@@ -88,7 +89,7 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
     }
 
 
-def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, object]]:
+def federation(folder: Path) -> tuple[federated.FederatedRelease, dict[str, object]]:
     """Five silos, one of them absent; and the answers."""
     rng = np.random.default_rng(0)
     silos = Federation(folder, [rng.beta(2, 5 + i, size=600) for i in range(5)])
@@ -114,7 +115,7 @@ def course(*, sizes: bool = False, correct: float | None = None) -> confide.Watc
     return watch
 
 
-def private(release: confide.Calibration, classes: tuple[str, ...]) -> confide.PrivateEvaluation:
+def private(release: confide.Release, classes: tuple[str, ...]) -> confide.PrivateEvaluation:
     """A private evaluation of invented records, by class, size and ward."""
     probabilities, labels = invented(seed=1)
     wards = np.random.default_rng(3).choice(["north", "south", "intensive care"], len(labels))
@@ -132,7 +133,7 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
     def keep(name: str, page: Page) -> None:
         pages[name] = page.save(folder / f"{name}.html")
 
-    released = replace(calibration(), about=ABOUT)
+    released = confide.calibrate(confide.lac_score(*invented()), 0.1, 1.0, score="lac", about=ABOUT)
     keep(
         "report",
         confide.report(released, title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)),

@@ -100,13 +100,13 @@ def test_certificate_can_be_saved_and_checked_by_command(browser, pages, kind, t
         assert opened.complaints == []
     assert command == ["confide", "show", saved.name]
     text = saved.read_text(encoding="utf-8")
-    assert confide.Calibration.from_json(text).to_json() == text
+    assert confide.Release.from_json(text).to_json() == text
     assert hashlib.sha256(saved.read_bytes()).hexdigest() == digest
     done = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "promise: coverage at least 0.9" in done.stdout
     altered = json.loads(text)
-    altered["guarantee"]["coverage"] = 0.99
+    altered["epsilon"] = 0.5
     saved.write_text(json.dumps(altered), encoding="utf-8")
     refused = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True)
     assert refused.returncode == 3

@@ -23,7 +23,7 @@ from confide.evaluation import (
 from confide.reports.measurements import evaluation_sections
 from confide.support import Dot
 from tests.builders import slow
-from tests.calibrations import OPTIONS, released
+from tests.calibrations import OPTIONS, changed, released
 from tests.refused import Refused, refused
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation
@@ -74,7 +74,7 @@ def test_page_names_certificate(options, theorem):
     assert "certified coverage 0.9 (marginal, two-sided certificate)" in words
     assert f"docs/theory-two-sided.md, Theorem {theorem}; privacy by docs/theory.md, Theorem P1" in words
     sharp = dataclasses.replace(cal.guarantee, certificate=None)
-    rows = dict(making_facts(dataclasses.replace(cal, guarantee=sharp)))
+    rows = dict(making_facts(changed(cal, guarantee=sharp)))
     assert rows["certified coverage"] == "0.9 (marginal)"
     assert rows["certified by"] == f"docs/theory.md, Theorem C2{theorem[-1]}; privacy by Theorem P1"
 
@@ -85,8 +85,8 @@ def several() -> dict[str, object]:
     scores, groups = rng.random(4000), rng.choice(["north", HOSTILE], 4000)
     p = rng.random((4000, 6))
     return {
-        "levels": confide.calibrate_levels(scores, [0.2, 0.1, 0.05], epsilon=1.0, score="lac"),
-        "groups": confide.calibrate_groups(scores, groups, ["north", HOSTILE], 0.1, 1.0, score="lac"),
+        "levels": confide.calibrate(scores, [0.2, 0.1, 0.05], epsilon=1.0, score="lac"),
+        "groups": confide.calibrate(scores, 0.1, 1.0, groups=groups, names=["north", HOSTILE], score="lac"),
         "sides": confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000), 0.1, 1.0),
         "risk": confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0),
     }
@@ -114,7 +114,7 @@ def test_page_depends_on_release_alone(tmp_path):
     """Written in one process and read in another, the calibration gives the same page, byte by byte."""
     cal = calibration()
     cal.save(tmp_path / "cal.json")
-    assert page_of(confide.Calibration.load(tmp_path / "cal.json")) == page_of(cal)
+    assert page_of(confide.Release.load(tmp_path / "cal.json")) == page_of(cal)
 
 
 def test_hostile_names_are_escaped(tmp_path):

@@ -55,7 +55,7 @@ def test_spending_of_data(tmp_path):
     confide.calibrate(scores, 0.2, 0.75, score="lac", **known)
     released = confide.calibrate(scores, 0.1, 0.5, score="lac", **known)
     confide.calibrate(scores, 0.05, 0.25, score="lac", **known)
-    levels = confide.calibrate_levels(scores, [0.3, 0.15], 1.0, **known)
+    levels = confide.calibrate(scores, [0.3, 0.15], 1.0, **known)
     words = words_of(page_of(released, ledger=ledger))
     assert "Spent before this release ε = 0.75 " in words
     assert "by trial office Spent with it ε = 1.25 Spent by now ε = 2.5, in 5 releases Limit ε = 4" in words

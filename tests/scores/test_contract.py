@@ -23,7 +23,7 @@ from confide.tables import ClassColumns, TargetColumns, score_histogram
 from confide.warehouse import CountingPlan
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import grid
-from tests.calibrations import calibration_at
+from tests.calibrations import calibration_at, changed
 from tests.docs.blocks import ROOT, blocks
 from tests.refused import numbers, refused
 
@@ -169,9 +169,8 @@ def test_candidates_cover_the_range(name):
         assert edges[0] <= max(kind.low + 1e-5, -30)
         assert edges[-1] >= (largest if largest < math.inf else 30)
         assert kind.plausible_size(candidates.recipe) >= np.median(np.abs(edges))
-        said = " ".join(
-            remarks(replace(calibration_at(edges[-1], name), recipe=candidates.recipe, candidates=len(edges) + 1))
-        )
+        listed = {"recipe": candidates.recipe, "candidates": candidates.size}
+        said = " ".join(remarks(changed(calibration_at(edges[-1], name), **listed)))
         bounded = edges[-1] <= 1.01 and kind.task == "classification"  # sums of probabilities, up to rounding
         assert bounded or "--unit" in said or "at least the largest value" in said
 
@@ -180,7 +179,7 @@ def test_candidates_cover_the_range(name):
 def test_one_sentence_states_its_sets_and_an_example_shows_one(name):
     kind = score_kind(name)
     for threshold in kind.candidates().edges[[100, 250]]:
-        released = replace(calibration_at(threshold, name), classes=None)
+        released = calibration_at(threshold, name)
         sentence = rule(released)
         assert sentence.endswith(".")
         assert ". " not in sentence
@@ -203,7 +202,7 @@ def test_a_release_states_its_name_and_covers(name):
         records |= {} if difficulty is None else {"difficulty": difficulty}
     released = confide.calibrate(scores, 0.2, 2.0)
     assert released.score == name
-    again = confide.Calibration.from_json(released.to_json())
+    again = confide.Release.from_json(released.to_json())
     assert again == released
     assert confide.evaluate(again, **records).coverage.value > 0.7
 
@@ -298,11 +297,9 @@ def test_a_device_computes_the_same_scores_or_raises(monkeypatch, name):
 
 
 UNREGISTERED = {
-    "predict_set": lambda name: confide.predict_set(P, replace(calibration_at(0.9, name), classes=None)),
+    "predict_set": lambda name: confide.predict_set(P, calibration_at(0.9, name)),
     "predict_interval": lambda name: confide.predict_interval(P[:, 0], calibration_at(0.9, name)),
-    "evaluate": lambda name: confide.evaluate(
-        replace(calibration_at(0.9, name), classes=None), probabilities=P, labels=Y
-    ),
+    "evaluate": lambda name: confide.evaluate(calibration_at(0.9, name), probabilities=P, labels=Y),
     "class_score": lambda name: confide.class_score(P, Y, name),
     "all_scores": lambda name: confide.all_scores(P, name),
     "interval_score": lambda name: confide.interval_score(P[:, 0], P[:, 1], name),
@@ -318,20 +315,21 @@ def test_a_score_that_is_not_registered_raises_with_the_remedy(call):
     assert "register" in e.value.remedy.lower()
 
 
-def test_a_release_of_a_score_that_is_not_registered_is_read_verified_and_shown(tmp_path):
-    scores = confide.class_score(P, Y, "one_minus_margin")
-    released = confide.calibrate(np.tile(scores, 50), 0.1, 1.0, score="one_minus_margin")
+@pytest.mark.parametrize("options", [{}, {"candidates": 200}, {"neighbors": "replace_one"}])
+@pytest.mark.parametrize("name", ["one_minus_margin", "root_residual"])
+def test_a_release_of_a_score_that_is_not_registered_is_read_verified_and_shown(tmp_path, name, options):
+    """A file states the spread of candidates of a score that another program may not have."""
+    released = confide.calibrate(np.linspace(0, 1, 2000) ** 3, 0.1, 1.0, score=name, **options)
     released.save(tmp_path / "release.json")
     with mock.patch.dict(registry._REGISTERED):
-        del registry._REGISTERED["one_minus_margin"]
+        del registry._REGISTERED[name]
         again = confide.load(tmp_path / "release.json")
         assert again == released
-        assert "one_minus_margin" in str(again)
+        assert name in str(again)
         assert main(["verify", str(tmp_path / "release.json")]) == 0
         assert rule(again).endswith(".")
         with refused(confide.InputError, "score"):
-            confide.predict_set(P, again)
-    assert len(confide.predict_set(P, again)) == 40
+            confide.predict_set(P, again) if name in SETS else confide.predict_interval(P[:, 0], again)
 
 
 def test_an_entry_point_registers_a_score(tmp_path, monkeypatch):

@@ -65,7 +65,7 @@ def test_slices_and_copies_are_named_and_arithmetic_is_not():
 
 def test_contradictory_names_raise():
     scores = confide.aps_score(P, Y, randomised=False)
-    for calibrate in (confide.calibrate, lambda *a, **o: confide.calibrate_levels(a[0], [0.2, 0.1], a[2], **o)):
+    for calibrate in (confide.calibrate, lambda *a, **o: confide.calibrate(a[0], [0.2, 0.1], a[2], **o)):
         with refused(confide.InputError, "score"):
             calibrate(scores, 0.1, 1.0, score="lac")
         with refused(confide.InputError, "classes"):
@@ -127,7 +127,7 @@ def test_randomisation_belongs_to_the_record():
 def test_names_carry_their_parameters():
     name = confide.score_name("raps", deterministic=True, penalty=0.01, k_reg=5)
     calibration = confide.calibrate(np.linspace(0, 1, 3000), 0.1, 2.0, score=name)
-    again = confide.Calibration.from_json(calibration.to_json())
+    again = confide.Release.from_json(calibration.to_json())
     p = np.random.default_rng(0).dirichlet(np.ones(20), 50)
     expected = confide.all_scores(p, "raps_deterministic(k_reg=5, penalty=1e-2)") <= calibration.threshold
     np.testing.assert_array_equal(confide.predict_set(p, again).mask, expected)

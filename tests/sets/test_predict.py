@@ -99,7 +99,7 @@ def test_a_calibration_of_this_score_is_required(predict):
     for made_for in (other, None):
         with refused(InputError, "calibration"):
             predict(PREDICT[predict], calibration_at(0.5, score=made_for))
-    for calibration in (None, 0.5, "text", {"threshold": 0.5}, confide.Calibration):
+    for calibration in (None, 0.5, "text", {"threshold": 0.5}, confide.Release):
         with refused(InputTypeError, "calibration"):
             predict(PREDICT[predict], calibration)
 

@@ -113,10 +113,10 @@ def test_a_training_conditional_guarantee_allows_unlucky_calibrations():
 def test_two_ends_divide_the_miscoverage_and_groups_add_up():
     """A bound for ends that miss different records, and for the worst groups."""
     sides = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), np.linspace(-2, 2, 2000), 0.1, 1.0)
-    one = sides.low.coverage_failure(1000)(0.93) + sides.high.coverage_failure(1000)(0.93)
+    one = sides["low"].coverage_failure(1000)(0.93) + sides["high"].coverage_failure(1000)(0.93)
     assert _failure(sides, 1000)(0.86) == pytest.approx(one)
     names = list("abcd")
-    groups = confide.calibrate_groups(np.linspace(0, 1, 2000), names * 500, names, 0.1, 1.0)
+    groups = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, groups=names * 500, names=names)
     assert _failure(groups, 250)(0.8) == pytest.approx(4 * groups["a"].coverage_failure(250)(0.8))
     found = count_shortfall(groups, 600, 1000)
     assert found.is_broken

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -103,18 +102,18 @@ def test_no_records_have_no_sets():
 
 def test_an_empty_list_is_no_record_of_the_known_classes():
     """As in a request to a service: an empty list has no columns to count."""
-    released = replace(calibration_at(0.5), classes=("cat", "dog"))
+    released = calibration_at(0.5, classes=("cat", "dog"))
     for none in ([], ()):
         sets = confide.predict_set(none, released)
         assert (sets.mask.shape, sets.classes) == ((0, 2), ("cat", "dog"))
-    assert confide.predict_set([], replace(released, classes=3)).mask.shape == (0, 3)
+    assert confide.predict_set([], calibration_at(0.5, classes=3)).mask.shape == (0, 3)
     assert confide.predict_set([], calibration_at(0.5), classes=["a", "b"]).mask.shape == (0, 2)
 
 
 def test_no_records_have_no_intervals():
     assert len(confide.predict_interval([], calibration_at(2.0, "absolute_residual")).lower) == 0
     assert len(confide.predict_interval(np.zeros((0, 2)), calibration_at(2.0, "cqr")).upper) == 0
-    wards = confide.calibrate_groups(np.linspace(0, 1, 4000), np.arange(4000) % 2, [0, 1], 0.2, 1.0, score="lac")
+    wards = confide.calibrate(np.linspace(0, 1, 4000), 0.2, 1.0, groups=np.arange(4000) % 2, names=[0, 1], score="lac")
     assert len(confide.predict_set(np.zeros((0, 3)), wards, groups=[])) == 0
 
 
@@ -130,13 +129,8 @@ EMPTY = {
 
 @pytest.mark.parametrize("batch", EMPTY.values(), ids=EMPTY)
 def test_an_empty_batch_gives_empty_sets(batch):
-    released = replace(calibration_at(0.5), classes=("cat", "dog", "emu"))
-    for made in (
-        released,
-        replace(released, score="aps_deterministic"),
-        replace(released, score="raps(penalty=0.1,k_reg=1)"),
-    ):
-        sets = confide.predict_set(batch, made)
+    for score in "lac", "aps_deterministic", "raps(penalty=0.1,k_reg=1)":
+        sets = confide.predict_set(batch, calibration_at(0.5, score, classes=("cat", "dog", "emu")))
         assert (sets.mask.shape, sets.mask.dtype, sets.classes) == ((0, 3), np.bool_, ("cat", "dog", "emu"))
     assert list(sets) == sets.labels() == sets.to_arrow().to_pylist() == []
     assert sets.contains([]).shape == sets.sizes.shape == (0,)

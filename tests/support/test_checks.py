@@ -66,15 +66,9 @@ def test_privacy_losses_never_exceed_the_request():
     for _ in range(60):
         k, loss = int(rng.integers(1, 60)), round(float(rng.uniform(0.01, 8)), 3)
         neighbors = ["add_remove", "replace_one"][int(rng.integers(2))]
-        request = {
-            "alpha": 0.1,
-            "neighbors": neighbors,
-            "n": 10**6,
-            "records_per_person": k,
-        }
+        request = {"alpha": 0.1, "neighbors": neighbors, "n": 10**6, "n_typical": 10**6, "records_per_person": k}
         for asked in ({"epsilon": loss}, {"rho": loss}):
-            plan = confide.plan(**request, **asked)
-            spent = confide.mechanisms.privacy.privacy_statement(plan.mechanism, neighbors, k)
+            spent = confide.plan(**request, **asked).privacy
             assert getattr(spent, *asked) <= loss
             assert getattr(spent, *asked) >= loss * (1 - 1e-12)
             assert Fraction(spent.epsilon) >= k * Fraction(getattr(spent, neighbors))

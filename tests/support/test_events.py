@@ -64,8 +64,8 @@ def test_arrays_with_a_ledger(heard, records, tmp_path):
         warnings.simplefilter("ignore", confide.EarlierReleaseWarning)
         confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")
     groups = np.resize(["g", "h"], N)
-    released += confide.calibrate_groups(
-        records[1], groups, names=["g", "h"], **ONE, ledger=ledger, dataset="ward 7", partition="place"
+    released += confide.calibrate(
+        records[1], groups=groups, names=["g", "h"], ledger=ledger, dataset="ward 7", partition="place", **ONE
     ).parts.values()
     events = assert_private(heard, *(one.threshold for one in released), N // 2, N - N // 2)
     assert {"charged", "released", "answered before", "plan searched"} >= set(events)

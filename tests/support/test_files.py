@@ -10,7 +10,7 @@ import confide
 from confide.support.files import FileKind, OutputExistsError, new_file, write_text
 from tests.refused import refused
 
-RELEASE = '{"kind": "confide/calibration"}'
+RELEASE = '{"kind": "confide/release"}'
 
 
 def names(folder: Path) -> list[str]:

@@ -178,17 +178,17 @@ def test_a_release_is_written_and_read(bucket):
     released, address = RELEASED, "gs://b/a/released.json"
     bucket.joinpath("a").mkdir()
     released.save(address)
-    assert confide.Calibration.load(address) == released
+    assert confide.Release.load(address) == released
     with refused(OutputExistsError, "output"):
         released.save(address)
     released.save(address, overwrite=True)
     with refused(InputError, "output"):
         write_text("gs://b/a/released.json", "something else", overwrite=True)
     with refused(InputError, "path"):
-        confide.Calibration.load("gs://b/none.json")
+        confide.Release.load("gs://b/none.json")
     (bucket / "bytes.json").write_bytes(b"\xff\xfe")
     with refused(FormatError, "path"):
-        confide.Calibration.load("gs://b/bytes.json")
+        confide.Release.load("gs://b/bytes.json")
     assert sorted(path.name for path in bucket.rglob("*.json")) == ["bytes.json", "released.json"]
 
 

@@ -17,4 +17,4 @@ def calibrated(score, by=None):
     if by is None:
         return confide.calibrate(scores, 0.2, 10.0, score=score)
     groups, names = (WARD, ["north", "south"]) if by == "group" else (np.array(NAMES)[Y], list(NAMES))
-    return confide.calibrate_groups(scores, groups, names, 0.2, 10.0, by=by, score=score)
+    return confide.calibrate(scores, 0.2, 10.0, groups=groups, names=names, by=by, score=score)

@@ -10,7 +10,7 @@ from tests.tables.engines import EMBEDDED, Spark, engines
 
 
 @pytest.fixture(scope="session")
-def calibration() -> confide.Calibration:
+def calibration() -> confide.Release:
     """A calibration of LAC scores with a finite threshold."""
     scores = confide.lac_score(*classified(5000))
     return confide.calibrate(scores, 0.1, 10.0, score="lac")

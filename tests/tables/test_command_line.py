@@ -85,7 +85,7 @@ def source(request, tmp_path):
 def test_calibrate_and_predict(source, tmp_path, capsys):
     released, out = tmp_path / "cal.json", tmp_path / "sets.parquet"
     assert main(["calibrate", *source, *COUNTED, "--out", str(released)]) == 0
-    calibration = confide.Calibration.load(released)
+    calibration = confide.Release.load(released)
     assert calibration.score == "lac"
     assert 0.5 < calibration.threshold < 1
     options = ["--probabilities", "p_*", "--calibration", str(released), "--keep", "id", "--out", str(out), "--json"]
@@ -126,7 +126,7 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
         listed = ",".join(map(str, names))
         assert main(["calibrate", *source, *SURE, "--by", column, "--groups", listed, "--out", str(released)]) == 0
         assert "the threshold is +inf for 1 of 3 groups" in capsys.readouterr().err
-        calibration = confide.GroupCalibration.load(released)
+        calibration = confide.Release.load(released)
         assert (calibration.by, tuple(calibration.parts)) == ("group", names)
         assert calibration.infinite == (names[1],)
         for ward, name in (("north", names[0]), ("south", names[2])):
@@ -159,7 +159,7 @@ def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_pat
         assert "--n: must be given under --neighbors replace_one with a ledger" in capsys.readouterr().err
         assert spent(budget) == 0
     assert calibrate("one.json", "--n", "3000") == 0
-    assert confide.Calibration.load(tmp_path / "one.json").n == 3000
+    assert confide.Release.load(tmp_path / "one.json").n == 3000
     assert spent(budget) == 1
     assert calibrate("two.json", "--n", "3000") == 0
     if not is_queried(source):

@@ -301,7 +301,7 @@ def test_a_pipe_into_the_command_line(tmp_path, written):
         [sys.executable, "-m", "confide", *args, "--out", str(tmp_path / "cal.json")], input=data, capture_output=True
     )
     assert done.returncode == 0, done.stderr.decode()
-    assert confide.Calibration.load(tmp_path / "cal.json").threshold == pytest.approx(0.9, abs=0.01)
+    assert confide.Release.load(tmp_path / "cal.json").threshold == pytest.approx(0.9, abs=0.01)
 
 
 # --- people

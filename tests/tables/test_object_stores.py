@@ -16,7 +16,7 @@ import pytest
 import confide
 from confide import FormatError, InputError
 from confide.cli.run import main
-from confide.core import Calibration, load_release
+from confide.core import Release, load_release
 from confide.support import OutputExistsError, as_place, object_stores
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table, open_table, predict_table
 from tests.environments import python_of
@@ -225,12 +225,11 @@ def test_a_complete_job(store, tmp_path, capsys, scheme):
     ):
         assert main(command) == 0, (command, capsys.readouterr().err)
     released = load_release(f"{base}/a.json")
-    assert isinstance(released, Calibration)
     assert f"saved: {base}/b.json" in capsys.readouterr().out
     with pytest.raises(OutputExistsError):
         released.save(f"{base}/a.json")
     released.save(f"{base}/a.json", overwrite=True)
-    assert Calibration.load(f"{base}/a.json") == released
+    assert Release.load(f"{base}/a.json") == released
     assert main(["report", f"{base}/a.json", "--out", f"{base}/sets.csv", "--force"]) == 3
     assert "may replace nothing but a page" in capsys.readouterr().err
     with as_place(f"{base}/a.html").open() as stream:

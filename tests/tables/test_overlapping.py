@@ -36,7 +36,7 @@ WHAT = TargetColumns("f", "y")
 @pytest.fixture(scope="module")
 def released():
     options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
-    return confide.calibrate_groups(np.abs(Y - F), GROUPS, NAMES, 0.1, 6.0, **options)
+    return confide.calibrate(np.abs(Y - F), 0.1, 6.0, groups=GROUPS, names=NAMES, **options)
 
 
 def csv(folder):
@@ -58,7 +58,7 @@ def read_once(folder):
 def test_the_counts_of_every_group_are_those_of_arrays(source, tmp_path, monkeypatch):
     """One pass counts for all columns, also where rows can be read only once."""
 
-    module, seen = sys.modules["confide.core.release"], {}
+    module, seen = sys.modules["confide.core.steps"], {}
     counted = module._counted
     monkeypatch.setattr(module, "_counted", lambda *given: seen.update(counted(*given)) or dict(seen))
     calibrate_table(source(tmp_path), WHAT, 0.1, 6.0, by=list(NAMES), groups=NAMES, unit=1.0)
@@ -82,7 +82,7 @@ def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path)
     expected = confide.evaluate_intervals(released, F, Y, groups=GROUPS)
     assert evaluate_table(TABLE, WHAT, released, by=by) == expected
     assert confide.evaluation.load_evaluation(_saved(expected, tmp_path)) == expected
-    assert [part.name for part in expected.groups] == list(released.names)
+    assert [part.name for part in expected.groups] == list(released.parts)
     assert sum(part.n for part in expected.groups) == 3 * N
     table = confide.group_coverage(confide.predict_interval(F, released, groups=GROUPS), Y, GROUPS)
     assert dict(zip(table.names, table.hits.tolist(), strict=True)) == {

@@ -1,5 +1,7 @@
 """The privacy statement does not depend on the engine, and the budget is charged before the engine is queried."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -37,11 +39,8 @@ def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options, 
     table = engine.table(pa.table({"s": SCORES}))
     ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, candidates=CANDIDATES, **options)
     same = confide.calibrate(SCORES, 0.1, candidates=CANDIDATES, score="lac", **options)
-    assert ours.privacy == same.privacy
-    assert ours.guarantee == same.guarantee
-    assert ours.mechanism == same.mechanism
-    assert ours.size == same.size
-    assert confide.Calibration.from_json(ours.to_json()) == ours
+    assert (ours.request, ours.versions) == (same.request, same.versions)
+    assert replace(ours.only, threshold=same.threshold) == same.only
 
 
 GROUPED = {"by": "g", "groups": ["a", "b"], "partition": "ward"}

@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.core import parts_of
 from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table, score_batches
 from tests.builders import slow
 from tests.calibrations import suited
@@ -48,7 +47,7 @@ def test_candidates_fit_the_records_that_count(source):
 @pytest.mark.slow
 def test_levels_and_sides_fit_the_actual_number():
     several = calibrate_table(batches({"s": SCORES}), WHAT, [0.2, 0.1], 2.0, **PUBLIC)
-    at_once = confide.calibrate_levels(SCORES, [0.2, 0.1], 2.0, score="absolute_residual", **PUBLIC)
+    at_once = confide.calibrate(SCORES, [0.2, 0.1], 2.0, score="absolute_residual", **PUBLIC)
     assert [part.mechanism for part in several.parts.values()] == [part.mechanism for part in at_once.parts.values()]
     quantiles = np.column_stack([SCORES - 1, SCORES + 1])
     low, high, y = *quantiles.T, SCORES[::-1]
@@ -60,7 +59,7 @@ def test_levels_and_sides_fit_the_actual_number():
         **PUBLIC,
     )
     at_once = confide.calibrate_sides(quantiles, y, 0.2, 2.0, **PUBLIC)
-    assert [one.recipe for one in parts_of(sides).values()] == [one.recipe for one in parts_of(at_once).values()]
+    assert [one.recipe for one in sides.by_name.values()] == [one.recipe for one in at_once.by_name.values()]
 
 
 AROUND = confide.Candidates.around(2.0)

@@ -11,6 +11,7 @@ import confide
 from confide import Candidates, InputError
 from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
 from tests.builders import slow
+from tests.calibrations import calibrations_at
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
@@ -73,11 +74,11 @@ def test_thresholds_per_group_and_per_class(engine, rows, tmp_path, probabilitie
     scores = confide.lac_score(probabilities, y)
     data = {"i": pa.array(range(len(g)), pa.int64()), "g": g, **{f"p{k}": probabilities[:, k] for k in range(4)}}
     table, columns = engine.table(pa.table(data)), ClassColumns(("p0", "p1", "p2", "p3"), classes=NAMES)
-    each = confide.calibrate_groups(scores, g, ["a", "b"], 0.3, 5.0, score="lac")
+    each = confide.calibrate(scores, 0.3, 5.0, groups=g, names=["a", "b"], score="lac")
     (found,) = rows(table, columns, each, "prediction_set", by="g")
     assert found == confide.predict_set(probabilities, each, NAMES, groups=g).labels()
     names = [NAMES[k] for k in y]
-    by_class = confide.calibrate_groups(scores, names, NAMES, 0.3, 5.0, score="lac", by="class")
+    by_class = confide.calibrate(scores, 0.3, 5.0, groups=names, names=NAMES, score="lac", by="class")
     (found,) = rows(table, columns, by_class, "prediction_set")
     assert found == confide.predict_set(probabilities, by_class, NAMES).labels()
     with refused(InputError, "by"):
@@ -106,8 +107,8 @@ def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabili
     full = pa.table({"i": np.arange(300), "g": ["a"] * 300, **{f"p_{k}": probabilities[:, k] for k in range(4)}})
     source, lac = engine.table(full.slice(0, 0)), released(0.5)
     whole = engine.table(full)
-    wards = confide.GroupCalibration("group", "add_remove", {"a": lac, "b": lac})
-    levels = confide.calibrate_levels(probabilities[:, 0], [0.2, 0.1], epsilon=8.0, score="lac")
+    wards = calibrations_at("group", {"a": 0.5, "b": 0.5})
+    levels = confide.calibrate(probabilities[:, 0], [0.2, 0.1], epsilon=8.0, score="lac")
     sets, p = ClassColumns("p_*"), ("p_0", "p_1")
     for k, (what, release, by, added) in enumerate(
         [
@@ -166,14 +167,14 @@ def test_an_infinite_threshold_covers_everything(engine, rows):
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 def test_several_levels_add_columns_for_each(engine, rows, probabilities):
     scores = confide.lac_score(probabilities, np.random.default_rng(1).integers(0, 4, len(probabilities)))
-    levels = confide.calibrate_levels(scores, [0.1, 0.25], 20.0, score="lac")
+    levels = confide.calibrate(scores, [0.1, 0.25], 20.0, score="lac")
     data = {"i": pa.array(range(len(scores)), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
     names = ("prediction_set_0.25", "set_size_0.25", "prediction_set_0.1", "set_size_0.1")
     what = ClassColumns(("p0", "p1", "p2", "p3"), classes=NAMES)
     found = rows(engine.table(pa.table(data)), what, levels, *names)
     assert len(found) == 2 * len(levels.parts) == 4
-    for place, part in enumerate(levels.parts.values()):
-        expected = confide.predict_set(probabilities, part, NAMES)
+    for place, alpha in enumerate(levels.parts):
+        expected = confide.predict_set(probabilities, levels.at(alpha), NAMES)
         assert found[2 * place] == expected.labels()
         assert found[2 * place + 1] == expected.sizes.tolist()
 

@@ -1,7 +1,5 @@
 """Levels, sides, groups, classes and losses of every source, compared with the calls on arrays."""
 
-from fractions import Fraction
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -56,31 +54,26 @@ def table(engine):
 
 def test_several_levels(table):
     ours = calibrate_table(table, ScoreColumn("s", "lac"), [0.1, "0.3"], **SURE)
-    same = confide.calibrate_levels(OWN, [0.1, "0.3"], score="lac", **SURE)
-    assert list(ours.parts) == list(same.parts) == [Fraction(3, 10), Fraction(1, 10)]
-    assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
-    assert ours.privacy == same.privacy
+    same = confide.calibrate(OWN, [0.1, "0.3"], score="lac", **SURE)
+    assert ours == same
 
 
 def test_a_threshold_for_each_side(table):
     what, options = TargetColumns(("lo", "hi"), "target", SIDES), SURE | {"candidates": LINE}
     ours = calibrate_table(table, what, 0.1, **options)
     same = confide.calibrate_sides(F, TARGET, 0.1, **options)
-    assert (ours.low.threshold, ours.high.threshold) == (same.low.threshold, same.high.threshold)
-    assert ours.privacy == same.privacy
+    assert (ours.parts, ours.privacy) == (same.parts, same.privacy)
     with refused(InputError, "score"):
         score_histogram(table, what, LINE)
 
 
 def test_thresholds_for_each_group_and_class(table):
     ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, by="ward", groups=["north", "south"], **SURE)
-    same = confide.calibrate_groups(OWN, WARD, ["north", "south"], 0.1, score="lac", **SURE)
-    assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
-    assert (ours.by, ours.privacy) == (same.by, same.privacy)
+    same = confide.calibrate(OWN, 0.1, groups=WARD, names=["north", "south"], score="lac", **SURE)
+    assert ours == same
     ours = calibrate_table(table, ClassColumns(COLUMNS, "y"), 0.1, by_class=True, **SURE)
-    same = confide.calibrate_groups(OWN, Y, range(K), 0.1, score="lac", by="class", **SURE)
-    assert (ours.by, list(ours.parts)) == ("class", list(same.parts))
-    assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
+    same = confide.calibrate(OWN, 0.1, groups=Y, names=range(K), score="lac", by="class", **SURE)
+    assert ours == same
 
 
 def test_false_negatives_of_records_with_one_true_label(table):
@@ -92,8 +85,7 @@ def test_false_negatives_of_records_with_one_true_label(table):
         assert (found.counts == ScoreHistogram.from_scores(OWN[ward == WARD], UNIT).counts).all()
     ours = calibrate_table(table, what, 0.1, **SURE)
     same = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, **SURE)
-    assert (ours.loss, ours.bound, ours.threshold) == (same.loss, same.bound, same.threshold)
-    assert (ours.privacy, ours.risk) == (same.privacy, same.risk)
+    assert ours == same
 
 
 def test_losses_of_zero_and_one(engine):
@@ -105,7 +97,7 @@ def test_losses_of_zero_and_one(engine):
     assert (score_histogram(table, what, steps).counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
     ours = calibrate_table(table, LossColumns(what.losses, "cost", 5.0), 2.0, 2000.0, candidates=steps)
     same = confide.calibrate_losses(losses, steps, 2.0, 2000.0, loss="cost", bound=5.0)
-    assert (ours.loss, ours.bound, ours.threshold, ours.risk) == (same.loss, same.bound, same.threshold, same.risk)
+    assert ours == same
 
 
 def test_critical_thresholds_are_drawn(engine):
@@ -182,8 +174,8 @@ def test_arguments_that_do_not_fit_raise_an_error(row):
 def test_evaluations(table):
     """Coverage and size over a table are those of the same arrays."""
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
-    each = confide.calibrate_groups(OWN, WARD, ["north", "south"], 0.1, score="lac", **SURE)
-    levels = confide.calibrate_levels(OWN, [0.1, 0.3], score="lac", **SURE)
+    each = confide.calibrate(OWN, 0.1, groups=WARD, names=["north", "south"], score="lac", **SURE)
+    levels = confide.calibrate(OWN, [0.1, 0.3], score="lac", **SURE)
     what = ClassColumns(COLUMNS, "y", tuple(range(K)))
     assert evaluate_table(table, what, one) == confide.evaluation.evaluate_sets(one, P, Y)
     assert evaluate_table(table, what, levels) == confide.evaluation.evaluate_sets(levels, P, Y)

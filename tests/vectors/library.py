@@ -119,15 +119,15 @@ def _intervals(score: str, threshold: Any, predictions: Any, difficulty: Any = N
 
 
 def _sets_of_release(release: str, probabilities: Any) -> Any:
-    read = confide.Calibration.from_json(release)
+    read = confide.Release.from_json(release)
     return _sets("lac", probabilities, read.threshold)
 
 
 def _release(text: str) -> dict[str, Any]:
-    read: Any = Release.from_json(text)
+    read = Release.from_json(text)
     content = json.loads(text)
     assert read.to_json() == text
-    threshold = read.threshold if "threshold" in content else None
+    threshold = read.threshold if len(read) == 1 else None
     return {**{k: content[k] for k in ("kind", "schema", "sha256")}, "threshold": threshold, "document": read.checksum}
 
 

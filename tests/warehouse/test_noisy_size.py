@@ -1,6 +1,5 @@
 """A warehouse counts once, over few lists of candidates; a noisy number of records then chooses one of them."""
 
-import json
 from collections import Counter
 from itertools import product
 
@@ -127,9 +126,6 @@ def test_release_is_verified_shown_and_renewed(draw_with, tmp_path, capsys, case
         {"epsilon": 1e-5},
     ],
 )
-def test_plans_without_a_noisy_number_are_as_before(options):
+def test_plans_without_a_noisy_number_survive_their_file(options):
     plan = CountingPlan.of(LAC, **{"alpha": 0.1, "epsilon": 1.0, **options})
-    content = json.loads(plan.to_json())
-    assert content["n_typical"] == plan.request.n_typical
-    assert content["candidates"]["size"] == plan.request.candidates.recipe["size"]
     assert CountingPlan.from_json(plan.to_json()) == plan

@@ -26,7 +26,7 @@ from tests.refused import Refused, refused
 
 RELEASE = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
 WHAT = ScoreColumn("s")
-LEVELS = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
+LEVELS = confide.calibrate(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
 START = {"epsilon": 1.0, "batch": 500}
 
 
@@ -173,7 +173,7 @@ from confide.watching import watch
 from pathlib import Path
 from tests.killed import arm
 
-RELEASE = confide.Calibration.from_json(sys.argv[2])
+RELEASE = confide.Release.from_json(sys.argv[2])
 TABLE = pa.table({"s": np.repeat([0.1, 0.9], [460, 40])})
 
 def look(folder, name):

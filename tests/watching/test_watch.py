@@ -205,7 +205,7 @@ def test_invalid_states_raise():
         Watch.from_json(watched(GOOD).to_json().replace("460", "461"))
 
 
-LEVELS = confide.calibrate_levels(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
+LEVELS = confide.calibrate(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
 START = {"release": RELEASE, "epsilon": 1.0, "batch": 500}
 SIZES = {"bins": [0, 1, 2]}
 REFUSED = [

@@ -4,19 +4,20 @@ import { canonical, parse } from "./json.mjs";
 import { sets } from "./scores.mjs";
 
 export const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest("hex");
-const RELEASES = ["calibration", "levels", "groups", "sides", "risk"].map((name) => `confide/${name}`);
+const RELEASE = "confide/release";
 
 export const canonicalText = ({ text }) => canonical(parse(text));
 
-/** Kind, schema, threshold and checksum of a file whose checksum fits, and the digest by which others name it. */
+/** Kind, schema, checksum, and the threshold if there is one, of a file whose checksum fits, and the digest by which others name it. */
 export function release({ text }) {
   const content = parse(text);
-  if (!(content instanceof Map) || !RELEASES.includes(content.get("kind"))) throw new Error("no release");
+  if (!(content instanceof Map) || content.get("kind") !== RELEASE) throw new Error("no release");
   if (content.get("schema") !== 1n) throw new Error("an unknown schema");
   const stated = content.get("sha256");
   content.delete("sha256");
   if (stated !== sha256(canonical(content))) throw new Error("the checksum does not match");
-  return { kind: content.get("kind"), schema: Number(content.get("schema")), sha256: stated, threshold: content.get("threshold") ?? null, document: sha256(text) };
+  const thresholds = content.get("thresholds"), threshold = thresholds.length === 1 ? thresholds[0].get("threshold") : null;
+  return { kind: RELEASE, schema: Number(content.get("schema")), sha256: stated, threshold, document: sha256(text) };
 }
 
 export const setsOfRelease = ({ release: text, probabilities }) => sets({ score: "lac", probabilities, threshold: release({ text }).threshold });

@@ -72,6 +72,11 @@ class Candidates:
         return len(self.edges) + 1
 
     @property
+    def is_built(self) -> bool:
+        """Whether the candidates follow from their recipe alone."""
+        return self.recipe["kind"] in BUILDERS
+
+    @property
     def values(self) -> NDArray[np.float64]:
         """All candidates, shape (m,), the last one +inf."""
         return np.append(self.edges, np.inf)
@@ -321,6 +326,30 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     if "around" not in recipe:
         return words
     return f"spread around the guess {recipe['around']:g}"
+
+
+@dataclass(frozen=True)
+class OwnCandidates:
+    """Candidates of which a release contains only the number: your own, or quantiles of a public sample.
+
+    Examples
+    --------
+    >>> OwnCandidates.of(Candidates.of([0.5, 2.0])).recipe
+    {'kind': 'of', 'size': 3}
+    """
+
+    kind: Literal["of", "from_reference"]
+    size: int
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> "OwnCandidates":
+        """The number of such candidates."""
+        return cls(candidates.recipe["kind"], candidates.size)
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """Constructor and number, as plain JSON values."""
+        return {"kind": self.kind, "size": self.size}
 
 
 # The type of every `candidates=` argument. Only `confide.scores.ScoreKind.choose_candidates` interprets it.

@@ -37,7 +37,6 @@ from confide.cli.values import (
     check_partition,
 )
 from confide.core import (
-    Calibration,
     Payer,
     Plan,
     PublishedCounts,
@@ -48,9 +47,8 @@ from confide.core import (
     choose_score,
     design,
     load_release,
-    most_needed,
-    parts_of,
     prepare,
+    records_needed,
     rehearse,
     remarks,
 )
@@ -400,19 +398,19 @@ def recalibrate(
 
 def _what(columns: Columns, release: Release, path: Path) -> ColumnSpec | None:
     """The columns for the score or the loss of the release; None if none were named."""
-    if release.bounded is not None:
+    if release.loss is not None:
         if columns.task not in (None, "losses") and columns.truth is None:
             raise InputError(
                 "calibration", f"{str(path)!r} bounds a loss", remedy="Name --probabilities with --truth, or --losses"
             )
-        return replace(columns, loss=release.bounded[0], bound=release.bounded[1]).columns_to_read()
+        return replace(columns, loss=release.loss, bound=release.bound).columns_to_read()
     if columns.task is None:
         return None
     if columns.task == "losses" or columns.truth is not None:
         raise InputError("calibration", f"{str(path)!r} bounds no loss", remedy=f"Name {columns.ALTERNATIVES}")
     if columns.task != "score":
         check_score(columns.way, release, path)
-    score = SIDES if release.by == "side" else release.first.score
+    score = SIDES if release.by == "side" else release.score
     if release.by == "side" and columns.task == "score":
         raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
     return replace(columns, score=score).columns_to_read()
@@ -420,7 +418,12 @@ def _what(columns: Columns, release: Release, path: Path) -> ColumnSpec | None:
 
 def expected_plan(released: Any, request: Request) -> Plan | None:
     """The plan with the expected cost of one threshold; None where it is not informative."""
-    if not isinstance(released, Calibration) or not isinstance(released.mechanism, Slopes) or remarks(released):
+    if (
+        released.by is not None
+        or released.loss is not None
+        or not isinstance(released.mechanism, Slopes)
+        or remarks(released)
+    ):
         return None
     (terms,) = request.terms.values()
     n = released.n if released.size is None else released.size.design_for
@@ -451,7 +454,7 @@ def report_release(
         )
 
     def document() -> dict[str, Any]:
-        needed = most_needed(parts_of(released).values())
+        needed = records_needed(released)
         own = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
         own |= {"records_needed": needed, **heard.fields()}
         return {**own, **({} if request is None else receipt.fields()), **left_out}

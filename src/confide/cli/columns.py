@@ -8,7 +8,7 @@ import click
 from confide.candidates import Candidates
 from confide.cli.choices import split
 from confide.cli.output import print_warning
-from confide.core import FROM_LOGITS, Release, about_of
+from confide.core import FROM_LOGITS, Release
 from confide.errors import InputError
 from confide.scores import LIBRARY, score_kind
 from confide.tables import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
@@ -77,7 +77,7 @@ class Columns:
         if self.probabilities is None and self.prediction is None:
             return None
         self.check_logits(release, path)
-        if release.bounded:
+        if release.loss:
             if self.probabilities is None:
                 raise InputError(
                     "calibration", f"{str(path)!r} is for sets of labels", remedy="Name their --probabilities"
@@ -90,11 +90,11 @@ class Columns:
 
     def check_logits(self, release: Release, path: object) -> None:
         """Reject --logits for sets of labels; warn if a release was computed from logits and none are named."""
-        if self.logits and release.bounded:
+        if self.logits and release.loss:
             raise click.UsageError("--logits must be left out for sets of labels: write the sigmoid of their logits")
         if self.probabilities is None or self.logits:
             return
-        if about_of(release).get("outputs") == FROM_LOGITS:
+        if release.about.get("outputs") == FROM_LOGITS:
             print_warning(
                 f"calibration {str(path)!r} was made from {FROM_LOGITS}; {self.probabilities!r} is read as "
                 "probabilities, which must be that softmax: give --logits for logits"
@@ -192,7 +192,7 @@ def check_score(way: str, release: Release, path: object) -> None:
 
 def _score_of(release: Release) -> str | None:
     """The score of a regression release."""
-    return SIDES if release.by == "side" else release.first.score
+    return SIDES if release.by == "side" else release.score
 
 
 def _computes(way: str, score: str | None) -> bool:

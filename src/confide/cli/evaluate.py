@@ -170,7 +170,7 @@ def evaluation_text(found: Evaluation | LevelEvaluation, release: Release) -> st
         parts: tuple[Section, ...] = (described(found, promise_text(found, release), release.bounded),)
     else:
         parts = tuple(
-            described(one, promise_text(one, release.parts[alpha]), title=f"alpha {float(alpha):g}")
+            described(one, promise_text(one, release.at(alpha)), title=f"alpha {float(alpha):g}")
             for alpha, one in found.levels.items()
         )
     return to_text(Section("Evaluation", parts=parts))
@@ -182,7 +182,7 @@ def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[
         return [
             {"alpha": str(alpha), **one.fields()} for alpha, each in found.levels.items() for one in worst_parts(each)
         ]
-    return [] if release.bounded else [one.fields() for one in worst_parts(found)]
+    return [] if release.loss else [one.fields() for one in worst_parts(found)]
 
 
 def shortfall_fields(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[Mapping[str, Any]]:

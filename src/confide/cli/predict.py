@@ -7,7 +7,7 @@ from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning
 from confide.cli.values import Released, Source, option_names
-from confide.core import Calibration, Release
+from confide.core import Release
 from confide.errors import CoverageWarning
 from confide.sets import count_shortfall
 from confide.support import FileKind, as_place, short_number
@@ -93,7 +93,7 @@ def _empty(empty: int, rows: int) -> str:
 def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
     """A warning if there are too many empty sets for the promise: a sign of a shift that needs no true labels."""
     empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
-    if not empty or released.bounded or count_shortfall(released, rows - empty, rows) is None:
+    if not empty or released.loss or count_shortfall(released, rows - empty, rows) is None:
         return []
     return [
         f"{empty:,} of {rows:,} sets are empty, and an empty set never contains the true label: so many that the "
@@ -104,7 +104,7 @@ def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
 def _promised(released: Release) -> dict[str, Any]:
     if isinstance(released, CorrectedRelease):
         return released.fields
-    if isinstance(released, Calibration):
+    if released.by is None and released.loss is None:
         return {"threshold": released.threshold, "coverage": released.coverage}
     parts = released.parts if released.disjoint else released.by_name
     return {

@@ -20,7 +20,7 @@ from confide.core import (
     load,
     load_release,
     making_section,
-    most_needed,
+    records_needed,
     remarks,
 )
 from confide.errors import InputError
@@ -137,7 +137,7 @@ def _document(found: Document, k: int) -> FileDescription:
     released = as_release(found)
     about = Section("Model and data", facts=tuple((name, text) for name, text in about_facts(released) if text))
     section = _with(released, about, loss, making_section(released))
-    values["records_needed"] = most_needed(released.parts.values())
+    values["records_needed"] = records_needed(released)
     return FileDescription(section, {"calibration": json.loads(released.to_json()), **values}, notes)
 
 

@@ -153,7 +153,7 @@ class Released:
         """Load the release, or its calibration of one level; compare its fingerprint with that of the model."""
         release = load_release(self.calibration)
         if self.fingerprint is not None:
-            stated = release.first.fingerprint
+            stated = release.fingerprint
             release.for_model(read_fingerprint(self.fingerprint, decimals=None if stated is None else stated.decimals))
         elif reminder_due(release):
             print_warning(uncompared(release))

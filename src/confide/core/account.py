@@ -4,16 +4,20 @@ A `Payer` is what a caller states. Its account for a request checks the limit, f
 request and records, charges, and stores; `release` calls it in this order.
 """
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from confide.core.calibration import Calibration
-from confide.core.request import Key, Request
+from confide.core.keys import Key
+from confide.core.request import Request
+from confide.core.threshold import Threshold
 from confide.errors import InputError
 from confide.mechanisms import PrivacyStatement
+from confide.support import library_versions
 
 if TYPE_CHECKING:
+    from confide.core.release import Release
     from confide.ledger import Dataset, Entry, Ledger, Transaction
 
 
@@ -23,6 +27,10 @@ class Bill(NamedTuple):
     price: PrivacyStatement
     method: str
     identity: Mapping[str, Any]
+
+
+Answer: TypeAlias = tuple[Threshold, Mapping[str, str]]
+"""The threshold of an earlier release, and the versions of the libraries that made it."""
 
 
 class Account(Protocol):
@@ -41,11 +49,11 @@ class Account(Protocol):
     def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
         """Charge all thresholds but some, durably: a token for each."""
 
-    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Calibration], marks: Mapping[Key, bytes]) -> None:
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Threshold], marks: Mapping[Key, bytes]) -> None:
         """Store what was drawn, durably, before anybody sees it."""
 
-    def tell(self, earlier: "Mapping[Key, Entry]") -> None:
-        """Warn that earlier releases are returned."""
+    def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
+        """The thresholds of earlier releases, for a public number of records n, with a warning."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +74,19 @@ class NoAccount:
         """Every threshold is due."""
         return dict.fromkeys(self.keys, "")
 
-    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Calibration], marks: Mapping[Key, bytes]) -> None:
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Threshold], marks: Mapping[Key, bytes]) -> None:
         """Nothing is stored."""
 
-    def tell(self, earlier: "Mapping[Key, Entry]") -> None:
+    def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
         """There are none."""
+        return {}
 
 
 @dataclass(frozen=True)
 class LedgerAccount:
     """Payments for all thresholds, from one ledger and about one data set."""
 
+    request: Request
     transaction: "Transaction[Key]"
 
     @property
@@ -96,13 +106,20 @@ class LedgerAccount:
         """Charge in one transaction, all or none."""
         return self.transaction.charge(without)
 
-    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Calibration], marks: Mapping[Key, bytes]) -> None:
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Threshold], marks: Mapping[Key, bytes]) -> None:
         """Store every threshold under the token of its charge."""
-        self.transaction.store([(tokens[key], threshold.to_json(), marks[key]) for key, threshold in drawn.items()])
+        from confide.core.files import entry_text
 
-    def tell(self, earlier: "Mapping[Key, Entry]") -> None:
-        """Warn with `EarlierReleaseWarning`."""
+        made = library_versions()
+        texts = {key: entry_text(self.request.terms[key], threshold, made) for key, threshold in drawn.items()}
+        self.transaction.store([(tokens[key], text, marks[key]) for key, text in texts.items()])
+
+    def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
+        """The stored thresholds, with an `EarlierReleaseWarning`."""
+        from confide.core.files import read_entry
+
         self.transaction.tell(earlier)
+        return {key: read_entry(self.request.terms[key], n, entry.text) for key, entry in earlier.items()}
 
 
 @dataclass(frozen=True)
@@ -150,7 +167,7 @@ class Payer:
             key: make_payment(*bill, self.ledger, shares[key], again=self.again, accounts=known)
             for key, bill in bills.items()
         }
-        return LedgerAccount(Transaction.of(payments))
+        return LedgerAccount(request, Transaction.of(payments))
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each threshold; empty without a ledger."""
@@ -192,3 +209,14 @@ class Payer:
 
 NO_PAYER = Payer()
 """The payer if there is no ledger."""
+
+
+def entry_checksums(release: "Release") -> set[str]:
+    """The SHA-256 of the texts with which a ledger stores the thresholds of a release; empty for one of silos."""
+    from confide.core.files import entry_text
+
+    if not isinstance(release.request, Request):
+        return set()
+    terms, made = release.request.terms, release.versions
+    texts = (entry_text(terms[key], part, made) for key, part in release.parts.items())
+    return {hashlib.sha256(text.encode()).hexdigest() for text in texts}

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from confide.arrays import GroupColumns, Groups
 from confide.candidates import AnyCandidates
 from confide.core.account import Payer
-from confide.core.calibration import Calibration
 from confide.core.fingerprint import ModelFingerprint
+from confide.core.keys import SIDES, By
 from confide.core.population import ClassShift, Population, shifted_population
-from confide.core.release import release
-from confide.core.request import SIDES, By, Request
+from confide.core.release import Release
+from confide.core.request import Request
 from confide.core.rules import COMBINATIONS, check_together
-from confide.core.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.core.sources import GivenCounts, Scores
+from confide.core.steps import release
 from confide.core.terms import Choices
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -117,14 +117,19 @@ def _why_not(by: By | None) -> str | None:
 
 
 _BOTH = "cqr_sides"
+_NO_GROUPS = "must be left out without groups, of which it is the type"
 
 
 @takes_alpha
 def calibrate(
     scores: ArrayLike,
-    alpha: Level,
+    alpha: Level | Sequence[Level],
     epsilon: float | None = None,
     *,
+    groups: Groups | None = None,
+    names: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None,
+    by: Literal["group", "class"] = "group",
+    shares: Sequence[Level] | None = None,
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
     candidates: AnyCandidates = None,
@@ -133,10 +138,20 @@ def calibrate(
     weights: ArrayLike | None = None,
     weight_bound: float | None = None,
     **options: Unpack[Options],
-) -> Calibration:
-    """Release a threshold with a coverage guarantee and a differential-privacy guarantee.
+) -> Release:
+    """Release a threshold with a coverage guarantee and a differential-privacy guarantee, or one per level or group.
 
     Every call is a separate release: two calls on the same data cost the sum of their epsilons.
+
+    Several levels divide the budget. Every threshold is raised to the largest one of the larger miscoverage levels, so
+    that sets are nested; this never lowers coverage, and it uses only released numbers.
+
+    With groups, each has its own guarantee (Mondrian conformal prediction: Vovk, Lindsay, Nouretdinov and Gammerman,
+    "Mondrian confidence machine", 2003). They are disjoint, so under `add_remove` each may spend the whole budget. A
+    replaced record can leave one group and enter another: under `replace_one` each spends half of it (docs/theory.md,
+    section 6). Their sizes stay secret under both. Groups overlap if `groups` has several columns, such as sex, age and
+    site: the budget is divided among the columns, and the set of a record takes the largest threshold of its groups, so
+    that every group of every column has the guarantee (docs/theory.md, Theorem G1). There is none for intersections.
 
     Parameters
     ----------
@@ -146,9 +161,20 @@ def calibrate(
         array may be empty, because the number of records is secret. Arrays that the score functions return
         (`lac_score`, `absolute_residual_score`, ...) carry their name and classes, which are recorded.
     alpha
-        Miscoverage level in (0, 1).
+        Miscoverage level in (0, 1), or several different ones.
     epsilon
-        Privacy budget: the privacy loss per person. Give this or `rho`.
+        Privacy budget: the privacy loss per person, for all thresholds together. Give this or `rho`.
+    groups
+        The group of each record, shape (n,); with `by="class"` its true label. For groups that overlap: a data frame or
+        a mapping of columns, or an array of shape (n, columns).
+    names
+        All possible groups, **public**: taken from a code book, not from the records. For groups that overlap: a
+        mapping from the name of each column to its possible values; the release then has the keys `column=value`.
+    by
+        The property that selects the threshold: `"group"` or `"class"`.
+    shares
+        Division of the budget among several levels, in their order: positive numbers that sum to one; equal shares by
+        default.
     score
         Name of the score, for arrays that do not carry one; it is recorded in the release. The names of this library
         and of `register_score` set good default candidates, and the range of the scores is checked. Any other name is
@@ -170,13 +196,17 @@ def calibrate(
         weight must be a function of the record's covariates that does not depend on these records, and never of a
         score.
     **options
-        The options in `Options`: `rho` instead of epsilon, `neighbors`, `delta`, `unit`, `about`, `ledger`, ...
+        The options in `Options`: `rho` instead of epsilon, `neighbors`, `delta`, `unit`, `about`, `ledger`, ... Several
+        levels hold at once with probability 1 - delta, each with an equal part of delta. A noisy number of records is
+        released first, of each group; `n_typical` is a guess of the size of one group instead. Groups are charged as
+        cells of one `partition`; if they overlap, each column is a partition of its own, "partition: column", and the
+        costs of columns add up.
 
     Returns
     -------
-    Calibration
-        The threshold, the coverage guarantee and the privacy statement. A threshold that is +inf or nearly so comes
-        with a `CoverageWarning` that states the reason.
+    Release
+        The thresholds, their coverage guarantees and the privacy statement. A threshold that is +inf or nearly so comes
+        with a `CoverageWarning` that states the reason and the groups.
 
     Warns
     -----
@@ -196,153 +226,56 @@ def calibrate(
     --------
     >>> import numpy as np
     >>> from confide.candidates import Candidates
-    >>> scores = np.random.default_rng(0).random(2000)
+    >>> rng = np.random.default_rng(0)
+    >>> scores, wards = rng.random(5000), rng.choice(["a", "b"], 5000)
     >>> released = calibrate(scores, alpha=0.1, epsilon=1.0, candidates=Candidates.unit(1000))
     >>> print(released.privacy)
     1-differential privacy and 0.1127-zCDP for adding or removing one record
-    """
-    payer, fields = split_options("calibrate", options)
-    check_together(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
-    score, named = name_of_scores(scores, score, classes)
-    records = Scores.of(scores, labels=labels, weights=weights)
-    population = shifted_population(class_weights, weight_bound)
-    request = Request(
-        alpha=alpha, epsilon=epsilon, score=score, classes=named, candidates=candidates, population=population, **fields
-    )
-    released: Calibration = release(records, request, payer)
-    return released
-
-
-def calibrate_levels(
-    scores: ArrayLike,
-    alphas: Sequence[Level],
-    epsilon: float | None = None,
-    *,
-    score: str | None = None,
-    classes: Sequence[object] | int | None = None,
-    candidates: AnyCandidates = None,
-    shares: Sequence[Level] | None = None,
-    **options: Unpack[Options],
-) -> LevelCalibration:
-    """Release nested thresholds for several levels under one privacy budget.
-
-    The budget is divided among the levels, and each level has the guarantee of `calibrate` at its share. Then every
-    threshold is raised to the largest threshold of the larger miscoverage levels, so that sets are nested. This never
-    lowers coverage, and it uses only released numbers.
-
-    Parameters
-    ----------
-    scores
-        Shape (n,), as in `calibrate`.
-    alphas
-        Different miscoverage levels in (0, 1).
-    epsilon, rho
-        The budget of all levels together. Give one of the two.
-    shares
-        Division of the budget, in the order of `alphas`: positive numbers that sum to one; equal shares by default.
-    delta
-        For training-conditional guarantees that hold for all levels at once with probability 1 - delta. Each level
-        gets an equal part of delta.
-    score, classes, candidates, **options
-        As in `calibrate`.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If an argument cannot be used; then nothing was released.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = np.random.default_rng(0).random(5000)
-    >>> released = calibrate_levels(scores, [0.05, 0.1, 0.2], epsilon=1.0, score="lac")
+    >>> released = calibrate(scores, [0.05, 0.1, 0.2], epsilon=1.0, score="lac")
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
+    >>> released = calibrate(scores, 0.1, 1.0, groups=wards, names=["a", "b"], neighbors="replace_one", score="lac")
+    >>> released.privacy.epsilon <= 1, released["a"].epsilon
+    (True, 0.5)
+    >>> columns, names = {"ward": wards, "site": rng.choice([1, 2, 3], 5000)}, {"ward": ["a", "b"], "site": [1, 2, 3]}
+    >>> released = calibrate(scores, 0.1, 1.0, groups=columns, names=names, score="lac")
+    >>> tuple(released), released["site", 3].privacy.epsilon
+    (('ward=a', 'ward=b', 'site=1', 'site=2', 'site=3'), 0.5)
     """
-    payer, fields = split_options("calibrate_levels", options, by="level")
+    # The division into several thresholds, if there are some.
+    check_together(groups=groups, names=names)
+    division: dict[str, Any] = {"by": "level"} if is_several(alpha) else {}
+    if names is not None:
+        of = GroupColumns(names) if isinstance(names, Mapping) else names
+        if division:
+            raise InputError("alpha", "must be one level with groups: several levels and groups exclude each other")
+        division = {"by": one_of("by", by, ("group", "class")), "names": of}
+    elif by != "group":
+        raise InputError("by", _NO_GROUPS)
+    payer, fields = split_options("calibrate", options, "partition")
+
+    # The population of the guarantee.
+    check_together(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
+    population = shifted_population(class_weights, weight_bound)
+    if population is not None and (why := _why_not(division.get("by"))) is not None:
+        raise InputError("weights" if class_weights is None else "class_weights", f"must be left out {why}")
+
+    # The request, and the release of these records.
     score, named = name_of_scores(scores, score, classes)
-    fields |= {"by": "level", "shares": shares, "candidates": candidates}
-    request = Request(alpha=alphas, epsilon=epsilon, score=score, classes=named, **fields)
-    released: LevelCalibration = release(Scores.of(scores), request, payer)
-    return released
+    fields |= {"candidates": candidates, "population": population, "shares": shares, **division}
+    request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
+    return release(Scores.of(scores, groups=groups, labels=labels, weights=weights), request, payer)
 
 
-@takes_alpha
-def calibrate_groups(
-    scores: ArrayLike,
-    groups: Groups,
-    names: Sequence[str | int] | Mapping[str, Sequence[str | int]],
-    alpha: Level,
-    epsilon: float | None = None,
-    *,
-    by: Literal["group", "class"] = "group",
-    score: str | None = None,
-    classes: Sequence[object] | int | None = None,
-    candidates: AnyCandidates = None,
-    **options: Unpack[Options],
-) -> GroupCalibration:
-    """Release one threshold per group (Mondrian conformal prediction) for coverage within each group.
-
-    Vovk, Lindsay, Nouretdinov and Gammerman, "Mondrian confidence machine", 2003. With `by="class"` the groups are the
-    true labels of the records, and every class has its own coverage guarantee.
-
-    Groups are disjoint, so under `add_remove` each may spend the whole budget. A replaced record can leave one group
-    and enter another: under `replace_one` each group spends half of it (docs/theory.md, section 6). Group sizes stay
-    secret under both. A group with too few records gets the threshold +inf.
-
-    Groups overlap if `groups` has several columns, such as sex, age and site: a record is in one group of each. The
-    budget is divided among the columns, and the set of a record takes the largest threshold of its groups, so that
-    every group of every column has the guarantee (docs/theory.md, Theorem G1). There is none for intersections.
-
-    Parameters
-    ----------
-    scores, alpha, epsilon, rho, score, classes, candidates, **options
-        As in `calibrate`. The guarantee holds for each group. By default a noisy number of records
-        of each group is released first; `n_typical` is a guess of the size of one group instead.
-    groups
-        The group of each record, shape (n,); with `by="class"` its true label. For groups that overlap: a data frame or
-        a mapping of columns, or an array of shape (n, columns).
-    names
-        All possible groups, **public**: taken from a code book, not from the records. For groups that overlap: a
-        mapping from the name of each column to its possible values.
-    by
-        The property that selects the threshold: `"group"` or `"class"`.
-    neighbors
-        The adjacency of the budget.
-    ledger, dataset, partition
-        See `Options`. Groups are charged as cells of one partition, so under `add_remove` the cost is their maximum. If
-        groups overlap, each column is a partition of its own, "partition: column", and the costs of columns add up.
-
-    Returns
-    -------
-    GroupCalibration
-        Or an `OverlappingCalibration` if groups overlap, with parts by the name `column=value`.
-
-    Warns
-    -----
-    CoverageWarning
-        If thresholds are +inf or nearly so; the warning lists the groups.
+def is_several(alpha: Any) -> bool:
+    """Whether these are several levels: a sequence, also of one level, but no text and no array, which scores are.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> scores, labels = rng.random(5000), rng.integers(0, 2, 5000)
-    >>> released = calibrate_groups(scores, labels, [0, 1], 0.1, 1.0, by="class", score="lac", neighbors="replace_one")
-    >>> released.privacy.epsilon <= 1, released.privacy.add_remove
-    (True, 0.5)
-    >>> columns = {"sex": rng.choice(["f", "m"], 5000), "site": rng.choice([1, 2, 3], 5000)}
-    >>> released = calibrate_groups(scores, columns, {"sex": ["f", "m"], "site": [1, 2, 3]}, 0.1, 1.0, score="lac")
-    >>> released.names, released["site", 3].privacy.epsilon
-    (('sex=f', 'sex=m', 'site=1', 'site=2', 'site=3'), 0.5)
+    >>> is_several([0.1, 0.2]), is_several("0.1"), is_several(0.1)
+    (True, False, False)
     """
-    payer, fields = split_options("calibrate_groups", options, "partition", by="group")
-    score, named = name_of_scores(scores, score, classes)
-    of = GroupColumns(names) if isinstance(names, Mapping) else names
-    fields |= {"by": one_of("by", by, ("group", "class")), "names": of, "candidates": candidates}
-    request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
-    released: GroupCalibration = release(Scores.of(scores, groups=groups), request, payer)
-    return released
+    return isinstance(alpha, Sequence) and not isinstance(alpha, str)
 
 
 @takes_alpha
@@ -355,7 +288,7 @@ def calibrate_sides(
     candidates: AnyCandidates = None,
     share_low: Level = "0.5",
     **options: Unpack[Options],
-) -> SidesCalibration:
+) -> Release:
     """Release one-sided thresholds for both ends of conformalized quantile regression, under one privacy budget.
 
     Romano, Patterson and Candes, NeurIPS 2019, Theorem 2: the two sides are calibrated separately, and the interval
@@ -381,15 +314,14 @@ def calibrate_sides(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> released = calibrate_sides(np.tile([-1.0, 1.0], (5000, 1)), rng.normal(size=5000), 0.1, 1.0)
-    >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
+    >>> 0.4 < released["low"].threshold < 1 and 0.4 < released["high"].threshold < 1
     True
     """
     payer, fields = split_options("calibrate_sides", options, by="side")
     scores = Scores({name: interval_score(quantiles, targets, name) for name in SIDES})
     shares = shares_of_sides(share_low)
     request = Request(alpha=alpha, epsilon=epsilon, by="side", shares=shares, candidates=candidates, **fields)
-    released: SidesCalibration = release(scores, request, payer)
-    return released
+    return release(scores, request, payer)
 
 
 def shares_of_sides(low: Level) -> tuple[Fraction, Fraction]:
@@ -411,7 +343,7 @@ def calibrate_histogram(
     share_low: Level | None = None,
     population: Population | None = None,
     **options: Unpack[Options],
-) -> Any:
+) -> Release:
     """Calibrate with scores that were already counted, for example in a database.
 
     Parameters
@@ -422,15 +354,14 @@ def calibrate_histogram(
     alpha
         The miscoverage level, or several levels for nested thresholds under one budget.
     epsilon, score, classes, by, shares, share_low, population, **options
-        As in `calibrate`, `calibrate_levels`, `calibrate_groups` (`by`, `partition`) and `calibrate_sides`. Pass
+        As in `calibrate` and `calibrate_sides`. Pass
         `population` if the counts are sums of its whole weights; for weights of records the histogram must then have
         the number of records, or `n_typical` be given. With `mechanism="none"` the threshold is the first candidate
         that reaches the rank, because the scores are not available.
 
     Returns
     -------
-    Calibration, LevelCalibration, GroupCalibration or SidesCalibration
-        The type follows from the arguments.
+    Release
 
     Raises
     ------
@@ -449,7 +380,9 @@ def calibrate_histogram(
     """
     payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
+    several = is_several(alpha)
+    if by is not None and (score == _BOTH or None in counted):
+        raise InputError("by", _NO_GROUPS)
     extra: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
     if score == _BOTH and None not in counted:
         if set(counted) != set(SIDES):

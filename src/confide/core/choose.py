@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates
 from confide.core.calibrate import LedgerOptions, Options, calibrate
-from confide.core.calibration import Calibration
+from confide.core.release import Release
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
@@ -82,7 +82,7 @@ class Choice:
         """The name of the chosen model or score, which is public."""
         return self.chosen.name
 
-    def calibrate(self, **options: Unpack[Options]) -> Calibration:
+    def calibrate(self, **options: Unpack[Options]) -> Release:
         """Release the threshold of the chosen score, as `confide.calibrate` does, from the records that did not choose.
 
         Parameters

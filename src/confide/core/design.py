@@ -14,9 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from confide.candidates import Candidates
+from confide.candidates import FINEST, Candidates
 from confide.core.choice import LONGEST, Choice, choose, sizes_of
 from confide.core.terms import Terms
+from confide.core.threshold import Threshold
+from confide.errors import InputError
 from confide.guarantee import (
     LARGE_N_MIN,
     Guarantee,
@@ -34,8 +36,11 @@ from confide.guarantee import (
 )
 from confide.mechanisms import (
     Mechanism,
+    NoisySize,
     PrivacyStatement,
+    PublishedHistogram,
     Slopes,
+    StatedPrivacy,
     certify,
     free_fade,
     noisy_histogram_for,
@@ -44,9 +49,11 @@ from confide.mechanisms import (
     pps_laplace_for,
     pps_of_secret_size,
     privacy_statement,
+    published_histogram_for,
     size_zcdp,
     slopes_for,
     split_conformal_for,
+    with_choice,
 )
 from confide.selection import zcdp_of_range
 from confide.support import DEBUG, ceil_to, float_above, listening, log_event
@@ -87,6 +94,22 @@ class Design:
     guarantee: Guarantee
     privacy: PrivacyStatement
 
+    def threshold(self, value: float, size: NoisySize | None = None) -> Threshold:
+        """A threshold of this design: all that is stated about it, for its maker and for every reader."""
+        terms = self.terms
+        return Threshold(
+            threshold=value,
+            alpha=terms.alpha,
+            score=terms.score,
+            guarantee=self.guarantee,
+            privacy=self.privacy,
+            mechanism=self.mechanism,
+            candidates=self.candidates.size,
+            recipe=self.candidates.recipe,
+            size=size,
+            largest=terms.largest,
+        )
+
 
 @lru_cache(maxsize=1024)
 def design(terms: Terms, n: int) -> Design:
@@ -100,23 +123,25 @@ def design(terms: Terms, n: int) -> Design:
     (576, 0.9)
     """
     if terms.mechanism == "slopes":
-        return slopes_design(terms, n, choose(terms.spread, terms.inputs(n)))
+        return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)))
     candidates = longest_list(terms)
     return _promised(terms, n, candidates, _published(terms, n, candidates.size))
 
 
 def longest_list(terms: Terms) -> Candidates:
     """Candidates of which every design of these terms has some; a published method has 1000, if they are not listed."""
-    if isinstance(terms.spread, Candidates):
-        return terms.spread
-    return Candidates.quantiles(
-        terms.spread, sizes_of(terms.spread)[-1] if terms.mechanism == "slopes" else _OF_PUBLISHED
-    )
+    spread = terms.known_spread
+    if isinstance(spread, Candidates):
+        return spread
+    if terms.mechanism == "none":  # as if the scores themselves were candidates
+        return Candidates.quantiles(spread, spread.most or FINEST)
+    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism == "slopes" else _OF_PUBLISHED)
 
 
 def compared_list(terms: Terms) -> Candidates:
     """Candidates that are among those of every source: counts over them recognise the records of a request."""
-    return terms.spread if isinstance(terms.spread, Candidates) else Candidates.quantiles(terms.spread, LONGEST)
+    spread = terms.known_spread
+    return spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, LONGEST)
 
 
 def slopes_design(terms: Terms, n: int, choice: Choice) -> Design:
@@ -131,12 +156,33 @@ def unanswered_design(terms: Terms) -> Design:
 
 def _promised(terms: Terms, n: int, candidates: Candidates, mechanism: Mechanism | None) -> Design:
     """The design with the guarantee and the privacy loss that follow from its mechanism."""
+    return Design(terms, n, candidates, mechanism, *promised(terms, n, candidates.size, mechanism))
+
+
+def promised(
+    terms: Terms, n: int, m: int, mechanism: Mechanism | None, *, two_sided: bool = True
+) -> tuple[Guarantee, PrivacyStatement]:
+    """The guarantee and the privacy loss of a mechanism over m candidates: the same for its maker and every reader.
+
+    Parameters
+    ----------
+    n
+        The number of records if it is public; else it is not used.
+    two_sided
+        Whether the two-sided certificate may be used: a reader knows whether the maker needed it.
+    """
     public, n_min = (n, None) if terms.public_n else (None, terms.n_min)
-    guarantee = certify(mechanism, terms.alpha, candidates.size, public, n_min, terms.delta)
+    if isinstance(mechanism, PublishedHistogram):
+        stated = mechanism.guarantee(terms.level, m, public, n_min, terms.delta)
+        if stated is None:
+            raise InputError("mechanism", "must have the target rank that its noise needs")
+        loss = None if math.isinf(terms.epsilon) else terms.epsilon
+        return stated, StatedPrivacy.of(mechanism.noise, public, loss)
+    guarantee = certify(mechanism, terms.alpha, m, public, n_min, terms.delta, two_sided=two_sided)
     if terms.population is not None:
         guarantee = replace(guarantee, population=str(terms.population))
-    privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
-    return Design(terms, n, candidates, mechanism, guarantee, privacy)
+    alone = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
+    return guarantee, with_choice(alone, terms.choice)
 
 
 def price(terms: Terms) -> PrivacyStatement:
@@ -147,9 +193,10 @@ def price(terms: Terms) -> PrivacyStatement:
     # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level. A
     # record of another weight is one that is removed and one that is added. Neither changes the number of records.
     replaced = 2 * selection if terms.population is not None else selection * min(Fraction(2), 1 / terms.level)
-    return PrivacyStatement(
+    alone = PrivacyStatement(
         terms.neighbors, terms.epsilon, records, float_above(selection + number), float_above(replaced), rho
     )
+    return with_choice(alone, terms.choice)
 
 
 def _published(terms: Terms, n: int, m: int) -> Mechanism | None:
@@ -159,6 +206,9 @@ def _published(terms: Terms, n: int, m: int) -> Mechanism | None:
     match terms.mechanism:
         case "noisy-histogram":
             return noisy_histogram_for(level, epsilon, m, public, terms.n_min)
+        case PublishedHistogram.name:
+            assert terms.noise is not None
+            return published_histogram_for(level, terms.noise, m, public, None if public else terms.n_min, terms.delta)
         case "opendp-quantile":
             return opendp_quantile_for(level, epsilon, public)
         case "pps" if public is None:
@@ -316,7 +366,12 @@ class _Search:
 
     def _with_prior_bonus(self, plain: Slopes) -> Slopes:
         """The least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
-        fading = replace(plain, fade=free_fade(plain))
-        noise, terms = plain.noise(self.m), self.terms
-        bonus = sharp_prior_bonus(terms.level, plain.offset, fading.fade_ranks, terms.n_min, noise)
-        return replace(fading, head_start=math.ceil(bonus * plain.unit * plain.left))
+        terms = self.terms
+        while True:
+            fading, noise = replace(plain, fade=free_fade(plain)), plain.noise(self.m)
+            bonus = sharp_prior_bonus(terms.level, plain.offset, fading.fade_ranks, terms.n_min, noise)
+            with_bonus = replace(fading, head_start=math.ceil(bonus * plain.unit * plain.left))
+            if self.is_certified(with_bonus, terms.n_min):
+                return with_bonus
+            # The certificate of a rare offset needs slightly more.
+            plain = self.build(terms.level, plain.offset + Fraction(1, terms.unit))

@@ -27,19 +27,23 @@ from confide.support import FileKind as FileKind
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
-_ABOVE = dict.fromkeys(
-    (
-        "confide/federated.calibration",
-        "confide/federated.several",
-        "confide/federated.own-share",
-        "confide/federated.signed-release",
-    ),
-    "confide.federated",
-) | {
-    "confide/watch": "confide.watching",
-    "confide/corrected": "confide.watching",
-    "confide/private-evaluation": "confide.evaluation",
-}
+_ABOVE = (
+    {"confide/release": "confide.core.files"}
+    | dict.fromkeys(
+        (
+            "confide/federated.calibration",
+            "confide/federated.several",
+            "confide/federated.own-share",
+            "confide/federated.signed-release",
+        ),
+        "confide.federated",
+    )
+    | {
+        "confide/watch": "confide.watching",
+        "confide/corrected": "confide.watching",
+        "confide/private-evaluation": "confide.evaluation",
+    }
+)
 """Kinds that another subpackage registers when it is imported."""
 
 _WRITERS: dict[type, "Kind"] = {}
@@ -85,6 +89,8 @@ def register_kind(name: str, read: Callable[[str], Any]) -> None:
 
 def write(release: Any) -> str:
     """A release as JSON."""
+    if not any(made in _WRITERS for made in type(release).__mro__):
+        import_module(_ABOVE["confide/release"])
     return next(_WRITERS[made] for made in type(release).__mro__ if made in _WRITERS).write(release)
 
 
@@ -135,9 +141,9 @@ class Document(Described):
         Examples
         --------
         >>> import confide, numpy as np
-        >>> released = confide.calibrate_levels(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
+        >>> released = confide.calibrate(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
         >>> type(Document.from_json(released.to_json())).__name__
-        'LevelCalibration'
+        'Release'
         """
         document = read(text)
         if not isinstance(document, cls):
@@ -176,7 +182,7 @@ def load(path: str | Path) -> Document:
     Examples
     --------
     >>> import confide, numpy as np, tempfile
-    >>> released = confide.calibrate_levels(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
+    >>> released = confide.calibrate(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     released.save(f"{folder}/released.json")
     ...     confide.load(f"{folder}/released.json") == released

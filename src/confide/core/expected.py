@@ -118,14 +118,14 @@ def closely_needed(terms: Terms, unlikely: float) -> int:
 
     Examples
     --------
-    >>> from confide.core.terms import Budget
-    >>> terms = Terms.of(0.1, Candidates.unit(100), Budget(1.0), neighbors="replace_one")
-    >>> 100 < closely_needed(terms, 0.01) < 140
+    >>> from confide.core.request import Request
+    >>> asked = Request(alpha=0.1, epsilon=1.0, candidates=Candidates.unit(100), neighbors="replace_one")
+    >>> 100 < closely_needed(asked.terms[None], 0.01) < 140
     True
     """
 
     def chosen(n: int) -> Choice:
-        return choose(terms.spread, terms.inputs(terms.records_of_design(n)))
+        return choose(terms.known_spread, terms.inputs(terms.records_of_design(n)))
 
     def needed_with(choice: Choice, guess: int) -> int:
         return least(lambda n: chance_beyond_nearly(terms, choice, n) <= unlikely, guess, parts=50)

@@ -6,11 +6,11 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
-from confide.core.calibration import Calibration, Release, as_release, parts_of
 from confide.core.expected import needed_text
-from confide.core.metadata import about_of, classes_of
+from confide.core.keys import Key
 from confide.core.needed import records_needed
 from confide.core.population import rounding_text
+from confide.core.release import Release, as_release
 from confide.core.words import ABOUT, class_list
 from confide.guarantee import Guarantee
 from confide.support import Facts, Section, versions_text
@@ -19,8 +19,8 @@ MOST_NAMED = 6
 """Parts that the title of their common facts names."""
 
 
-def making_facts(calibration: Calibration) -> Facts:
-    """How one threshold was made.
+def making_facts(release: Release, key: Key = None) -> Facts:
+    """How one threshold was made, that of a key.
 
     Examples
     --------
@@ -29,13 +29,14 @@ def making_facts(calibration: Calibration) -> Facts:
     >>> facts["calibration records"], facts["certified coverage"]
     ('secret; the promise holds from 1 on', '0.9 (marginal, two-sided certificate)')
     """
-    c, guarantee, n = calibration, calibration.guarantee, calibration.guarantee.n
-    shifted, needed = c.population, records_needed(c)
+    c = release.parts[key]
+    guarantee, n = c.guarantee, c.n
+    shifted, chosen, needed = release.population, release.chosen, records_needed(release, key)
     secret = f"secret; the promise holds from {guarantee.n_min or 1:,} on"
     return (
-        *c._mechanism_facts(),
+        *c.mechanism_facts,
         ("nonconformity score", "not named" if c.score is None else c.score),
-        *(() if c.chosen is None else (("choice of the score", str(c.chosen)),)),
+        *(() if chosen is None else (("choice of the score", str(chosen)),)),
         *(() if shifted is None else (("promised", str(shifted)), ("weights", rounding_text(shifted)))),
         ("miscoverage level alpha", str(c.alpha)),
         ("candidate thresholds", f"{c.candidates:,} ({spread_words(c.recipe)})"),
@@ -43,8 +44,8 @@ def making_facts(calibration: Calibration) -> Facts:
         *(() if needed is None else (("records needed", needed_text(needed)),)),
         ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')}{_certificate(guarantee)})"),
         *(() if guarantee.delta is None else (("failure probability delta", f"{guarantee.delta:.6g}"),)),
-        ("certified by", c._proof()),
-        ("made with", versions_text(c.versions)),
+        ("certified by", c.proof),
+        ("made with", versions_text(release.versions)),
     )
 
 
@@ -58,14 +59,14 @@ def making_section(release: Release) -> Section:
     Examples
     --------
     >>> import confide
-    >>> released = confide.calibrate_levels([0.5] * 500, [0.2, 0.1], 1.0, score="lac")
+    >>> released = confide.calibrate([0.5] * 500, [0.2, 0.1], 1.0, score="lac")
     >>> made = making_section(released)
     >>> dict(made.facts)["nonconformity score"], made.parts[0].title
     ('lac', 'alpha 0.2')
     """
     found: dict[Facts, list[str]] = {}
-    for name, part in parts_of(release).items():
-        found.setdefault(making_facts(part), []).append(name)
+    for name, key in zip(as_release(release).by_name, release.parts, strict=True):
+        found.setdefault(making_facts(release, key), []).append(name)
     first, *others = found
     common = tuple(fact for fact in first if all(fact in facts for facts in others))
     parts = tuple(
@@ -90,8 +91,7 @@ def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[s
     >>> about_facts(released, ["model"])
     (('model', None), ('calibration data', 'June'), ('classes', '2, without names'))
     """
-    about, classes = about_of(release), classes_of(release)
-    model, renewed = release.first.fingerprint, release.first.renews
+    about, classes, model, renewed = release.about, release.classes, release.fingerprint, release.renews
     known = {*about, *expected}
     return (
         *((name, about.get(key)) for key, name in ABOUT.items() if key in known),
@@ -135,7 +135,7 @@ def facts_of(release: Release) -> dict[str, str]:
         "promise": _promise(release),
         "privacy": str(release.privacy),
         "checksum": release.checksum,
-        "version": release.first.versions.get("confide", "unknown"),
+        "version": release.versions.get("confide", "unknown"),
     }
     if release.privacy.concentrated_only:
         facts["rho"] = f"{release.privacy.rho:.12g}"

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_numeric
 from confide.errors import InputError, InputTypeError
-from confide.support import FileLocation, as_place, shapes
+from confide.support import FileLocation, as_place
 
 DECIMALS = 3
 """The default number of decimals: far above single precision, far below a retrained model."""
@@ -129,16 +129,3 @@ def check_fingerprint(fingerprint: Any) -> ModelFingerprint | None:
         return fingerprint
     remedy = "Use ModelFingerprint.of(outputs) for outputs on PUBLIC probe records, or ModelFingerprint.of_file(path)"
     raise InputTypeError("fingerprint", "must be a ModelFingerprint", got=type(fingerprint).__name__, remedy=remedy)
-
-
-FINGERPRINT = shapes.Field(
-    "the fingerprint of a model, or be left out",
-    (dict,),
-    lambda values: ModelFingerprint(**values),
-    optional=True,
-    shape={
-        "sha256": shapes.hexadecimal(),
-        "decimals": shapes.optional(shapes.integer(_MOST_DECIMALS, -_MOST_DECIMALS)),
-    },
-)
-"""The fingerprint in a file; absent if there is none."""

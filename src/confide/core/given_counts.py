@@ -5,21 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 
+from confide.core.design import design
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.metadata import Metadata
-from confide.core.published_counts import CountsCalibration, PublishedCounts
-from confide.core.texts import remark, warn_of_choices
+from confide.core.published_counts import PublishedCounts
+from confide.core.release import Release
+from confide.core.request import Request
+from confide.core.steps import assembled
+from confide.core.texts import warn_about, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import StatedPrivacy, published_histogram_for
-from confide.support import (
-    Level,
-    caller_stacklevel,
-    exact_level,
-    library_versions,
-    log_event,
-    positive_integer,
-    takes_alpha,
-)
+from confide.mechanisms import PublishedHistogram
+from confide.support import Level, caller_stacklevel, library_versions, log_event, takes_alpha
 
 
 @takes_alpha
@@ -31,7 +26,7 @@ def calibrate_counts(
     n_min: int | None = None,
     about: Mapping[str, str] | None = None,
     fingerprint: ModelFingerprint | None = None,
-) -> CountsCalibration:
+) -> Release:
     """Compute a threshold from noisy counts that another engine made, with a coverage guarantee.
 
     The guarantee holds if every count has independent noise of exactly the stated law. The step draws no noise and has
@@ -53,8 +48,9 @@ def calibrate_counts(
 
     Returns
     -------
-    CountsCalibration
-        A `Calibration`, for sets, intervals and files like any other.
+    Release
+        For sets, intervals and files like any other. Its `privacy` is what the maker of the counts states, and its
+        guarantee holds if the noise has the stated law.
 
     Warns
     -----
@@ -87,33 +83,31 @@ def calibrate_counts(
     if counts.n is not None and n_min is not None:
         raise InputError("n_min", "must be left out: the number of records is public")
     # Everything that is asked.
-    level, m = 1 - exact_level("alpha", alpha), len(counts)
-    failure = None if delta is None else float(exact_level("delta", delta))
-    least = None if counts.n is not None else 1 if n_min is None else positive_integer("n_min", n_min)
-    words = Metadata.stated(counts.classes, about, fingerprint=fingerprint)
+    request = Request(
+        alpha=alpha,
+        epsilon=counts.epsilon,
+        noise=counts.noise,
+        neighbors="add_remove" if counts.n is None else "replace_one",
+        n_min=1 if n_min is None else n_min,
+        delta=delta,
+        candidates=counts.candidates,
+        score=counts.score,
+        classes=counts.classes,
+        about=about,
+        fingerprint=fingerprint,
+    )
 
     # The counts, as far as they show how they were made; then the target that the law of their noise allows.
     note = counts.check()
-    mechanism = published_histogram_for(level, counts.noise, m, counts.n, least, failure)
-    guarantee = mechanism.guarantee(level, m, counts.n, least, failure)
-    assert guarantee is not None  # the target was chosen so that it holds
-    calibration = CountsCalibration(
-        threshold=float(counts.candidates.values[mechanism.choose(counts.counts, counts.n)]),
-        alpha=1 - level,
-        guarantee=guarantee,
-        privacy=StatedPrivacy.of(counts.noise, counts.n, counts.epsilon),
-        mechanism=mechanism,
-        candidates=m,
-        recipe=counts.candidates.recipe,
-        score=counts.score,
-        versions=library_versions(),
-    )
-    released: CountsCalibration = words.of(calibration)  # type: ignore[assignment]
+    made = design(request.terms[None], counts.n or 1)
+    assert isinstance(made.mechanism, PublishedHistogram)
+    value = float(counts.candidates.values[made.mechanism.choose(counts.counts, counts.n)])
+    released = assembled(request, {None: made.threshold(value)}, library_versions())
 
     # What is reported and warned of.
-    log_event("core", "released from published counts", score=counts.score, alpha=1 - level)
+    log_event("core", "released from published counts", score=counts.score, alpha=released.alpha)
+    if note:
+        warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
     warn_of_choices(released)
-    for text in (note, remark(released)):
-        if text:
-            warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
+    warn_about(released)
     return released

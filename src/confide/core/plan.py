@@ -28,8 +28,9 @@ from confide.core.expected import (
     typical_law,
 )
 from confide.core.population import ClassShift, shifted_population
-from confide.core.rules import check_combinations, unusual
-from confide.core.terms import CHOICES, Budget, Choices, Terms
+from confide.core.request import Request
+from confide.core.rules import unusual
+from confide.core.terms import CHOICES, Choices, Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind
@@ -196,10 +197,9 @@ class Plan(Described):
         It holds for typical scores and is within 10 %. With fewer records, +inf or a threshold beyond all scores soon
         becomes likely. If the number is public, or a noisy one is released first, each number has its own design: it
         gets suitable candidates if they are spread. With a guess of a secret number, all numbers have the same
-        mechanism. The result also follows from a release, by its mechanism and its privacy loss.
+        mechanism. It is the same for a release of this plan.
         """
-        spent = self.terms if self.mechanism is None else replace(self.terms, epsilon=self.privacy.epsilon)
-        return records_for(spent, self.design)
+        return records_for(self.terms, self.design)
 
     @property
     def enough_records(self) -> bool:
@@ -345,11 +345,11 @@ def plan(
     (903.375, 901)
     """
     check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
-    population = shifted_population(class_weights, weight_bound)
-    check_combinations({**choices, "epsilon": epsilon, "population": population})
-    kind, budget = score_kind(score), Budget(epsilon, choices.get("rho"))
-    spread = kind.choose_candidates(candidates, unit)
-    terms = Terms.of(alpha, spread, budget, score=kind.name, population=population, **choices)
+    population, name = shifted_population(class_weights, weight_bound), score_kind(score).name
+    request = Request(
+        alpha=alpha, epsilon=epsilon, score=name, candidates=candidates, unit=unit, population=population, **choices
+    )
+    (terms,) = request.terms.values()
     result = make_plan(terms, n)
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
 
@@ -398,6 +398,13 @@ def records_for(terms: Terms, stated: Design) -> int:
         return least(lambda n: Plan(stated, n).enough_records, likely_enough(terms))
     many = closely_needed(terms, UNLIKELY)
     return min(math.ceil(_CLOSE * many), MOST_RECORDS)
+
+
+def records_if_public(plan: Plan) -> int | None:
+    """The smaller number of records needed if it were public (`replace_one`); None if it is, or cannot be."""
+    if plan.terms.public_n or plan.terms.population is not None:
+        return None
+    return records_for(replace(plan.terms, neighbors="replace_one", size_scale=None), plan.design)
 
 
 def make_plan(terms: Terms, n: int) -> Plan:

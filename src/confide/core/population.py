@@ -25,7 +25,6 @@ from confide.support import (
     fraction_of,
     positive_number,
     raise_for_rows,
-    shapes,
 )
 
 _FINE = 2**16
@@ -287,32 +286,20 @@ def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> P
     return None if weight_bound is None else RecordWeights.bounded(weight_bound)
 
 
-def _shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """The fields of a population: weights, ratios, or shares before and after."""
-    ratios = shapes.listed(shapes.fraction())
+def read_population(content: Mapping[str, Any]) -> Population:
+    """The population of its `fields`: a bound, or a ratio or shares for each class.
+
+    Examples
+    --------
+    >>> shift = ClassShift.of_shares({0: 0.25, 1: 0.75}, {0: 0.5, 1: 0.5})
+    >>> read_population(shift.fields()) == shift
+    True
+    """
     if "bound" in content:
-        return {"bound": shapes.number()}
-    stated = ("ratios",) if "ratios" in content else ("source", "target")
-    return {"classes": shapes.Field("names", (list,)), **dict.fromkeys(stated, ratios)}
-
-
-def _read(values: dict[str, Any]) -> Population:
-    if "bound" in values:
-        return RecordWeights.bounded(values["bound"])
-    classes = check_names("classes", values.pop("classes"))
-    shares = {name: dict(zip(classes, each, strict=True)) for name, each in values.items()}
+        return RecordWeights.bounded(content["bound"])
+    classes = check_names("classes", content["classes"])
+    shares = {name: dict(zip(classes, each, strict=True)) for name, each in content.items() if name != "classes"}
     return ClassShift.of_weights(shares["ratios"]) if "ratios" in shares else ClassShift.of_shares(**shares)
-
-
-POPULATION = shapes.Field(
-    "a bound, or a ratio or shares for each class",
-    (dict,),
-    _read,
-    lambda made: made.fields(),
-    optional=True,
-    shape=_shape,
-)
-"""The population in a file; absent if it is that of the calibration records."""
 
 
 def _by_class(argument: str, values: Any) -> dict[Name, Any]:

@@ -5,7 +5,7 @@ coverage guarantee rests on the stated law of the noise.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from confide.arrays import column_names
 from confide.candidates import BUILDERS, Candidates
-from confide.core.calibration import Calibration
 from confide.core.documents import Document, Kind, common_form, register
 from confide.core.words import WORDS
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NOISE, Noise, PublishedHistogram, StatedPrivacy
+from confide.mechanisms import NOISE, Noise, StatedPrivacy
 from confide.scores import SCORE, score_kind
 from confide.support import (
     MOST_RECORDS,
@@ -221,23 +220,6 @@ def in_order(given: Any) -> Any:
 
 
 _AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
-
-
-@dataclass(frozen=True, repr=False)
-class CountsCalibration(Calibration):
-    """A calibration from noisy counts that another engine made; a `Calibration` in every other respect.
-
-    Its `privacy` is a `confide.mechanisms.StatedPrivacy`, and its guarantee holds if the noise has the stated law.
-    """
-
-    privacy: StatedPrivacy
-    mechanism: PublishedHistogram
-    recipe: Mapping[str, Any] = field(hash=False)
-    versions: Mapping[str, str] = field(hash=False)
-
-    def _section(self) -> Section:
-        section = super()._section()
-        return replace(section, facts=(*section.facts, ("condition", f"every count has {self.mechanism.noise}")))
 
 
 _SHAPE: shapes.Shape = {

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.calibrate import Options, split_options
-from confide.core.calibration import FALSE_NEGATIVES, Release
-from confide.core.metadata import names_for
+from confide.core.keys import SIDES, Key
+from confide.core.losses import FALSE_NEGATIVES
 from confide.core.population import ClassShift
-from confide.core.release import release
-from confide.core.request import SIDES, Key, Request
+from confide.core.release import Release
+from confide.core.request import Request
 from confide.core.risk import critical_thresholds, false_negative_thresholds
 from confide.core.sources import Scores
-from confide.errors import InputError
+from confide.core.steps import release
+from confide.core.words import names_among
+from confide.errors import InputError, InputTypeError
 from confide.scores import interval_score, name_of_scores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Renewed = TypeVar("Renewed", bound=Release)
-
 
 def recalibrate(
-    previous: Renewed,
+    previous: Release,
     scores: ArrayLike,
     *,
     targets: ArrayLike | None = None,
@@ -38,12 +39,12 @@ def recalibrate(
     epsilon: float | None = None,
     candidates: AnyCandidates = None,
     **options: Unpack[Options],
-) -> Renewed:
+) -> Release:
     """Renew a release: repeat its request with new records, and state which release is renewed.
 
-    Level, adjacency, method, classes, groups and all other choices are those of `previous`, without a guess of the
-    threshold. The privacy loss is a new one. For people who are in both releases it adds up with the earlier one. The
-    coverage guarantee does not depend on earlier releases.
+    Level, adjacency, method, classes, groups and all other choices are those of `previous`; the threshold that it
+    released is not used. The privacy loss is a new one. For people who are in both releases it adds up with the
+    earlier one. The coverage guarantee does not depend on earlier releases.
 
     Parameters
     ----------
@@ -68,14 +69,14 @@ def recalibrate(
     **options
         `rho` and `n_typical`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken
         over. `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it.
-        `ledger`, `dataset`, `partition`, `again`, as in `calibrate` and `calibrate_groups`. The renewal of another
+        `ledger`, `dataset`, `partition`, `again`, as in `calibrate`. The renewal of another
         release is another request. Therefore new records under the same name are charged, and the same renewal with
         the same data returns the earlier answer.
 
     Returns
     -------
-    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
-        The type of `previous`.
+    Release
+        With the keys of `previous`.
 
     Raises
     ------
@@ -92,14 +93,63 @@ def recalibrate(
     (True, 1.0, True)
     """
     payer, fields = split_options("recalibrate", options, "partition")
-    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, **fields)
+    request = renewed(previous, epsilon=epsilon, candidates=candidates, **fields)
     records = {"targets": targets, "groups": groups, "truth": truth, "u": u, "labels": labels, "weights": weights}
     given = {name: value for name, value in records.items() if value is not None}
     refuse_other_rows(scores=scores, **given)
     _check_records(request, given)
     values = _scores(request, scores, given)
-    renewed: Renewed = release(Scores(values, groups, labels, weights), request, payer)
-    return renewed
+    return release(Scores(values, groups, labels, weights), request, payer)
+
+
+RENEWED = ("epsilon", "rho", "candidates", "n_typical", "about", "fingerprint")
+"""The fields of a request that a renewal may change."""
+
+
+def renewed(previous: Release, **changes: Any) -> Request:
+    """The request of an earlier release again, with its checksum, and with other values of some fields.
+
+    A private choice of the score is not repeated, and its metadata are not taken over.
+
+    Parameters
+    ----------
+    previous
+        A release of one owner's records.
+    **changes
+        Some of `RENEWED`; None keeps what `previous` states.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the release cannot be renewed in this way.
+
+    Examples
+    --------
+    >>> import confide
+    >>> january = confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")
+    >>> renewed(january, epsilon=2.0).epsilon, renewed(january).renews == january.checksum
+    (2.0, True)
+    """
+    if not isinstance(previous, Release):
+        must = "must be a release of calibrate or a related function, as confide.load returns it"
+        raise InputTypeError("previous", must, got=type(previous).__name__)
+    request = previous.request
+    if not isinstance(request, Request) or type(previous) is not Release:
+        remedy = "Silos must renew theirs together: send them a new plan, or calibrate your own records alone"
+        raise InputTypeError("previous", "must be a release of one owner's records", remedy=remedy)
+    if request.noise is not None:
+        remedy = "Calibrate on new counts (calibrate_counts, --noisy-counts)"
+        raise InputTypeError("previous", "must be a release of records that were counted here", remedy=remedy)
+    if unknown := [name for name, value in changes.items() if value is not None and name not in RENEWED]:
+        raise InputError(unknown[0], "must be left out with an earlier release, which states it")
+    given = {name: value for name, value in changes.items() if value is not None}
+    if "epsilon" in given or "rho" in given:
+        given = {"epsilon": None, "rho": None} | given
+    if isinstance(given.get("candidates"), int):
+        given["unit"] = request.unit
+    elif "candidates" in given:
+        given["unit"] = None
+    return replace(request, **{"about": None, "chosen": None, **given, "renews": previous.checksum})
 
 
 def _check_records(request: Request, given: Mapping[str, Any]) -> None:
@@ -114,7 +164,9 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
         needed, optional = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
     if request.population is not None:
         needed = (*needed, "labels" if isinstance(request.population, ClassShift) else "weights")
-    kind = type(request.renews).__name__
+    kind = "release" + (
+        f" by {request.by}" if request.by else f" for the loss {request.loss!r}" if request.loss else ""
+    )
     if missing := [name for name in needed if name not in given]:
         shifted = ", for a population with a known shift" if missing[0] in ("labels", "weights") else ""
         raise InputError(missing[0], f"must be given: previous is a {kind}{shifted}")
@@ -124,18 +176,18 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
 
 def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:
     """The scores of the records by side, or by None; raises an error if they carry another name than the release."""
-    first, previous = next(iter(request.terms)), request.renews
-    terms, words = request.terms[first], request.words
+    terms = next(iter(request.terms.values()))
     if request.by == "side":
         return {side: interval_score(scores, given["targets"], side) for side in SIDES}
     if request.loss == FALSE_NEGATIVES:
-        assert previous is not None
-        names_for(previous, column_names(scores), as_array("scores", scores).shape[-1])
+        k = as_array("scores", scores).shape[-1]
+        if request.classes is not None:
+            names_among(request.classes, column_names(scores), k)
         return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
     if request.loss is not None:
-        over = terms.spread if request.candidates is None else request.candidates
+        over = terms.known_spread
         if not isinstance(over, Candidates):
             raise InputError("candidates", "must be given: the candidates that the losses belong to")
         return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
-    name_of_scores(scores, terms.score, words.classes)
+    name_of_scores(scores, terms.score, request.classes)
     return {None: as_vector("scores", scores, empty=True)}

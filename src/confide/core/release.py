@@ -1,450 +1,408 @@
-"""The one way from records to a release.
+"""Releases: thresholds under one statement. They contain no data.
 
-A request has one step for each threshold: `Draw`, whose design is known before a record is read, or `CountThenDraw`,
-which releases a noisy number of records first. `release` runs them: prepare, check, read, compare, charge, draw, store.
+A `Release` is a mapping from keys to thresholds, and `by` states the type of its keys (`confide.core.keys`). Everything
+but the thresholds follows from its request and from the public statement of the mechanism, and is computed again when
+a release is read, by the same functions.
 """
 
-import math
-import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from confide.candidates import BUILDERS, Candidates
-from confide.core.account import NO_PAYER, Bill, Payer
-from confide.core.calibration import Calibration
-from confide.core.design import Design, compared_list, design, price, unanswered_design
-from confide.core.metadata import Metadata
-from confide.core.plan import Plan
-from confide.core.request import SIDES, Key, Request
-from confide.core.several import (
-    GroupCalibration,
-    LevelCalibration,
-    OverlappingCalibration,
-    RiskCalibration,
-    SidesCalibration,
-)
-from confide.core.sources import GivenCounts, Seen, Source
-from confide.core.terms import Terms
-from confide.core.texts import remark, warn_about, warn_of_choices
-from confide.counting import ScoreHistogram
-from confide.errors import CoverageWarning, InputError
-from confide.guarantee import coverage_text
-from confide.mechanisms import (
-    NoisySize,
-    PpsOfSecretSize,
-    PrivacyStatement,
-    SplitConformal,
-    design_for,
-    draw_size,
-    with_choice,
-)
-from confide.selection import check_sampler
+from confide.arrays import Groups, as_positions
+from confide.core.documents import Document, load
+from confide.core.fingerprint import ModelFingerprint, check_fingerprint
+from confide.core.keys import KEYS, Key
+from confide.core.losses import MissedAreaLoss
+from confide.core.needed import needed_facts
+from confide.core.statement import Thresholds
+from confide.core.words import names_among
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import PublishedHistogram
 from confide.support import (
-    MOST_RECORDS,
-    caller_stacklevel,
-    library_versions,
-    listening,
-    log_event,
+    Facts,
+    Level,
+    Section,
+    class_count,
+    order_of,
 )
 
-_ROOM = 2000
-"""Characters of a stored release for its mechanism, its recipe and the digits of its threshold."""
+_UNCOMPARED = "_uncompared"
+_OTHER_MODEL = (
+    "Recalibrate for this model, or use the calibrated one; if it is the same, compare the probe records, or leave the "
+    "fingerprint out"
+)
 
 
-@dataclass(frozen=True)
-class Draw:
-    """A threshold whose design is known.
+@dataclass(frozen=True, repr=False, eq=False)
+class Release(Document, Thresholds):
+    """Thresholds under one statement: a mapping from keys to thresholds, their request, and their cost together.
 
-    Parameters
-    ----------
-    design
-        Everything public about the threshold but the threshold.
-    words
-        Its public metadata.
-    size
-        The noisy number of records that the design is for, if one was released.
-    """
-
-    design: Design
-    words: Metadata
-    size: NoisySize | None = None
-
-    @property
-    def terms(self) -> Terms:
-        """The terms that the design follows from."""
-        return self.design.terms
-
-    @property
-    def bill(self) -> Bill:
-        """What it costs, and what identifies its request."""
-        design, terms = self.design, self.terms
-        identity = {
-            "request": _plain_fields(terms) | {"candidates": design.candidates.size},
-            "n": design.n if terms.public_n else None,
-            "mechanism": None if design.mechanism is None else repr(design.mechanism),
-            "candidates": design.candidates.digest,
-        }
-        return _bill(terms, self.words, design.privacy, identity)
-
-    @property
-    def candidates(self) -> Candidates:
-        """The candidates over which the records are recognised."""
-        return self.design.candidates
-
-    def prepared(self, counts: Seen) -> "Draw":
-        """The step itself: its design waits for nothing."""
-        return self
-
-    def draw(self, counts: Seen) -> Calibration:
-        """Draw one candidate: the only step whose result depends on private counts and is released."""
-        candidates, mechanism = self.design.candidates, self.design.mechanism
-        if not isinstance(counts, ScoreHistogram):  # the scores themselves, without privacy
-            threshold = mechanism.threshold(counts) if isinstance(mechanism, SplitConformal) else math.inf
-            return self._stated(threshold, len(counts) + 1, {"kind": "scores"})
-        if counts.candidates != candidates:
-            counts = counts.over(candidates)
-        chosen = None if mechanism is None else mechanism.choose(counts.counts)
-        threshold = math.inf if chosen is None else float(candidates.values[chosen])
-        return self._stated(threshold, candidates.size, candidates.recipe)
-
-    def rehearsed(self) -> Calibration:
-        """The release with the threshold +inf, without a draw."""
-        return self._stated(math.inf, self.design.candidates.size, self.design.candidates.recipe)
-
-    def _stated(self, threshold: float, m: int, recipe: Mapping[str, Any]) -> Calibration:
-        design, terms = self.design, self.terms
-        calibration = Calibration(
-            threshold=threshold,
-            alpha=terms.alpha,
-            guarantee=design.guarantee,
-            privacy=design.privacy,
-            size=self.size,
-            mechanism=design.mechanism,
-            candidates=m,
-            recipe=recipe,
-            score=terms.score,
-            versions=library_versions(),
-            population=terms.population,
-        )
-        return self.words.of(calibration)
-
-
-@dataclass(frozen=True)
-class CountThenDraw:
-    """The default: a noisy number of records is released first, and the design follows it."""
-
-    terms: Terms
-    words: Metadata
-
-    @property
-    def bill(self) -> Bill:
-        """What it costs at most, whatever the noisy number is, and what identifies its request."""
-        terms, spread = self.terms, self.terms.spread
-        identity = {
-            "request": _plain_fields(terms) | {"n_typical": None},
-            "mechanism": None,
-            "candidates": spread.digest if isinstance(spread, Candidates) else repr(replace(spread, most=None)),
-        }
-        return _bill(terms, self.words, price(terms), identity)
-
-    @property
-    def candidates(self) -> Candidates:
-        """The candidates over which the records are recognised, whatever the noisy number is."""
-        return compared_list(self.terms)
-
-    def prepared(self, counts: Seen) -> Draw:
-        """Draw the noisy number of records, and search the design for it."""
-        assert isinstance(counts, ScoreHistogram)
-        assert self.terms.size_scale is not None
-        size = draw_size(counts.total, self.terms.size_scale, self.terms.n_min)
-        return Draw(design(self.terms, size.design_for), self.words, size)
-
-    def rehearsed(self) -> Calibration:
-        """A release of a negative number of records of many digits, with the threshold +inf and without a mechanism.
-
-        `Terms.check_designs` has checked all mechanisms.
-        """
-        scale, n_min = self.terms.size_scale, self.terms.n_min
-        assert scale is not None
-        size = NoisySize(-MOST_RECORDS, scale, design_for(-MOST_RECORDS, scale, n_min))
-        return Draw(unanswered_design(self.terms), self.words, size).rehearsed()
-
-
-Step: TypeAlias = Draw | CountThenDraw
-
-
-def _bill(terms: Terms, words: Metadata, privacy: PrivacyStatement, identity: dict[str, Any]) -> Bill:
-    """The bill; a renewed release and a private choice of the score make a request another one."""
-    if words.renews is not None:  # the renewal of another release is another request
-        identity["renews"] = words.renews
-    if (chosen := words.chosen) is not None:
-        privacy = with_choice(privacy, chosen.epsilon)
-        identity["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
-    return Bill(privacy, terms.mechanism, identity)
-
-
-def _plain_fields(terms: Terms) -> dict[str, Any]:
-    """The terms as JSON values, which identify a request in a ledger."""
-    stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms) if field.name != "spread"}
-    return stated | {"population": None if terms.population is None else terms.population.fields()}
-
-
-def _plain(value: Any) -> Any:
-    if value == math.inf:
-        return "+inf"
-    return value if value is None or isinstance(value, int | float | str) else str(value)
-
-
-def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
-    """The steps of a request, from public numbers alone; `n` is the number of records if it is public.
-
-    Raises
-    ------
-    InputError
-        If the request cannot be answered for this number of records.
-    """
-    steps: dict[Key, Step] = {}
-    for key, chosen in request.designs(n).items():
-        terms, words = request.terms[key], request.words
-        steps[key] = CountThenDraw(terms, words) if chosen is None else Draw(chosen, words)
-        if chosen is not None:
-            _check_pps_minimum(chosen)
-    return steps
-
-
-def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
-    """Run all that needs no draw, so that its errors are raised before anything is charged.
-
-    Raises
-    ------
-    InputError
-        If a ledger cannot store the release.
-    MissingExtraError
-        If OpenDP is not installed.
-    """
-    from confide.ledger import check_stored
-
-    check_sampler()
-    rehearsed = {key: step.rehearsed() for key, step in steps.items()}
-    for threshold in rehearsed.values():
-        check_stored("classes", len(threshold.to_json()) + _ROOM, "State their number, or shorter names")
-    assembled(request, rehearsed)
-
-
-def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Any:
-    """Make a release: prepare, check, read, compare, charge, draw and store, in this order.
+    A single threshold has the key None, and its fields are also those of the release: `threshold`, `guarantee`, ...
+    Several have their levels, the names of groups or classes, or "low" and "high" as keys. A record of groups that
+    overlap takes the largest threshold of its groups; every group of every column has the guarantee, and no
+    intersection of groups has one (docs/theory.md, Theorem G1). Thresholds of several levels are nested.
 
     Parameters
     ----------
-    source
-        The records.
     request
-        The public parameters.
-    payer
-        The budget that is charged.
-
-    Returns
-    -------
-    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
-        The type follows from the request.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If the records cannot be used, or if their number is public but unknown and must be charged first; then nothing
-        was released.
-    OtherDataError, BudgetError, LedgerError
-        If the ledger does not allow it; then nothing was released.
+        Everything public that was asked (`confide.core.Request`).
+    parts
+        The thresholds by key; those of levels with decreasing levels.
+    versions
+        Versions of the libraries that made the release.
 
     Examples
     --------
-    >>> from confide.core.sources import Scores
-    >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
-    >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
-    1-differential privacy and 0.1127-zCDP for adding or removing one record
+    >>> import confide, numpy as np
+    >>> scores, ward = np.random.default_rng(0).random(4000), ["a", "b"] * 2000
+    >>> released = confide.calibrate(scores, alpha=0.1, epsilon=1.0, candidates=confide.Candidates.unit(1000))
+    >>> 0.87 < released.threshold < 0.95, released.coverage
+    (True, 0.9)
+    >>> released == confide.Release.from_json(released.to_json())
+    True
+    >>> released = confide.calibrate(scores, [0.2, 0.1], epsilon=1.0, score="lac")
+    >>> released[0.1].threshold >= released[0.2].threshold, released.privacy.epsilon
+    (True, 1.0)
+    >>> confide.calibrate(scores, 0.1, 1.0, groups=ward, names=["a", "b"], score="lac").privacy.epsilon
+    1.0
     """
-    # Prepare, from public numbers alone: the design of every threshold that waits for no noisy number, and the price.
-    source, n = _with_public_number(source, request, payer)
-    steps = prepare(request, 1 if n == 0 else n)
-    account = payer.account(request, {key: step.bill for key, step in steps.items()})
-    if n == 0:  # an account with a secret number has raised its own error
-        raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
 
-    # Check the limit, and everything else that may fail.
-    account.check_limit()
-    if payer.has_ledger:
-        rehearse(request, steps)
+    # Its use.
 
-    # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
-    tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
-    counts = _counted(source, request, steps, n)
+    def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
+        """The position of each record's group, or class, among the parts, int64, shape (n,).
 
-    # Compare with earlier requests.
-    marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
-    earlier = account.earlier_releases(marks)
+        If groups overlap: the positions of all its groups, shape (n, columns).
+        """
+        if self.overlap is not None:
+            return self.overlap.places(groups, n)
+        return as_positions("groups", groups, tuple(self.parts), n)  # type: ignore[arg-type]  # a mapping raises
 
-    # Charge what is new.
-    if tokens is None:
-        tokens = account.charge(without=earlier)
+    def needs_groups(self, *, sets: bool) -> bool:
+        """Whether the caller must give each record's group, or true class; for `sets` of classes the class is known."""
+        return self.by == "group" or (self.by == "class" and not sets)
 
-    # Draw: noisy numbers of records first, where they are released, then the thresholds.
-    draws = {key: steps[key].prepared(counts[key]) for key in tokens}
-    drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
+    def at(self, alpha: Level | None) -> "Release":
+        """The release of one level; without one that of the only level.
 
-    # Store, before anybody sees it.
-    account.store(tokens, drawn, marks)
-    account.tell(earlier)
-    _tell_released(drawn)
-    answered = {key: Calibration.from_json(entry.text) for key, entry in earlier.items()}
-    whole = {key: drawn[key] if key in drawn else request.words.of(answered[key]) for key in steps}
-    released = assembled(request, whole)
-    _warn(request, released, draws, drawn)
-    return released
+        Raises
+        ------
+        InputError
+            If it is not one of the levels, or is missing although there are several.
 
+        Examples
+        --------
+        >>> import confide
+        >>> released = confide.calibrate(np.linspace(0, 1, 2000), [0.1, 0.2], 2.0)
+        >>> released.at(0.2).threshold == released[0.2].threshold, released.at(0.2).epsilon
+        (True, 1.0)
+        """
+        level = self.level_of(alpha)
+        return self.alone(level) if self.by == "level" else self
 
-def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple[Source, int | None]:
-    """The source, and the number of records if it is public; read once if only a pass shows it."""
-    n = source.n
-    if not request.public_n:
-        return source, None
-    if n is not None:
-        return source, n
-    if source.reading_is_visible and payer.has_ledger:
-        raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
-    if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
-        payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
-    source = GivenCounts(source.count(request, request.counted_over()))
-    return source, source.n
+    def alone(self, key: Key) -> "Release":
+        """The threshold of one level or side as a release of its own, with its share of the budget.
 
+        Examples
+        --------
+        >>> import confide
+        >>> quantiles, targets = np.tile([-1.0, 1.0], (2000, 1)), np.linspace(-2, 2, 2000)
+        >>> confide.calibrate_sides(quantiles, targets, 0.1, 1.0).alone("low").score
+        'cqr_low'
+        """
+        part = replace(self, request=self.request.at(key), parts={None: self.parts[key]})
+        if _UNCOMPARED in vars(self):
+            vars(part)[_UNCOMPARED] = vars(self)[_UNCOMPARED]
+        return part
 
-def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int | None) -> dict[Key, Seen]:
-    """The counts of every threshold, in one pass over a list of which the lists of all designs are parts."""
-    by_row = source.count(request, request.counted_over(n))
-    counts = {key: by_row[request.row(key)] for key in steps}
-    for key, step in steps.items():
-        _check_weighted(counts[key], step.terms)
-    return counts
+    def for_model(self, fingerprint: ModelFingerprint) -> Self:
+        """The release itself, if its fingerprint is that of the model that is used; all functions that apply it follow.
 
+        Parameters
+        ----------
+        fingerprint
+            That of the model that is used, from the same public probe records or from its file.
 
-def _mark(step: Step, counts: Seen) -> bytes:
-    """Bytes of the counts, of which a ledger keeps a keyed fingerprint."""
-    if not isinstance(counts, ScoreHistogram):
-        return np.sort(counts.astype("<f8")).tobytes()
-    compared = counts if counts.candidates == step.candidates else counts.over(step.candidates)
-    marked = compared.candidates.digest.encode() + compared.counts.astype("<i8").tobytes()
-    sized = isinstance(step, CountThenDraw) and counts.records is not None
-    return marked + counts.records.to_bytes(8, "little") if sized and counts.records is not None else marked
+        Raises
+        ------
+        InputError, InputTypeError
+            If the model is another one, the release states no fingerprint, or the argument is of another type.
 
+        Examples
+        --------
+        >>> import confide
+        >>> probe = np.random.default_rng(0).dirichlet([1, 1], 50)  # the model's outputs for public records
+        >>> model = confide.ModelFingerprint.of(probe)
+        >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac", fingerprint=model)
+        >>> confide.predict_set([[0.99, 0.01]], released.for_model(model)).labels()
+        [[0]]
+        >>> released.for_model(confide.ModelFingerprint.of(probe**2))
+        Traceback (most recent call last):
+            ...
+        confide.errors.InputError: fingerprint: must be that of the calibrated model; got outputs rounded to ...
+        """
+        stated, used = self.fingerprint, check_fingerprint(fingerprint)
+        if used is None:
+            raise InputTypeError("fingerprint", "must be a ModelFingerprint", got="None")
+        if stated is None:
+            remedy = "Calibrate with fingerprint=, or leave it out"
+            raise InputError("fingerprint", "must be left out: the release states none to compare", remedy=remedy)
+        if used != stated:
+            got = f"{used}, instead of {stated}"
+            raise InputError("fingerprint", "must be that of the calibrated model", got=got, remedy=_OTHER_MODEL)
+        reminder_due(self)  # no longer
+        return self
 
-def assembled(request: Request, thresholds: Mapping[Key, Calibration]) -> Any:
-    """The release of these thresholds, of the type that the request asks for."""
-    match request.by:
-        case "level":
-            return _nested(request, thresholds)
-        case "group" if request.overlap is not None:
-            return OverlappingCalibration("group", request.neighbors, thresholds, request.overlap)
-        case "group" | "class":
-            return GroupCalibration(request.by, request.neighbors, thresholds)
-        case "side":
-            return SidesCalibration(*(thresholds[side] for side in SIDES))
-    return thresholds[None] if request.loss is None else RiskCalibration(request.loss, request.bound, thresholds[None])
+    def limits(
+        self, n: int | None = None, *, groups: Groups | None = None, classes: Sequence[object] | int | None = None
+    ) -> float | NDArray[np.float64]:
+        """Limits for scores, for sets, intervals, SQL, ONNX and PyTorch.
 
+        Parameters
+        ----------
+        n
+            The number of records, for thresholds per group.
+        groups
+            The group of each record, shape (n,), for thresholds per group. If groups overlap: a data frame or a mapping
+            of their columns.
+        classes
+            For thresholds per class: the names in the order of the columns, or their number. Classes that were
+            calibrated as positions, 0 to K-1, match K columns with any names.
 
-def _nested(request: Request, thresholds: Mapping[Key, Calibration]) -> LevelCalibration:
-    """Raise every threshold to the largest of the less demanding levels, to its own first candidate not below that."""
-    reached = -math.inf
-    raised = {}
-    for level in sorted(thresholds, reverse=True):
-        reached = max(reached, thresholds[level].threshold)
-        if (values := _candidates_of(request.terms[level], thresholds[level])) is not None:
-            reached = float(values.values[np.searchsorted(values.values, reached)])
-        raised[level] = replace(thresholds[level], threshold=reached)
-    return LevelCalibration(raised)
+        Returns
+        -------
+        float or array
+            The threshold; or float64, shape (n,), the threshold of each record, the largest of its groups; or shape
+            (k,), that of each class.
 
+        Raises
+        ------
+        InputError, InputTypeError
+            If groups or classes are missing, unknown or not applicable, or if thresholds are for several levels or
+            sides, of which one has to be chosen.
 
-def _candidates_of(terms: Terms, threshold: Calibration) -> Candidates | None:
-    """The list that a threshold was chosen from; None for the scores themselves."""
-    if isinstance(terms.spread, Candidates):
-        return None if threshold.recipe["kind"] == "scores" else terms.spread
-    return Candidates.from_recipe(threshold.recipe) if threshold.recipe["kind"] in BUILDERS else None
+        Examples
+        --------
+        >>> import confide
+        >>> scores = np.random.default_rng(0).random(4000)
+        >>> released = confide.calibrate(scores, 0.1, 1.0, groups=["a", "b"] * 2000, names=["a", "b"])
+        >>> released.limits(3, groups=["b", "a", "b"]) == [released[name].threshold for name in "bab"]
+        array([ True,  True,  True])
+        """
+        if self.by in ("level", "side"):
+            raise self._several()
+        values = np.array([part.threshold for part in self.parts.values()])
+        if self.by == "group":
+            if groups is None or n is None:
+                raise InputError("groups", "must be given: the calibration has one threshold per group")
+            own = values[self.places(groups, n)]
+            return own if own.ndim == 1 else own.max(axis=1)
+        if groups is not None:
+            per = "thresholds per class; groups do not apply to it" if self.by == "class" else "no thresholds per group"
+            raise InputError("groups", f"must be left out: the calibration has {per}")
+        return values[self._order(classes)] if self.by == "class" else float(values[0])
 
-
-def _check_weighted(counts: Seen, terms: Terms) -> None:
-    """Reject sums of weights whose number of records is missing, or that are taken for numbers of records."""
-    if not isinstance(counts, ScoreHistogram):
-        return
-    if terms.population is None and counts.records is not None:
-        raise InputError("histogram", "must be counts of records without weights, unless population is given")
-    if terms.population is not None and terms.size_scale is not None and counts.records is None:
+    def _order(self, classes: Sequence[object] | int | None) -> list[int]:
+        """The positions of the calibrated classes, in the order of the columns."""
+        if classes is None:
+            raise InputError("classes", "must be given: the calibration has one threshold per class")
+        k = class_count(classes)
+        for names in (tuple(range(k)) if isinstance(classes, int) else classes, tuple(range(k))):
+            if (order := order_of(names, tuple(self.parts))) is not None:
+                return order
         raise InputError(
-            "histogram",
-            "must have the number of records with weights, ScoreHistogram(..., records=...)",
-            remedy="Or state a public guess of it, n_typical",
+            "classes",
+            f"must be given, because the calibration has {len(self.parts)} named classes",
+            got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
         )
 
+    # Its description.
 
-def _check_pps_minimum(design: Design) -> None:
-    """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
-    mechanism, terms = design.mechanism, design.terms
-    if not isinstance(mechanism, PpsOfSecretSize) or terms.n_min > 1:
-        return
-    if (enough := mechanism.certified_from(terms.level, design.candidates.size)) > 1:
-        raise InputError(
-            "n_min",
-            (
-                "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees "
-                "almost no coverage if there is only one calibration record"
-            ),
-            remedy=(
-                f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, "
-                "at least 2, it is lower"
-            ),
+    @property
+    def _needed(self) -> Facts:
+        return needed_facts(self, KEYS[self.by].each)
+
+    def _section(self) -> Section:
+        promise = (("promise", self.promise),) if self.by is None else self._promises
+        together = {None: "privacy", "level": "privacy of all together", "side": "privacy of both together"}
+        facts = [*promise, (together.get(self.by, "privacy"), str(self.privacy))]
+        if self.by is None and self.size is not None:
+            facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
+        if self.chosen is not None:
+            facts.append(("choice of the score", str(self.chosen)))
+        mechanism = self.first.mechanism
+        if mechanism is not None and mechanism.name != "slopes":
+            facts.append(("method", mechanism.name))
+        if isinstance(mechanism, PublishedHistogram):
+            facts.append(("condition", f"every count has {mechanism.noise}"))
+        if self.fingerprint is not None:
+            facts.append(("fingerprint of the model", str(self.fingerprint)))
+        return Section(type(self).__name__, self._lead, (*facts, *self._needed), parts=self._table)
+
+    @property
+    def _lead(self) -> str:
+        if self.by is not None:
+            return ""
+        name = "unnamed score" if self.score is None else f"score {self.score!r}"
+        return f"threshold {self.first.text} for the {name if self.loss is None else f'loss {self.loss!r}'}"
+
+    @property
+    def _promises(self) -> Facts:
+        """The thresholds of levels and sides with their promises; of groups, in one line for all."""
+        if not self.disjoint:
+            return tuple((name, f"threshold {part.text}; {part.guarantee}") for name, part in self.by_name.items())
+        overlap = () if self.overlap is None else (("groups of", f"{self.overlap}: {OVERLAP}"),)
+        shares = (("shares", text),) if (text := any_shares(self)) else ()
+        return (
+            *overlap,
+            ("thresholds that exclude nothing", f"{len(self.infinite)} of {len(self.parts)}"),
+            (f"promise for each {self.by}", str(self.first.guarantee)),
+            *shares,
         )
 
-
-def _tell_released(drawn: Mapping[Key, Calibration]) -> None:
-    """Report the public part of a release, without its thresholds, the only fields that depend on the records."""
-    if not listening("core"):
-        return
-    for key, threshold in drawn.items():
-        log_event(
-            "core",
-            "released",
-            part=key,
-            score=threshold.score,
-            alpha=threshold.alpha,
-            coverage=threshold.coverage,
-            epsilon=threshold.privacy.epsilon,
-            neighbors=threshold.privacy.neighbors,
-            n="secret" if threshold.n is None else threshold.n,
+    @property
+    def _table(self) -> tuple[Section, ...]:
+        """The threshold of each group or class, with the noisy number of its records if that was released."""
+        if not self.disjoint:
+            return ()
+        each = tuple(
+            (f"{self.by} {key!r}", f"threshold {part.text}{'' if part.size is None else f', records: {part.size}'}")
+            for key, part in self.parts.items()
         )
+        return (Section("", facts=each),)
+
+    def _brief(self) -> str:
+        if self.by is None and self.loss is None:
+            return self.first._brief()
+        if self.by is None:
+            sure = "" if self.guarantee.delta is None else f" with probability {1 - self.guarantee.delta:.6g}"
+            loss = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
+            return f"threshold {self.threshold:.6g}, {loss}, {self.privacy.brief}"
+        if self.by == "level":
+            levels = ", ".join(f"{float(alpha):g}" for alpha in self.parts)
+            return f"alpha {levels}: {self._thresholds} for the first, {self.privacy.brief}"
+        alpha = f"alpha {float(self.alpha):g}"
+        if self.by == "side":
+            return f"{self._thresholds} at each end, {alpha}, {self.privacy.brief}"
+        some = "classes" if self.by == "class" else "groups"
+        return f"{len(self.parts)} {some}, {self._thresholds} in each, {alpha}, {self.privacy.brief}"
+
+    @property
+    def _thresholds(self) -> str:
+        """The range of thresholds and the weakest guarantee among them, in one line."""
+        parts = list(self.parts.values())
+        low, high = (pick(part.threshold for part in parts) for pick in (min, max))
+        where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
+        useless = f" ({len(self.infinite)} of them exclude nothing)" if self.infinite and low != high else ""
+        weakest = min(parts, key=lambda part: part.coverage)
+        score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
+        return f"{where}{useless}, {score}, {weakest.guarantee.brief}"
 
 
-def _warn(request: Request, released: Any, draws: Mapping[Key, Draw], drawn: Mapping[Key, Calibration]) -> None:
-    """Warn of what was drawn, +inf or nearly so, and of unusual choices; groups have one warning together."""
-    if request.disjoint:
-        warn_about(released)
-    else:
-        for key, threshold in drawn.items():
-            for note in _remarks(draws[key].design, threshold):
-                warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
-    warn_of_choices(released)
+def mark_uncompared(release: Release) -> None:
+    """Mark a release that was read and states a fingerprint: the model has not been compared with it yet."""
+    if release.fingerprint is not None:
+        vars(release)[_UNCOMPARED] = [True]  # like a cached property, no part of the value; shared with its parts
 
 
-def _remarks(design: Design, threshold: Calibration) -> Iterable[str]:
-    """Notes on a guarantee below the requested level, and on a threshold that is +inf or nearly so."""
-    mechanism, terms = design.mechanism, design.terms
-    if isinstance(mechanism, PpsOfSecretSize) and threshold.guarantee.coverage < float(terms.level):
-        enough = mechanism.certified_from(terms.level, design.candidates.size)
-        yield (
-            f"the promise is coverage of at least {coverage_text(threshold.guarantee.coverage)}, not "
-            f"{float(terms.level):g}: with few records pps covers less; state n_min={enough} or more, if so many are "
-            "certain"
-        )
-    infinite = math.isinf(threshold.threshold) and terms.mechanism == "slopes"
-    needed = Plan(design, max(design.n, 1)).records_needed if infinite else None
-    if note := remark(threshold, needed, terms.epsilon):
-        yield note
+def reminder_due(release: Release) -> bool:
+    """Whether a reminder to compare the model is due: for a release that was read, at the first call alone."""
+    mark = vars(release).get(_UNCOMPARED)
+    return bool(mark and mark.pop())
+
+
+def as_release(release: Any) -> Release:
+    """Return a release unchanged; raises an error for all other values, also for documents such as a monitor.
+
+    Raises
+    ------
+    InputTypeError
+        If it is not a release.
+    """
+    if not isinstance(release, Release):
+        raise InputTypeError("release", "must be a confide.Release", got=type(release).__name__)
+    return release
+
+
+def load_release(path: str | Path) -> Release:
+    """Like `confide.load`, for thresholds only: a monitor or an evaluation raises an error."""
+    return as_release(load(path))
+
+
+def any_shares(release: Release) -> str:
+    """A clause about the shares of groups or classes, under all of which their promise holds; empty for others.
+
+    If groups overlap, other shares of one column change the records within the groups of another.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> scores = np.random.default_rng(0).random(4000)
+    >>> any_shares(confide.calibrate(scores, 0.1, 1.0, groups=["a", "b"] * 2000, names=["a", "b"], score="lac"))
+    'the promise holds for any shares of the groups among new records'
+    """
+    if not release.disjoint or release.overlap is not None or not all(part.coverage for part in release.parts.values()):
+        return ""
+    some = "classes" if release.by == "class" else "groups"
+    return f"the promise holds for any shares of the {some} among new records"
+
+
+OVERLAP = (
+    "a record is in one group of each, and its set takes the largest threshold of its groups; the promise is for each "
+    "group, on average over its people, and not for intersections of groups"
+)
+"""The meaning of groups of several columns, in words."""
+
+
+def refuse_overlapping(release: Release, remedy: str = "") -> None:
+    """Reject a release of groups that overlap where a record must have one group.
+
+    Raises
+    ------
+    InputError
+        If its groups overlap.
+    """
+    if release.overlap is not None:
+        must = "must have one threshold, or groups that divide the records"
+        raise InputError("release", must, got="groups that overlap", remedy=remedy)
+
+
+def area_of(release: Release) -> MissedAreaLoss:
+    """The loss of a release for masks; raises an error for others."""
+    loss = release.loss if isinstance(release, Release) else None
+    area = None if loss is None else MissedAreaLoss.of(loss)
+    if area is None:
+        raise InputTypeError("calibration", "must come from calibrate_masks")
+    return area
+
+
+def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
+    """The names of k columns that a release is applied to: their own names, or the release's if they have none.
+
+    Columns without names, or with the names 0 to k-1, stand for the release's classes in their order. If each class has
+    its own threshold, the order of the classes is unknown, and the columns must have names.
+
+    Raises
+    ------
+    InputError
+        If the release has another number of classes, or other classes. The message contains the numbers of missing and
+        unknown ones and the first of each, because names of classes are public.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = [[0.75, 0.25]] * 2000
+    >>> released = confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0, classes=["cat", "dog"])
+    >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
+    (('cat', 'dog'), ('dog', 'cat'))
+    """
+    classes = release.classes
+    if classes is None:
+        return names
+    matched = names_among(classes, names, k)
+    return names if release.by == "class" and matched is classes else matched

@@ -7,35 +7,40 @@ A release has one threshold, or one for each of several levels, groups, classes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from confide.arrays import GroupColumns
-from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core.calibration import Release, critical_score, kind_asked
+from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, design, longest_list
-from confide.core.fingerprint import ModelFingerprint
-from confide.core.metadata import Metadata
-from confide.core.population import Population
-from confide.core.renewal import read_again
+from confide.core.fingerprint import ModelFingerprint, check_fingerprint
+from confide.core.keys import SCORE_OF_SIDE, By, Key
+from confide.core.losses import critical_score, kind_asked, share_of
+from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.rules import check_combinations
-from confide.core.several import check_bound
-from confide.core.terms import Budget, Terms, most_groups
-from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS, Chosen, MechanismName, Neighbors
+from confide.core.terms import Budget, Terms, most_groups, typical_of_groups
+from confide.core.words import check_about
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
 from confide.scores import score_kind
-from confide.support import Level, check_names, exact_level, fraction_of, one_of, several
-
-Key: TypeAlias = Any
-"""The key of a threshold: None for a single one, a level, a group, a class, or the score of a side."""
-
-By = Literal["level", "group", "class", "side"]
-"""The property that distinguishes the thresholds of a release."""
-
-SIDES = ("cqr_low", "cqr_high")
+from confide.support import (
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    Classes,
+    Level,
+    check_names,
+    class_count,
+    exact_level,
+    fraction_of,
+    one_of,
+    positive_integer,
+    public_classes,
+    several,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +60,10 @@ class Request:
     loss, bound
         For risk control: the name of the loss, and its largest value.
     renews
-        An earlier release whose request is repeated: see `recalibrate`.
+        The SHA-256 checksum of the release that it renews, 64 hexadecimal digits: see `recalibrate`.
+    noise
+        The law of the noise in counts that another engine made: see `calibrate_counts`. `epsilon` is then the privacy
+        loss that their maker states.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
     neighbors, n_min, n_typical, delta, records_per_person, mechanism
@@ -84,9 +92,9 @@ class Request:
     population: Population | None = None
     score: str | None = None
     classes: Any = None
-    about: Mapping[str, str] | None = None
+    about: Any = None
     fingerprint: ModelFingerprint | None = None
-    candidates: AnyCandidates = None
+    candidates: AnyCandidates | OwnCandidates = None
     unit: float | None = None
     neighbors: Neighbors = "add_remove"
     n_min: int = 1
@@ -94,52 +102,76 @@ class Request:
     delta: Level | None = None
     records_per_person: int = 1
     mechanism: MechanismName = "slopes"
-    renews: Release | None = None
+    renews: str | None = None
     chosen: Chosen | None = None
+    noise: Noise | None = None
     terms: Mapping[Key, Terms] = field(init=False, repr=False, compare=False)
     """The terms of each threshold, by key."""
-
-    words: Metadata = field(init=False, repr=False, compare=False)
-    """The public metadata of the release."""
 
     def __post_init__(self) -> None:
         check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
         if self.chosen is not None and self.overlap is not None:
             why = "with a chosen score: its loss is compared with that of one threshold of each record"
             raise InputError("names", f"must be groups that divide the records {why}", got="columns of groups")
-        if self.renews is not None:
-            fields_read = read_again(self, self.renews)
-        else:
-            one_of("neighbors", self.neighbors, NEIGHBORS)
-            fields_read = {"terms": self._divided(), "words": self._metadata()}
-        for name, value in fields_read.items():
+        one_of("neighbors", self.neighbors, NEIGHBORS)
+        if self.chosen is not None and not isinstance(self.chosen, Chosen):
+            raise InputTypeError("chosen", "must be the statement of choose_score", got=type(self.chosen).__name__)
+        if self.renews is not None and not re.fullmatch("[0-9a-f]{64}", str(self.renews)):
+            raise InputError("renews", "must be None or 64 hexadecimal digits")
+        check_fingerprint(self.fingerprint)
+        # The fields as a release contains them, however they were typed.
+        self._set(about=check_about(self.about), classes=self._public_classes())
+        terms = self._divided()
+        self._set(terms=terms, **self._exact(terms))
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    @cached_property
+    def stated(self) -> Request:
+        """The request as a release states it: of candidates of your own, only their number."""
+        if not isinstance(self.candidates, Candidates) or self.candidates.is_built:
+            return self
+        stated = copy(self)
+        stated._set(candidates=OwnCandidates.of(self.candidates))
+        return stated
+
+    def at(self, key: Key) -> Request:
+        """The request of one of several levels, or of one side, alone, with its share of the budget."""
+        places = list(self.terms)
+        part = Budget(self.epsilon, self.rho).divided(exact_shares(self.shares, len(places)))[places.index(key)]
+        delta = part_of_failure(self.delta, len(places))
+        alone, terms = copy(self), self.terms[key]
+        alone._set(
+            by=None, alpha=terms.alpha, score=terms.score, shares=None, delta=delta, terms={None: terms}, **vars(part)
+        )
+        return alone
+
+    @property
     def disjoint(self) -> bool:
         """Whether each record belongs to one part, or to one of each column, and the sizes of the parts stay secret."""
         return self.by in ("group", "class")
 
-    @cached_property
+    @property
     def overlap(self) -> GroupColumns | None:
         """The columns of groups that overlap; None for all others."""
         return self.names if isinstance(self.names, GroupColumns) else None
 
-    @cached_property
+    @property
     def public_n(self) -> bool:
         """Whether the number of records is public; the sizes of groups and classes never are."""
         return not self.disjoint and self._first.public_n
 
-    @cached_property
+    @property
     def sized(self) -> bool:
         """Whether a noisy number of records is released first."""
         return any(terms.size_scale is not None for terms in self.terms.values())
 
     def row(self, key: Key) -> Key:
-        """The name of the counts that a threshold uses: several levels are counted together."""
-        return None if self.by == "level" else key
+        """The name of the counts that a threshold uses: several levels are counted together, sides by their score."""
+        return None if self.by == "level" else SCORE_OF_SIDE[key] if self.by == "side" else key
 
-    @cached_property
+    @property
     def rows(self) -> dict[Key, str | None]:
         """The score of each row of counts, by the name of the row."""
         return {self.row(key): terms.score for key, terms in self.terms.items()}
@@ -164,7 +196,7 @@ class Request:
         only = chosen.pop()
         return longest_list(self._first) if only is None or chosen else only
 
-    @cached_property
+    @property
     def _first(self) -> Terms:
         return next(iter(self.terms.values()))
 
@@ -182,24 +214,38 @@ class Request:
             budgets = budget.divided(exact_shares(self.shares, k))
             delta = part_of_failure(delta, k)
         name = self.score if self.loss is None else critical_score(self.loss)
-        spread = self._spread(SIDES[0] if self.by == "side" else name)
-        groups = most_groups(self.overlap, k) if self.disjoint else 1
+        common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
+        method, records = common["mechanism"], common["records_per_person"]
+        sized = common["neighbors"] == "add_remove" and method == "slopes" and self.n_typical is None
+        terms = {}
+        for (key, level), part in zip(levels.items(), budgets, strict=True):
+            epsilon, scale = part.spent(method, records, sized=sized)
+            score = SCORE_OF_SIDE[key] if self.by == "side" else name
+            alpha = exact_level("alpha", level)
+            terms[key] = Terms(alpha=alpha, score=score, epsilon=epsilon, size_scale=scale, **common)
+        return terms
+
+    def _common(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
+        """What the terms of all thresholds share, validated; `count` is their number."""
+        method = one_of("mechanism", self.mechanism, MECHANISMS)
+        if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
+            got = type(self.population).__name__
+            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
+        n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
+        groups = most_groups(self.overlap, count) if self.disjoint else 1
+        typical = typical_of_groups(groups, n_min) if self.n_typical is None else self.n_typical
         return {
-            key: Terms.of(
-                level,
-                spread,
-                part,
-                score=key if self.by == "side" else name,
-                population=self.population,
-                groups=groups,
-                neighbors=neighbors,
-                delta=delta,
-                n_min=self.n_min,
-                n_typical=self.n_typical,
-                records_per_person=self.records_per_person,
-                mechanism=self.mechanism,
-            )
-            for (key, level), part in zip(levels.items(), budgets, strict=True)
+            "spread": self._spread(score),
+            "neighbors": "replace_one" if method == "none" else neighbors,
+            "n_min": n_min,
+            "n_typical": positive_integer("n_typical", typical, most=MOST_RECORDS),
+            "delta": None if delta is None else float(exact_level("delta", delta)),
+            "records_per_person": positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON),
+            "mechanism": method if self.noise is None else PublishedHistogram.name,
+            "population": self.population,
+            "choice": None if self.chosen is None else self.chosen.epsilon,
+            "noise": self.noise,
+            "largest": kind_asked(score).largest(None if self.classes is None else class_count(self.classes)),
         }
 
     def _levels(self) -> dict[Key, Any]:
@@ -208,7 +254,7 @@ class Request:
             levels = different_levels(self.alpha)
             return dict(zip(levels, levels, strict=True))
         if self.by == "side":
-            return dict(zip(SIDES, levels_of_sides(self.alpha), strict=True))
+            return dict(zip(SCORE_OF_SIDE, levels_of_sides(self.alpha), strict=True))
         if self.overlap is not None and self.by != "group":
             raise InputError("names", "must be a list, not columns of groups, unless by='group'")
         keys: tuple[Key, ...] = (None,)
@@ -216,38 +262,48 @@ class Request:
             keys = self.overlap.names if self.overlap is not None else check_names("names", self.names)
         return dict.fromkeys(keys, self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound))
 
-    def _spread(self, score: str | None) -> Candidates | Spread:
+    def _spread(self, score: str | None) -> Candidates | Spread | OwnCandidates:
         """The list of candidates, or the spread of which a list is chosen."""
+        if isinstance(self.candidates, OwnCandidates):
+            return self.candidates
         free = self.candidates is None and self.unit is None
         if self.loss is not None and (kind := kind_asked(score)).name == "lac":
             return kind.choose_candidates(self.candidates)
-        if free and self.mechanism != "slopes":
+        if free and self.mechanism not in ("slopes", "none"):
             return score_kind(score).candidates()
         return score_kind(score).choose_candidates(self.candidates, self.unit)
 
-    def _metadata(self) -> Metadata:
-        classes = None if self.by == "class" else self.classes  # keys are the names of classes
-        return Metadata.stated(classes, self.about, chosen=self.chosen, fingerprint=self.fingerprint)
+    def _public_classes(self) -> Classes | None:
+        if self.classes is None or self.by == "class":  # keys are the names of classes
+            return None
+        return public_classes("classes", self.classes)
 
-
-def share_of(risk: Level, loss: str, bound: float) -> Fraction:
-    """The level of a threshold for risk control: the admissible expected loss, relative to the bound of the loss.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If the bound is not a positive number, or the risk is not between 0 and the bound.
-    """
-    bound = check_bound(loss, bound)
-    if bound == 1:
-        return exact_level("risk", risk)
-    try:
-        share = fraction_of(risk) / Fraction(str(bound))
-    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise InputError(
-            "risk", f"must be a number between 0 and {bound:g}, the largest loss", got=repr(risk)
-        ) from None
-    return exact_level("risk / bound", share)
+    def _exact(self, terms: Mapping[Key, Terms]) -> dict[str, Any]:
+        """The numbers and lists of the request as exact and plain values, which the terms have validated."""
+        first = next(iter(terms.values()))
+        exact: dict[str, Any] = {
+            name: None if getattr(self, name) is None else float(getattr(self, name))
+            for name in ("epsilon", "rho", "unit", "bound")
+        }
+        if self.by == "level":
+            exact["alpha"] = tuple(terms)
+        elif isinstance(self.alpha, tuple):
+            exact["alpha"] = tuple(part.alpha for part in terms.values())
+        else:
+            exact["alpha"] = fraction_of(self.alpha)
+        if self.delta is not None:
+            exact["delta"] = exact_level("delta", self.delta)
+        if self.shares is not None:
+            exact["shares"] = tuple(exact_shares(self.shares, len(terms)))
+        if self.disjoint and self.overlap is None:
+            exact["names"] = tuple(terms)
+        if self.candidates is not None or kind_asked(first.score).is_own:  # as a list or a spread, which has the unit
+            exact |= {"candidates": first.spread, "unit": None}
+        return exact | {
+            "n_min": first.n_min,
+            "n_typical": None if self.n_typical is None else first.n_typical,
+            "records_per_person": first.records_per_person,
+        }
 
 
 def levels_of_sides(alpha: Any) -> list[Fraction]:

@@ -31,11 +31,11 @@ from confide.arrays import (
 )
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.calibrate import Options, split_options
-from confide.core.calibration import FALSE_NEGATIVES
-from confide.core.release import release
+from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, check_bound
+from confide.core.release import Release
 from confide.core.request import Request
-from confide.core.several import MissedAreaLoss, RiskCalibration, check_bound
 from confide.core.sources import Batches, Scores, first_and_all
+from confide.core.steps import release
 from confide.errors import InputError, InputTypeError
 from confide.support import Level, class_count, one_of, public_classes, raise_for_rows
 
@@ -50,7 +50,7 @@ def calibrate_false_negatives(
     classes: Sequence[object] | None = None,
     candidates: AnyCandidates = None,
     **options: Unpack[Options],
-) -> RiskCalibration:
+) -> Release:
     """Release a threshold for multilabel sets {k : 1 - p_k <= threshold} with expected false-negative rate <= `risk`.
 
     Parameters
@@ -86,8 +86,7 @@ def calibrate_false_negatives(
     request = Request(
         alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=class_names, candidates=candidates, **fields
     )
-    released: RiskCalibration = release(Scores.of(scores), request, payer)
-    return released
+    return release(Scores.of(scores), request, payer)
 
 
 def calibrate_losses(
@@ -101,7 +100,7 @@ def calibrate_losses(
     bound: float = 1.0,
     classes: Sequence[object] | int | None = None,
     **options: Unpack[Options],
-) -> RiskCalibration:
+) -> Release:
     """Release a threshold at which the expectation of a monotone bounded loss is at most `risk`.
 
     Parameters
@@ -136,8 +135,7 @@ def calibrate_losses(
     scores = Scores.of(critical_thresholds(losses, candidates, u=u, bound=bound))
     fields |= {"loss": loss, "bound": bound, "classes": classes}
     request = Request(alpha=stated, epsilon=epsilon, candidates=candidates, **fields)
-    released: RiskCalibration = release(scores, request, payer)
-    return released
+    return release(scores, request, payer)
 
 
 def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms = None) -> NDArray[np.float64]:
@@ -247,7 +245,7 @@ def calibrate_masks(
     candidates: AnyCandidates = None,
     u: ExperimentalUniforms | None = None,
     **options: Unpack[Options],
-) -> RiskCalibration:
+) -> Release:
     """Release a threshold at which masks miss at most `risk` of an image's true area, in expectation.
 
     Images are read once, and each is one record. Memory does not grow with their number. Sizes may differ. For several
@@ -277,7 +275,7 @@ def calibrate_masks(
 
     Returns
     -------
-    RiskCalibration
+    Release
         For `predict_masks`. An image without any true pixel has no loss, and counts as a record.
 
     Raises
@@ -310,7 +308,7 @@ def calibrate_areas(
     risk: Level | None = None,
     epsilon: float | None = None,
     **options: Unpack[MaskOptions],
-) -> RiskCalibration:
+) -> Release:
     """Calibrate masks from pairs of any type; `pixels` returns the number of classes, and the result of `true_pixels`.
 
     Examples
@@ -340,8 +338,7 @@ def calibrate_areas(
             yield critical_area(areas_by_class, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
 
     records = Batches(_arrays(thresholds()), "images must hold at least one; found none")
-    released: RiskCalibration = release(records, replace(request, classes=class_names), payer)
-    return released
+    return release(records, replace(request, classes=class_names), payer)
 
 
 def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> list[Any]:

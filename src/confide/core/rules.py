@@ -112,10 +112,10 @@ COMBINATIONS = (
                 "with a chosen score: the loss of a choice is compared with that of one threshold of each record",
                 _DISJOINT),
     Combination("loss", (), ("unit",), "with a loss: its thresholds have a scale of their own"),
-    Combination("renews", (), ("alpha", "by", "names", "shares", "loss", "bound", "population", "score", "classes",
-                               "unit", "neighbors", "records_per_person", "n_min", "delta", "mechanism",
-                               "chosen"),
-                "with an earlier release, which states it"),
+    Combination("noise", (), ("rho", "by", "loss", "population", "chosen", "unit", "n_typical", "records_per_person"),
+                "with counts that another engine made"),
+    Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is drawn",
+                ("slopes",), "left out"),
 )  # fmt: skip
 """Arguments that exclude each other, and the reasons."""
 
@@ -130,6 +130,7 @@ TOGETHER = (
     ("ledger", "dataset", "the ledger, and the name of the budget that is charged"),
     ("by", "groups", "a column, and the public list of its values"),
     ("groups", "group_names", "the group of each record, and the list of all groups"),
+    ("groups", "names", "the group of each record, and the public list of all groups"),
     ("class_weights", "labels", "a weight per class, and the class of each record"),
     ("weights", "weight_bound", "a weight per record, and a public bound on all weights"),
 )

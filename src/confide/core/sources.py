@@ -7,23 +7,21 @@ Records come from a `Source`: arrays (`Scores`), batches of a loader (`Batches`)
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
 from confide.candidates import Candidates
+from confide.core.keys import Key
 from confide.core.population import ClassShift, Population, RecordWeights
-from confide.core.request import Key, Request
+from confide.core.request import Request
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.support import canonical_name
 
 Item = TypeVar("Item")
-
-Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
-"""The input of a mechanism: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
 
 
 class Source(Protocol):
@@ -37,24 +35,23 @@ class Source(Protocol):
     def reading_is_visible(self) -> bool:
         """Whether reading the records informs another system, so that a ledger must be charged first."""
 
-    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Any]:
-        """The mechanisms' input by row of the request: counts over the candidates; without privacy the scores."""
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
+        """The counts of each row of the request over the candidates."""
 
 
 @dataclass(frozen=True)
 class GivenCounts:
     """Counts that were computed elsewhere, by row, over the required candidates or a superset."""
 
-    counts: Mapping[Key, Any]
+    counts: Mapping[Key, ScoreHistogram]
     reading_is_visible = False
 
     @property
     def n(self) -> int:
         """The number of records."""
-        first = next(iter(self.counts.values()))
-        return first.total if isinstance(first, ScoreHistogram) else len(first)
+        return next(iter(self.counts.values())).total
 
-    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Any]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
         """The same counts."""
         return self.counts
 
@@ -76,7 +73,7 @@ class Batches:
     n = None
     reading_is_visible = False
 
-    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
         """The counts of all batches."""
         ((row, score),) = request.rows.items()
         counts = ScoreHistogram.empty(candidates)
@@ -142,7 +139,7 @@ class Scores:
         """The number of records."""
         return len(next(iter(self.values.values())))
 
-    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
         """The counts of each row; an error about a score reports its position among all records."""
         rows = {request.row(key): terms for key, terms in request.terms.items()}
         if request.disjoint:
@@ -159,13 +156,13 @@ class Scores:
                 row: ScoreHistogram.from_scores(array[(inside == i).any(axis=1)], candidates, score)
                 for i, row in enumerate(rows)
             }
-        seen: dict[Key, Seen] = {}
+        seen: dict[Key, ScoreHistogram] = {}
         for row, terms in rows.items():
             array = self.values[row]
             counts = ScoreHistogram.from_scores(array, candidates, terms.score)
             if terms.population is not None:
                 counts = ScoreHistogram.from_weights(array, self._steps(terms.population), candidates)
-            seen[row] = array if terms.mechanism == "none" else counts
+            seen[row] = counts
         return seen
 
     def _steps(self, population: Population) -> NDArray[Any]:

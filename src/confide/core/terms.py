@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict
 
 from confide.arrays import GroupColumns
-from confide.candidates import Candidates, Spread
+from confide.candidates import Candidates, OwnCandidates, Spread
 from confide.core.choice import LEFTS, PARTS, ChoiceInputs
-from confide.core.population import ClassShift, Population, RecordWeights
-from confide.errors import InputError, InputTypeError
+from confide.core.population import Population
+from confide.errors import InputError
 from confide.mechanisms import (
-    MECHANISMS,
-    NEIGHBORS,
     SHARE,
     SHARE_OF_RHO,
     UNIT,
     MechanismName,
     Neighbors,
+    Noise,
+    PublishedHistogram,
     design_for,
     size_scale,
     size_zcdp,
@@ -29,12 +29,9 @@ from confide.mechanisms import (
 from confide.selection import range_of_zcdp
 from confide.support import (
     LEAST_LOSS,
-    MOST_PER_PERSON,
     MOST_RECORDS,
     Level,
-    exact_level,
     float_below,
-    one_of,
     positive_integer,
     privacy_loss,
 )
@@ -89,7 +86,7 @@ class Choices(TypedDict, total=False):
     mechanism
         `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
         `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee) or `"none"` (**not private**: split
-        conformal prediction on the scores themselves; leave out epsilon). See docs/methods.md.
+        conformal prediction; leave out epsilon). See docs/methods.md.
     """
 
     rho: float | None
@@ -137,7 +134,7 @@ class Budget:
     def _split(name: str, total: float | None, shares: Sequence[Fraction], part: Fraction) -> list[float]:
         return split_epsilon(privacy_loss(name, total), [share * part for share in shares])
 
-    def spent(self, method: MechanismName, records: int, *, sized: bool) -> tuple[float, float | None]:
+    def spent(self, method: str, records: int, *, sized: bool) -> tuple[float, float | None]:
         """The epsilon of a person, and the scale of the noise of a number of records that is released first.
 
         Parameters
@@ -156,6 +153,8 @@ class Budget:
         """
         if method == "none":
             return math.inf, None
+        if method == PublishedHistogram.name:  # its maker's budget, if it is stated
+            return math.inf if self.epsilon is None else privacy_loss("epsilon", self.epsilon), None
         if self.epsilon is None and self.rho is None:
             raise InputError(
                 "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
@@ -203,9 +202,15 @@ class Terms:
     size_scale
         If it is a number, a noisy number of records with noise of this scale is released first, and the design follows
         it. Otherwise the design is for the public number, or for `n_typical`, a guess.
+    choice
+        The privacy loss of one record of a private choice of the score, on other records; None without one.
+    noise
+        The law of the noise in counts that another engine made (`mechanism="published-counts"`).
+    largest
+        The largest value of the score, from which on a threshold excludes nothing.
     """
 
-    spread: Candidates | Spread
+    spread: Candidates | Spread | OwnCandidates
     score: str | None
     alpha: Fraction
     epsilon: float
@@ -214,82 +219,30 @@ class Terms:
     n_typical: int
     delta: float | None
     records_per_person: int
-    mechanism: MechanismName = "slopes"
+    mechanism: MechanismName | Literal["published-counts"] = "slopes"
     population: Population | None = None
     size_scale: float | None = None
+    choice: float | None = None
+    noise: Noise | None = None
+    largest: float = math.inf
 
-    @classmethod
-    def of(
-        cls,
-        alpha: Level,
-        spread: Candidates | Spread,
-        budget: Budget,
-        *,
-        score: str | None = None,
-        population: Population | None = None,
-        groups: int = 1,
-        **choices: Unpack[Choices],
-    ) -> "Terms":
-        """Validate every choice, and divide the budget between a noisy number of records and the threshold.
-
-        Combinations are valid already.
-
-        Parameters
-        ----------
-        alpha
-            The miscoverage level.
-        budget
-            The privacy loss of a person.
-        groups
-            The number of groups that the records are divided into.
-        **choices
-            The fields of `Choices` but rho.
-
-        Raises
-        ------
-        InputError, InputTypeError
-            If a choice cannot be used.
-
-        Examples
-        --------
-        >>> Terms.of(0.1, Candidates.unit(100), Budget(1.0)).level
-        Fraction(9, 10)
-        """
-        method = one_of("mechanism", choices.get("mechanism", "slopes"), MECHANISMS)
-        neighbors = one_of(
-            "neighbors", "replace_one" if method == "none" else choices.get("neighbors", "add_remove"), NEIGHBORS
-        )
-        if population is not None and not isinstance(population, ClassShift | RecordWeights):
-            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=type(population).__name__)
-        level, delta, guess = exact_level("alpha", alpha), choices.get("delta"), choices.get("n_typical")
-        if method == "pps" and neighbors == "add_remove" and level > Fraction(1, 2):
+    def __post_init__(self) -> None:
+        if self.mechanism == "pps" and not self.public_n and self.alpha > Fraction(1, 2):
             raise InputError(
                 "alpha",
                 ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
                 remedy="Take neighbors='replace_one'",
             )
-        records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
-        sized = neighbors == "add_remove" and method == "slopes" and guess is None
-        epsilon, scale = budget.spent(method, records, sized=sized)
-        n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
-        typical = typical_of_groups(groups, n_min) if guess is None else guess
-        terms = cls(
-            spread=spread,
-            score=score,
-            alpha=level,
-            epsilon=epsilon,
-            neighbors=neighbors,
-            n_min=n_min,
-            n_typical=positive_integer("n_typical", typical, most=MOST_RECORDS),
-            delta=None if delta is None else float(exact_level("delta", delta)),
-            records_per_person=records,
-            mechanism=method,
-            population=population,
-            size_scale=scale,
-        )
-        if scale is not None:
-            terms.check_designs()
-        return terms
+        if self.size_scale is not None:
+            self.check_designs()
+
+    @property
+    def known_spread(self) -> Candidates | Spread:
+        """The list, or the spread of one; raises an error if a release contains only the number of its candidates."""
+        if isinstance(self.spread, OwnCandidates):
+            must = f"must be given again: the release has {self.spread.size} of its own, and contains only their number"
+            raise InputError("candidates", must)
+        return self.spread
 
     @cached_property
     def public_n(self) -> bool:

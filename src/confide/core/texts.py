@@ -6,23 +6,20 @@ listed that are possible without it.
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from confide.candidates import SHAPES, Candidates
-from confide.core.calibration import (
-    Calibration,
-    Release,
-    as_release,
-    meaning_of_infinity,
-    reminder_due,
-)
-from confide.core.needed import records_needed, records_needed_if_public
+from confide.core.needed import plans_of
+from confide.core.plan import Plan, records_if_public
+from confide.core.release import Release, as_release, reminder_due
 from confide.core.rules import unusual
+from confide.core.threshold import Threshold, meaning_of_infinity
 from confide.errors import CoverageWarning
-from confide.guarantee import LongRun
+from confide.guarantee import LongRun, coverage_text
+from confide.mechanisms import PpsOfSecretSize
 from confide.scores import HOTTEST, score_kind
 from confide.support import caller_stacklevel, decimal_text
 
@@ -54,8 +51,9 @@ def remarks(release: Release) -> tuple[str, ...]:
     """
     groups: dict[tuple[str, str], list[str]] = {}
     names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
-    for name, part in zip(names, release.parts.values(), strict=True):
-        if remark := _remark(part, grouped=release.disjoint):
+    plans = plans_of(release)
+    for name, (key, part) in zip(names, release.parts.items(), strict=True):
+        for remark in _remarks(part, plans.get(key), grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
     return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
@@ -83,7 +81,7 @@ def warn_about(release: Release) -> None:
 def uncompared(release: Release) -> str:
     """The reminder that the model of a release was not compared."""
     return (
-        f"the model was not compared with the release's fingerprint ({release.first.fingerprint}), and the promise is "
+        f"the model was not compared with the release's fingerprint ({release.fingerprint}), and the promise is "
         "for that model: compare once, with released.for_model(fingerprint) or --fingerprint FILE"
     )
 
@@ -106,7 +104,7 @@ def warn_of_choices(release: Release) -> None:
     """
     failures = [part.guarantee.delta or 0.0 for part in release.parts.values()]
     delta = sum(failures) if release.by in ("level", "side") else max(failures)
-    notes = [*unusual(None if release.bounded else min(release.levels), delta or None)]
+    notes = [*unusual(None if release.loss else min(release.levels), delta or None)]
     if release.overlap is not None and (columns := len(release.overlap)) > _MOST_COLUMNS:
         notes.append(
             f"{columns} columns of groups divide the privacy budget into {columns} parts, so each group needs about "
@@ -116,13 +114,9 @@ def warn_of_choices(release: Release) -> None:
         warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
 
 
-def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:
-    """The warning for one threshold; `needed` is the required number of records, `epsilon` the requested budget."""
-    parts = _remark(calibration, needed, epsilon)
-    return f"the threshold {parts[0]}: {parts[1]}" if parts else ""
-
-
 def _remark_text(release: Release, what: str, why: str, names: list[str]) -> str:
+    if not what:
+        return why
     if len(release.parts) == 1 and not release.disjoint:
         return f"the threshold {what}: {why}"
     which = ", ".join(names[:MOST_NAMED]) + (" ..." if names[MOST_NAMED:] else "")
@@ -131,27 +125,38 @@ def _remark_text(release: Release, what: str, why: str, names: list[str]) -> str
     return f"the threshold {what} for {which}; {why}"
 
 
-def _remark(
-    c: Calibration, needed: int | None = None, epsilon: float | None = None, *, grouped: bool = False
-) -> tuple[str, str] | None:
+def _remarks(c: Threshold, plan: Plan | None, *, grouped: bool) -> Iterator[tuple[str, str]]:
+    """Notes on a guarantee below the level, and on a threshold that is +inf or nearly so: the statement, its reason."""
+    if isinstance(c.mechanism, PpsOfSecretSize) and c.coverage < float(1 - c.alpha):
+        enough = c.mechanism.certified_from(1 - c.alpha, c.candidates)
+        yield (
+            "",
+            f"the promise is coverage of at least {coverage_text(c.coverage)}, not {float(1 - c.alpha):g}: with few "
+            f"records pps covers less; state n_min={enough} or more, if so many are certain",
+        )
+    if remark := _remark(c, plan, grouped=grouped):
+        yield remark
+
+
+def _remark(c: Threshold, plan: Plan | None, *, grouped: bool) -> tuple[str, str] | None:
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
     if isinstance(c.guarantee, LongRun):
         paid = "earlier records were missed more often than alpha, and +inf pays this back"
         what = "is +inf" if c.threshold == math.inf else "is the largest value of the score"
         return (what, f"{meaning_of_infinity(c.score)}; {paid}") if c.excludes_nothing else None
     if math.isinf(c.threshold) and c.threshold > 0:
-        return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
+        return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, plan, grouped=grouped)}"
     if c.excludes_nothing:
         return (
             f"is {c.threshold:g} (at least the largest value of the score)",
-            f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, grouped)}",
+            f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, plan, grouped)}",
         )
     high = score_kind(c.score).plausible_size(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
         return (
             f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
-            f"either few records drew it by chance, far beyond all scores: {_enough(c, grouped)}; "
+            f"either few records drew it by chance, far beyond all scores: {_enough(c, plan, grouped)}; "
             f"or scores have that size: then {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
@@ -164,9 +169,9 @@ def _remark(
     return None
 
 
-def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, grouped: bool) -> str:
+def _reason(c: Threshold, plan: Plan | None, *, grouped: bool) -> str:
     """The reason why the threshold is +inf, as far as it follows from public numbers."""
-    at, needed = _at(c, epsilon), records_needed(c) if needed is None else needed
+    at, needed = _at(c, plan), None if plan is None else plan.records_needed
     records = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
     if needed is None:
@@ -174,7 +179,7 @@ def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, groupe
     elif records < needed:
         there = "there may be fewer" if c.n is None else f"there are {c.n}"
         too_few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
-        too_few += _if_public(c, grouped)
+        too_few += _if_public(plan, grouped)
     else:
         there = f"there are {'at least ' if c.n is None else ''}{records} calibration records"
         too_few = f"{there}, where about {needed} are needed {at}"
@@ -188,7 +193,7 @@ def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, groupe
     return f"{too_few}; or {_beyond(c)}: then {_UNIT}"
 
 
-def too_large(c: Calibration) -> str:
+def too_large(c: Threshold) -> str:
     """The reason why a threshold is the largest value of its score, other than few records, and the remedy.
 
     Examples
@@ -213,39 +218,39 @@ def too_large(c: Calibration) -> str:
     return reason
 
 
-def _at(c: Calibration, epsilon: float | None = None) -> str:
-    loss = c.epsilon if epsilon is None else epsilon
+def _at(c: Threshold, plan: Plan | None) -> str:
+    loss = c.epsilon if plan is None else plan.terms.epsilon
     return f"at alpha={float(c.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
 
 
-def _enough(c: Calibration, grouped: bool) -> str:
+def _enough(c: Threshold, plan: Plan | None, grouped: bool) -> str:
     """The number of records that suffices, if it is known."""
-    needed = records_needed(c)
-    if needed is None:
+    if plan is None:
         return _MORE
-    return f"about {needed} calibration records are needed {_at(c)}: {_MORE}{_if_public(c, grouped)}"
+    needed = f"about {plan.records_needed} calibration records are needed {_at(c, plan)}"
+    return f"{needed}: {_MORE}{_if_public(plan, grouped)}"
 
 
-def _if_public(c: Calibration, grouped: bool) -> str:
+def _if_public(plan: Plan | None, grouped: bool) -> str:
     """State that fewer records suffice if their number is public; for groups the sizes stay secret."""
-    fewer = None if grouped else records_needed_if_public(c)
-    if fewer is None or fewer >= (records_needed(c) or 0):
+    fewer = None if grouped or plan is None else records_if_public(plan)
+    if plan is None or fewer is None or fewer >= plan.records_needed:
         return ""
     return f"; or make their number public (neighbors='replace_one', --neighbors replace_one), then about {fewer} do"
 
 
-def _beyond(c: Calibration) -> str:
+def _beyond(c: Threshold) -> str:
     last = _last(c.recipe)
     largest = "the largest candidate" if last is None else f"the largest candidate, {decimal_text(last)}"
     infinite = ", or are +inf" if score_kind(c.score).high == math.inf else ""
     return f"more than a share alpha of the scores lie beyond {largest}{infinite}"
 
 
-def _reaches(c: Calibration) -> bool:
+def _reaches(c: Threshold) -> bool:
     """Whether the candidates reach all values of the score."""
     kind, recipe_kind, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
     of_score = recipe_kind == "spread" and c.recipe["of"] == kind.spread_kind
-    made_for_it = recipe_kind == "scores" or (of_score and SHAPES[kind.spread_kind].is_complete)
+    made_for_it = of_score and SHAPES[kind.spread_kind].is_complete
     return made_for_it or (last is not None and kind.high <= last)
 
 
@@ -261,7 +266,7 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _step(c: Calibration) -> float:
+def _step(c: Threshold) -> float:
     """The ratio of the next candidate to the threshold, for log-spaced candidates; else 1."""
     if c.recipe.get("kind") != "spread" or not SHAPES[c.recipe["of"]].is_log_spaced or not c.threshold:
         return 1.0

@@ -1,7 +1,7 @@
 """Common base of the two estimators: splitting, fitting, calibrating, and counting releases."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -14,7 +14,18 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import GroupColumns, as_array, as_vector, is_missing, refuse_other_rows
-from confide.core import Choice, ModelFingerprint, Payer, Request, Scores, choose_score, release
+from confide.core import (
+    Choice,
+    ModelFingerprint,
+    Payer,
+    Release,
+    Request,
+    Scores,
+    choose_score,
+    is_several,
+    release,
+    renewed,
+)
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.mechanisms import Chosen
@@ -108,7 +119,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         self._check_groups(X, groups)
-        request = Request(renews=self.calibration_, about=self.about, fingerprint=self._fingerprint())
+        request = renewed(self.calibration_, about=self.about, fingerprint=self._fingerprint())
         return self._release(X, self._check(X, y, reset=False), groups, request)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -183,22 +194,22 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags = get_tags(inner).input_tags
         return tags
 
-    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None, renewed: Request | None = None) -> Self:
+    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None, again: Request | None = None) -> Self:
         releases = getattr(self, "n_releases_", 0)
-        if releases and renewed is None:
+        if releases and again is None:
             warnings.warn(
                 f"this is release number {releases + 1} of this estimator: on records that were used before, the "
                 "privacy losses add up",
                 SecondReleaseWarning,
                 stacklevel=caller_stacklevel(),
             )
-        dataset, chosen, offers = self.dataset, None, self._offers() if renewed is None else {}
+        dataset, chosen, offers = self.dataset, None, self._offers() if again is None else {}
         if len(offers) > 1:
             choice = self._choose(X, y, offers)
             kept = np.flatnonzero(choice.rest)
             X, y, groups = _rows(X, kept), y[kept], None if groups is None else _rows(groups, kept)
             dataset, chosen = choice.options.get("dataset"), choice.chosen
-        request = self._request(chosen) if renewed is None else renewed
+        request = self._request(chosen) if again is None else again
         places = self._codes(y) if request.by == "class" else None
         scores = self._scores(X, y) if len(y) else np.zeros(0)
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
@@ -218,7 +229,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
-        if _several(self.alpha):
+        if is_several(self.alpha):
             raise InputError("alpha", "must be one level with several models or scores", got="several")
         scores, sizes = {}, {}
         for name, (self.estimator_, self.conformity_score_) in offers.items():
@@ -243,12 +254,12 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _request(self, chosen: Chosen | None = None) -> Request:
         """The request of the calibration."""
         names, by = self._parts()
-        if by is not None and _several(self.alpha):
+        if by is not None and is_several(self.alpha):
             raise InputError("alpha", "must be one level with thresholds per group or class", got="several")
         return Request(
             alpha=self.alpha,
             epsilon=self.epsilon,
-            by="level" if _several(self.alpha) else by,
+            by="level" if is_several(self.alpha) else by,
             names=names,
             score=self._score_name,
             classes=self._public_classes(),
@@ -265,7 +276,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """The fingerprint of the model as it is now, by its outputs for the public probe records."""
         return None if self.probe is None else ModelFingerprint.of(self._outputs(self.probe))
 
-    def _compared(self, alpha: Level | None) -> Any:
+    def _compared(self, alpha: Level | None) -> Release:
         """The release of a level; raises an error if the model is no longer the calibrated one."""
         if (model := self._fingerprint()) is not None:
             self.calibration_.for_model(model)
@@ -355,10 +366,6 @@ def _is_fitted(estimator: Any) -> bool:
     except (NotFittedError, TypeError):  # the latter for an object without `fit`
         return False
     return True
-
-
-def _several(alpha: Any) -> bool:
-    return isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str)
 
 
 def _per_record(value: Any, n: int) -> bool:

@@ -36,7 +36,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         if it is already fitted, there is a `RetrainedWarning`. From a mapping of names to classifiers, one is chosen
         privately on a share of the calibration records (`confide.choose_score`).
     alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again, about
-        As in `confide.calibrate`; several levels give nested thresholds, as in `confide.calibrate_levels`.
+        As in `confide.calibrate`; several levels give nested thresholds, as there.
     conformity_score
         A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, because
         that is the method that rates the point predictions. One of several names is chosen in the same way.
@@ -48,9 +48,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         All class names, public. By default those of the training part, or of the fitted estimator with `prefit`. A
         calibration label that is not among them has the score +inf: it counts as not covered, and is not revealed.
     by_class
-        Release a threshold for every class of `classes_`, as in `confide.calibrate_groups` with `by="class"`.
+        Release a threshold for every class of `classes_`, as in `confide.calibrate` with `by="class"`.
     group_names, partition
-        Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate_groups`;
+        Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate`;
         `fit` and `predict_set` then require the group of each record.
     choice_share, largest_size
         As in `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
@@ -64,10 +64,10 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     Attributes
     ----------
     calibration_
-        The `confide.Calibration`, or one with several levels, groups or classes: the only result of the calibration
-        records. Its privacy statement is about a record of the calibration part; `docs/threat-model.md` states the
-        consequences for a record given to `fit`. The model, `classes_` and everything else that is trained are not
-        private.
+        The `confide.Release`, of one threshold or of several levels, groups or classes: the only result of the
+        calibration records. Its privacy statement is about a record of the calibration part;
+        `docs/threat-model.md` states the consequences for a record given to `fit`. The model, `classes_` and
+        everything else that is trained are not private.
     classes_
         The class names, sorted.
     estimator_

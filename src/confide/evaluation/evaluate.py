@@ -42,8 +42,7 @@ def fingerprint(release: Release) -> str:
 
 def division_of(release: Release) -> Division | None:
     """Kind of the parts that have their own thresholds in a release; None for one threshold."""
-    by = release.by
-    return None if by is None or by == "loss" or by == "level" else by
+    return None if release.by == "level" else release.by
 
 
 def class_keys(release: Release, names: Sequence[object]) -> list[str | int]:
@@ -192,8 +191,9 @@ class Tally:
 
 def _refuse_by(release: Release, kinds: Collection[str], requirement: str, *, remedy: str) -> None:
     """Refuse a release whose thresholds are of a kind that a tally cannot count."""
-    if as_release(release).by in kinds:
-        raise InputTypeError("release", f"must have {requirement}", got=type(release).__name__, remedy=remedy)
+    kind = release.by if as_release(release).loss is None else "loss"
+    if kind in kinds:
+        raise InputTypeError("release", f"must have {requirement}", got=f"those of a {kind}", remedy=remedy)
 
 
 def evaluate_sets(
@@ -235,7 +235,7 @@ def evaluate_sets(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.dirichlet([4, 2, 1], size=5000)
     >>> labels = (p.cumsum(axis=1) > rng.random((5000, 1))).argmax(axis=1)
-    >>> released = confide.calibrate_levels(confide.lac_score(p, labels), [0.2, 0.1], epsilon=1.0, score="lac")
+    >>> released = confide.calibrate(confide.lac_score(p, labels), [0.2, 0.1], epsilon=1.0, score="lac")
     >>> found = evaluate_sets(released, p, labels)
     >>> 0.88 < found[0.1].coverage.value < 0.93, found[0.2].mean_size < found[0.1].mean_size
     (True, True)
@@ -488,7 +488,7 @@ def evaluate_scores(
     >>> import confide
     >>> rng = np.random.default_rng(0)
     >>> scores, ward = rng.random(4000), rng.choice(["a", "b"], 4000)
-    >>> released = confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 1.0)
+    >>> released = confide.calibrate(scores, 0.1, 1.0, groups=ward, names=["a", "b"])
     >>> [0.88 < part.coverage.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
     [True, True]
     """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_label_image, as_numeric, class_areas, image_by_image
-from confide.core import RiskCalibration, area_of, classes_of
+from confide.core import Release, area_of
 from confide.errors import InputError
 from confide.sets import Shortfall, mean_limit, predict_masks, shortfall_at
 from confide.support import Described, Section
@@ -66,7 +66,7 @@ class MaskEvaluation(Described):
 
 
 def evaluate_masks(
-    images: Iterable[tuple[ArrayLike, ArrayLike]], calibration: RiskCalibration, *, ignore_index: int = -100
+    images: Iterable[tuple[ArrayLike, ArrayLike]], calibration: Release, *, ignore_index: int = -100
 ) -> MaskEvaluation:
     """Evaluate the missed true area and the size of the masks of a calibration. Not private.
 
@@ -117,9 +117,9 @@ def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class:
     return float((missed[true > 0] / true[true > 0]).mean() if by_class else missed.sum() / true.sum())
 
 
-def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: RiskCalibration) -> MaskEvaluation:
+def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Release) -> MaskEvaluation:
     """Evaluation from the `area_counts` of each image."""
-    area, known = area_of(calibration), classes_of(calibration)
+    area, known = area_of(calibration), calibration.classes
     images = list(counts)
     if not images:
         raise InputError("images", "must contain at least one image", got="none")

@@ -155,7 +155,7 @@ class PrivateEvaluation(Document):
         """Return a copy with its shortfalls, computed from the evaluated release."""
         releases = {"": release} | {level_name(alpha): release.at(alpha) for alpha in release.levels}
         if release.by == "side":
-            releases |= dict(zip(SIDES[1:], release.parts.values(), strict=True))
+            releases |= dict(zip(SIDES[1:], map(release.alone, release.parts), strict=True))
         cells, shortfalls = self._cells(), {}
         for name, promised in self.query.statements.items():
             c = over_all(cells, name, promised, CHANCE / 2)

@@ -333,7 +333,7 @@ def _point_out_many_of_one_person(request: PrivateRequest) -> None:
 def private_statements(release: Release) -> tuple[Outcome, dict[str, float]]:
     """Outcome of a private evaluation of a release, and the promised coverage of each of its statements."""
     if release.by == "level":
-        return "levels", {level_name(alpha): part.promised for alpha, part in release.parts.items()}
+        return "levels", {level_name(alpha): part.coverage for alpha, part in release.parts.items()}
     if release.by == "side":
         stated = release.promised, *(part.coverage for part in release.parts.values())
         return "sides", dict(zip(SIDES, stated, strict=True))

@@ -269,7 +269,7 @@ class LevelEvaluation(Described):
     def with_shortfall(self, release: Release) -> "LevelEvaluation":
         """Return a copy with the shortfall of each level, computed from the evaluated release."""
         return replace(
-            self, levels={alpha: one.with_shortfall(release.parts[alpha]) for alpha, one in self.levels.items()}
+            self, levels={alpha: one.with_shortfall(release.at(alpha)) for alpha, one in self.levels.items()}
         )
 
     @property

@@ -28,15 +28,7 @@ Three hospitals and a coordinator, here in one process:
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import distant_replies, read_answer, replies
-from confide.federated.calibration import (
-    FederatedCalibration,
-    FederatedGroups,
-    FederatedLevels,
-    FederatedRelease,
-    FederatedSides,
-    first_of,
-    plan_of,
-)
+from confide.federated.calibration import FederatedRelease, FederatedThreshold
 from confide.federated.certificates import (
     certified_k,
     conditional_coverage_failure,
@@ -55,7 +47,6 @@ from confide.federated.openings import openings
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import (
     AnyPlan,
-    By,
     FederatedPlan,
     collusion_text,
     identity_rows,
@@ -87,11 +78,8 @@ from confide.federated.verification import Verification, verify
 __all__ = [
     "Alternative",
     "Conditions",
-    "FederatedCalibration",
-    "FederatedGroups",
-    "FederatedLevels",
     "FederatedPlan",
-    "FederatedSides",
+    "FederatedRelease",
     "OwnShare",
     "Policy",
     "Refusal",

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Sequence
 
-from confide.core import Calibration, parts_of, threshold_text, too_large
+from confide.core import Threshold, too_large
 from confide.errors import CoverageWarning, FormatError, InputError
 from confide.federated.answers import distant_replies, read_answers, replies_of, sorted_refusals
 from confide.federated.calibration import FederatedRelease, make_release, sign_release
@@ -42,7 +42,7 @@ def aggregate(
 
     Returns
     -------
-    FederatedCalibration, FederatedLevels, FederatedGroups or FederatedSides
+    FederatedRelease
         Works with `confide.predict_set` and `confide.predict_interval`.
 
     Warns
@@ -72,8 +72,8 @@ def aggregate(
     who = sorted(accepted) if opened is None else opened.who(read)
     total = read.add(accepted) if opened is None else opened.total(read)
     versions = library_versions()
-    made = make_release(plan, read, envelope, who, total, sorted_refusals(refused), versions, opened)
-    for name, part in parts_of(made).items():
+    made = make_release(plan, read, who, total, sorted_refusals(refused), versions, opened)
+    for name, part in made.by_name.items():
         if part.excludes_nothing:
             warnings.warn(
                 CoverageWarning(_useless(name, part, len(who), len(read.silos))), stacklevel=caller_stacklevel()
@@ -81,21 +81,21 @@ def aggregate(
     return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
 
 
-def _useless(name: str, part: Calibration, answered: int, invited: int) -> str:
+def _useless(name: str, part: Threshold, answered: int, invited: int) -> str:
     """The warning about a threshold that excludes nothing; sizes are secret, so that it states reasons alone."""
     reason = "some silos may have too few records"
     if answered < invited:
         reason = f"more of the {invited} silos must answer, or {reason}"
     if part.threshold != math.inf:
         reason = f"{too_large(part)}; or {reason}"
-    return f"the threshold{f' of {name}' if name else ''} is {threshold_text(part)}; {reason}"
+    return f"the threshold{f' of {name}' if name else ''} is {part.text}; {reason}"
 
 
 def _readable(release: FederatedRelease) -> FederatedRelease:
     """The signed release, after a check that its file can be read."""
     if release.signature is not None:
         try:
-            type(release).from_json(release.to_json())
+            FederatedRelease.from_json(release.to_json())
         except FormatError as error:
             raise InputError(
                 "release", f"cannot be signed: {error}", remedy="Leave keys out, or make a smaller plan"

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from confide.core import Pilot, answered_on_pilot, share_of_pilot
+from confide.core import By, Pilot, answered_on_pilot, share_of_pilot
 from confide.errors import InputError
 from confide.federated.keys import Silo
-from confide.federated.plan import By
 from confide.federated.planning import (
     COMPARABLE,
     Alternative,

@@ -125,7 +125,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     --------
     >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> promised_by(confide.calibrate_levels(rng.random(4000), [0.2, 0.1], epsilon=1.0))
+    >>> promised_by(confide.calibrate(rng.random(4000), [0.2, 0.1], epsilon=1.0))
     (0.8, 'promised: 0.8')
     >>> p = rng.random((4000, 3))
     >>> promised_by(confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0))
@@ -140,7 +140,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     said = ""
     if isinstance(document, Release):
         promised, loss = [document.promised], document.bounded
-        said = "" if loss is None else f"promised: {document.promises['']}"
+        said = "" if loss is None else f"promised: {document.promise}"
     elif isinstance(document, PrivateEvaluation):
         promised, loss = list(document.query.statements.values()), document.query.loss
     else:

@@ -15,6 +15,9 @@ from confide.support import Form
 Refused: TypeAlias = tuple[tuple[str | int, str], ...]
 """Messages left out: pairs of a silo, or the number of a message without a silo, and a code."""
 
+CALIBRATION, SEVERAL = "calibration", "several"
+"""The kinds of releases with one threshold, and with several."""
+
 
 def evidence_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
     """The evidence by silo: the messages that count, if all readers of the release may see them.
@@ -89,16 +92,17 @@ def write_release(kind: str, content: Mapping[str, Any], signer: str, signature:
     return envelope(kind, content, signer, signature)
 
 
-def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
-    """The content of a file, and its signature and signer, if it is signed."""
+def open_release(text: str) -> tuple[str, Mapping[str, Any], str | None, str | None]:
+    """The kind and the content of a file, and its signature and signer, if it is signed."""
     most = MOST_CHARACTERS_OF_RELEASE
     found = parse(text, "file", most)
+    kind = SEVERAL if found.get("kind") == PREFIX + SEVERAL else CALIBRATION
     if "content" in found and "signature" not in found:
         raise Refusal("malformed", "the signature of the release was removed; request the original")
     if "signature" not in found:
-        return _form(kind).open(text).content, None, None
+        return kind, _form(kind).open(text).content, None, None
     content, signer = verify_message(kind, text, most)
-    return content, str(found["signature"]), signer
+    return kind, content, str(found["signature"]), signer
 
 
 def _form(kind: str) -> Form:

@@ -14,43 +14,57 @@ from typing import Any
 
 import numpy as np
 
-from confide.core import Calibration, register_kind
+from confide.core import Release, class_list, register_kind
 from confide.errors import FormatError, InputError
 from confide.federated.answers import read_answer
-from confide.federated.calibration import (
-    FederatedCalibration,
-    FederatedRelease,
-    part_of,
-    plan_of,
-    read_federated,
-)
+from confide.federated.calibration import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.envelope import MOST_CHARACTERS
+from confide.federated.plan import FederatedPlan
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
 from confide.guarantee import Guarantee
-from confide.support import (
-    Facts,
-    Fields,
-    Form,
-    Section,
-    shapes,
-)
+from confide.support import Facts, Fields, Form, Section, exact_level, shapes
 
 SHARE_KIND = "confide/federated.own-share"
 
 
-@dataclass(frozen=True, repr=False)
-class OwnShare(Calibration):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class OwnThreshold(FederatedThreshold):
+    """The threshold of an `OwnShare`; `silo` is the name of the silo."""
+
+    silo: str
+
+    def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
+        """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
+        if n is not None:
+            raise InputError("n", "must be left out: the plan contains the public sizes")
+        law = _law(self.plan, self.silo)
+        return lambda level: float(law.below(np.array([level]))[0])
+
+    @property
+    def mechanism_facts(self) -> Facts:
+        """The facts of the common threshold, and that the larger of two was taken."""
+        larger = f"the larger of the common threshold and the answer of {self.silo!r}"
+        return (("own share", larger), *super().mechanism_facts)
+
+    @property
+    def proof(self) -> str:
+        """The theorem from which the guarantee follows."""
+        return "docs/theory-federated.md, Theorem F14 with one silo"
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class OwnShare(Release):
     """The larger of a common threshold and one silo's reply, with a guarantee for new records of this silo.
 
-    Made by `own_share`. It is a `Calibration`.
+    Made by `own_share`. It is a `Release` with one threshold.
 
     Parameters
     ----------
     released
-        The common calibration.
+        The common release.
     answer
         The silo's signed answer.
     silo
@@ -64,27 +78,15 @@ class OwnShare(Calibration):
     silo: str
     of: str | None = None
 
+    __hash__ = Release.__hash__
+
     @property
-    def common(self) -> FederatedCalibration:
-        """The common calibration whose threshold is compared with the reply."""
-        return part_of(self.released, self.of)[1]
-
-    def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
-        """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
-        if n is not None:
-            raise InputError("n", "must be left out: the plan contains the public sizes")
-        law = _law(self.common, self.silo)
-        return lambda level: float(law.below(np.array([level]))[0])
-
-    def coverage_at_most(self, n: int | None = None) -> float:
-        """1, because federated calibrations have no better upper bound."""
-        return 1.0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OwnShare.from_json, (self.to_json(),)
+    def common(self) -> FederatedThreshold:
+        """The common threshold that is compared with the reply."""
+        return _part(self.released, self.of)[1]
 
     def to_json(self) -> str:
-        """The share as JSON: the common calibration and the answer, from which the rest follows."""
+        """The share as JSON: the common release and the answer, from which the rest follows."""
         parts = {"calibration": json.loads(self.released.to_json()), "answer": json.loads(self.answer)}
         return _SHARE.write(parts if self.of is None else {**parts, "of": self.of})
 
@@ -104,13 +106,6 @@ class OwnShare(Calibration):
 
     def _brief(self) -> str:
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
-
-    def _mechanism_facts(self) -> Facts:
-        larger = f"the larger of the common threshold and the answer of {self.silo!r}"
-        return (("own share", larger), *self.common._mechanism_facts())
-
-    def _proof(self) -> str:
-        return "docs/theory-federated.md, Theorem F14 with one silo"
 
     def _section(self) -> Section:
         base = super()._section()
@@ -162,7 +157,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     (True, True, 'east')
     >>> folder.cleanup()
     """
-    place, part = part_of(released, of)
+    place, part = _part(released, of)
     plan = part.plan
     if not plan.channel.single_replies:
         raise InputError(
@@ -170,35 +165,50 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
             f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
             remedy="confide.calibrate makes a threshold for the silo, which is charged separately",
         )
-    one, common = read_answer(plan_of(released), answer), part.guarantee
+    one, common = read_answer(released.plan, answer), part.guarantee
     reply = one.reply if of is None else one.reply[place]
     silo = plan.silos[one.silo]
-    certified = _certified(_law(part, silo.name), plan.delta)
-    guarantee = Guarantee(common.kind, certified, plan.delta, silo.size, common.n_min)
+    certified = _certified(_law(plan, silo.name), plan.delta)
+    claims = {
+        "threshold": max(part.threshold, float(plan.candidates.values[reply])),
+        "guarantee": Guarantee(common.kind, certified, plan.delta, silo.size, common.n_min),
+        "privacy": released.privacy,
+        "silo": silo.name,
+    }
     return OwnShare(
-        threshold=max(part.threshold, float(plan.candidates.values[reply])),
-        alpha=part.alpha,
-        guarantee=guarantee,
-        privacy=released.privacy,
-        mechanism=None,
-        candidates=part.candidates,
-        recipe=part.recipe,
-        score=part.score,
-        versions=part.versions,
-        classes=part.classes,
-        about=part.about,
+        request=PlanStatement(plan),
+        parts={None: OwnThreshold(**vars(part) | claims)},
+        versions=released.versions,
         released=released,
         answer=answer,
         silo=silo.name,
-        of=None if of is None else str(plan_of(released).names[place]),
+        of=None if of is None else str(released.plan.names[place]),
     )
 
 
-def _law(released: FederatedCalibration, silo: str) -> ReplyLaw:
+def _part(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedThreshold]:
+    """The position and the threshold of a level, group, class or side, or of the only threshold if `of` is None.
+
+    Raises
+    ------
+    InputError
+        If there are several and `of` is None, or there is none of this name.
+    """
+    plan = released.plan
+    names = [str(float(name)) if plan.by == "level" else name for name in plan.names]
+    if plan.by == "level" and of is not None:
+        of = str(float(exact_level("of", of)))
+    found = [place for place, name in enumerate(names) if of == name or (plan.by is not None and str(of) == str(name))]
+    if not found:
+        allowed = "be left out: there is one threshold" if plan.by is None else f"be one of {class_list(tuple(names))}"
+        raise InputError("of", f"must {allowed}", got=repr(of))
+    return found[0], list(released.parts.values())[found[0]]
+
+
+def _law(plan: FederatedPlan, silo: str) -> ReplyLaw:
     """The law that the reply of a silo dominates, by its own records and its own noise alone."""
-    protocol = released.plan.protocol
-    assert isinstance(protocol, SortedReplies)
-    return protocol.reply_law(released.plan, released.plan.position(silo))
+    assert isinstance(plan.protocol, SortedReplies)
+    return plan.protocol.reply_law(plan, plan.position(silo))
 
 
 def _certified(law: ReplyLaw, delta: float | None) -> float:
@@ -213,7 +223,7 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
 
 
 def _read_share(fields: Fields) -> OwnShare:
-    released = read_federated(json.dumps(fields.read("calibration", shapes.OBJECT)))
+    released = FederatedRelease.from_json(json.dumps(fields.read("calibration", shapes.OBJECT)))
     answer = json.dumps(fields.read("answer", shapes.OBJECT), indent=1) + "\n"
     return own_share(released, answer, fields.read("of", shapes.TEXT) if "of" in fields else None)
 

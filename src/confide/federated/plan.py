@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import accumulate, groupby
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from confide.candidates import BUILDERS, Candidates
-from confide.core import ABOUT, WORDS, class_list, unusual
+from confide.core import ABOUT, WORDS, By, class_list, unusual
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, sign_message, verify_message, write_time
 from confide.federated.keys import SILO, Silo, SiloKeys, fingerprint, roster
@@ -30,9 +30,6 @@ from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
 from confide.scores import SCORE
 from confide.support import Described, Fields, Section, exact_level, one_of, privacy_loss, shapes
-
-By: TypeAlias = Literal["level", "group", "class", "side"]
-"""The kind of the parts of one plan."""
 
 
 class AnyPlan(Described):

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 from confide.core import (
     SIDES,
+    By,
     class_list,
     different_levels,
     exact_shares,
@@ -27,7 +28,7 @@ from confide.core import (
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, sign_message, verify_message
 from confide.federated.keys import Silo, SiloKeys
-from confide.federated.plan import AnyPlan, By, FederatedPlan
+from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.planning import plan
 from confide.federated.protocols import Channel, Method
 from confide.federated.refusals import Refusal
@@ -187,7 +188,7 @@ class SeveralPlans(AnyPlan):
             by: By = fields.read("by", shapes.choice(*BY))
             neighbors: Neighbors = fields.read("neighbors", shapes.choice(*NEIGHBORS))
             fields.read("plans", shapes.LIST)
-            plans = [FederatedPlan.read(one) for one in plan_texts(envelope)]
+            plans = [FederatedPlan.read(one) for one in plan_texts(envelope.content)]
             if any(inner.signer != envelope.signer for _, inner in plans):
                 raise Refusal("altered", "a plan is signed with another key than the whole; request the original")
             names: tuple[Any, ...] = tuple(plan.score if by == "side" else plan.alpha for plan, _ in plans)
@@ -225,9 +226,9 @@ def is_several(text: str) -> bool:
     return parse(text, "plan").get("kind") == PREFIX + _SEVERAL
 
 
-def plan_texts(envelope: Envelope) -> list[str]:
+def plan_texts(content: Mapping[str, Any]) -> list[str]:
     """The signed plans inside of several plans, as separate texts."""
-    return [json.dumps(plan, indent=1) + "\n" for plan in envelope.content["plans"]]
+    return [json.dumps(plan, indent=1) + "\n" for plan in content["plans"]]
 
 
 def _check_same_records(by: By, parts: Mapping[Any, FederatedPlan], neighbors: Neighbors) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from confide.core import Document, Release, register_kind
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.federated.calibration import FederatedRelease, first_of
+from confide.federated.calibration import FederatedRelease
 from confide.federated.envelope import MOST_CHARACTERS, PREFIX, sign_message, verify_message
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.refusals import Refusal
@@ -55,7 +55,7 @@ def sign(released: Release, keys: SiloKeys) -> str:
     >>> keys = SiloKeys.generate("statistics office")
     >>> released = confide.calibrate(np.random.default_rng(0).random(2000), 0.1, 1.0)
     >>> text = sign(released, keys)
-    >>> confide.Calibration.from_json(text) == released
+    >>> confide.Release.from_json(text) == released
     True
     >>> read_signed(text).signer == keys.public().signing
     True
@@ -88,7 +88,7 @@ def read_signed(text: str) -> Read:
     """
     document = Document.from_json(text)
     if isinstance(document, FederatedRelease):
-        return Read(document, None if document.signature is None else first_of(document).signer)
+        return Read(document, None if document.signature is None else document.signer)
     if parse_object(text, _NAME_BITS)["kind"] != PREFIX + KIND:
         return Read(document, None)
     return Read(document, verify_message(KIND, text).signer)

@@ -88,7 +88,7 @@ class Terms:
     classes
         For a score of classes: their names, or their number, the same in every silo; None if not stated.
     about
-        Public metadata, as in `confide.Calibration`.
+        Public metadata, as in `confide.calibrate`.
     """
 
     alpha: Fraction

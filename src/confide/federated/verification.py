@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from confide.federated.answers import read_answer
-from confide.federated.calibration import FederatedRelease, first_of, plan_of
+from confide.federated.calibration import FederatedRelease
 from confide.federated.envelope import digest
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
@@ -66,7 +66,7 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
     wrong: list[str] = []
     if released.signature is None:
         (found if coordinator is None else wrong).append("not signed: no signature vouches for the threshold")
-    elif coordinator is not None and coordinator.signing != first_of(released).signer:
+    elif coordinator is not None and coordinator.signing != released.signer:
         wrong.append(f"signed with another key than that of {coordinator.name!r}")
     else:
         found.append(
@@ -89,15 +89,14 @@ def _made_from(released: FederatedRelease) -> str:
 
 def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     """A statement about an answer, and whether the answer counts."""
-    first = first_of(released)
-    plan = plan_of(released)
+    plan = released.plan
     try:
         answer = read_answer(plan, text)
     except Refusal as refusal:
         return f"an answer cannot be used: {refusal}", False
     name = plan.silos[answer.silo].name
-    if name not in first.answered:
-        why = dict(first.refused).get(name)
+    if name not in released.answered:
+        why = dict(released.refused).get(name)
         return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
     if released.opened is not None:
         same = answer.reply.ephemeral == dict(released.opened.counted)[name]

@@ -20,13 +20,12 @@ Published methods have their published names, so that their prices can be compar
 
 from confide.mechanisms.certify import certify
 from confide.mechanisms.facts import loss_facts, losses, mechanism_facts, proof_of
-from confide.mechanisms.fields import MECHANISM, mechanism_fields
+from confide.mechanisms.fields import decoded, mechanism_fields, read_mechanism
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.mechanisms.noisy_size import (
     SHARE,
     SHARE_OF_RHO,
-    SIZE,
     NoisySize,
     design_for,
     draw_size,
@@ -63,7 +62,7 @@ from confide.mechanisms.privacy import (
     weak_privacy_text,
     with_choice,
 )
-from confide.mechanisms.published_counts import PUBLISHED, PublishedHistogram, StatedPrivacy, published_histogram_for
-from confide.mechanisms.score_choice import CHOSEN, Chosen, ScoreChoice
+from confide.mechanisms.published_counts import PublishedHistogram, StatedPrivacy, published_histogram_for
+from confide.mechanisms.score_choice import Chosen, ScoreChoice
 from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for
 from confide.mechanisms.stated_noise import NOISE, Noise

@@ -28,7 +28,8 @@ def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
     if isinstance(mechanism, Slopes):
         return _slopes(mechanism, m)
     stated = {name: str(value) for name, value in mechanism_fields(mechanism).items()}
-    return (("mechanism", stated.pop("name")), *stated.items())
+    noise = (("noise", str(mechanism.noise)),) if isinstance(mechanism, PublishedHistogram) else ()
+    return (("mechanism", stated.pop("name")), *noise, *stated.items())
 
 
 def _slopes(mechanism: Slopes, m: int) -> Facts:

@@ -1,19 +1,23 @@
 """Mechanisms as JSON objects: a name and the fields of the dataclass."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal
+from confide.errors import InputError
+from confide.mechanisms.interface import Mechanism, SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
+from confide.mechanisms.published_counts import PublishedHistogram
 from confide.mechanisms.slopes import Slopes
-from confide.support import MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, shapes
+from confide.mechanisms.stated_noise import Noise
+from confide.support import MAX_DENOMINATOR, MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT
 
-_STATEMENTS: dict[MechanismName, type[Any]] = {
+_STATEMENTS: Mapping[str, type[Any]] = {
     made.name: made
     for made in (
         Slopes,
@@ -22,12 +26,33 @@ _STATEMENTS: dict[MechanismName, type[Any]] = {
         NoisyHistogram,
         OpenDPQuantile,
         SplitConformal,
+        PublishedHistogram,
     )
 }
 
+_STEPS = (0, 2**62 - 1)
+_BELOW_1, _ABOVE_0 = math.nextafter(1, 0), math.nextafter(0, 1)
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "rate": (0, _BELOW_1),
+    "offset": (0, MOST_RECORDS),
+    "left": (1, 1000),
+    "right": (1, 1000),
+    "scale": (1e-9, 1e30),
+    "head_start": _STEPS,
+    "fade": _STEPS,
+    "flat": (0, MOST_CANDIDATES),
+    "rise": _STEPS,
+    "weight": (1, MOST_WEIGHT),
+    "level": (_ABOVE_0, 1),
+    "gamma": (_ABOVE_0, _BELOW_1),
+    "size": (1, MOST_RECORDS),
+    "rank": (1, MOST_RECORDS + 1),
+}
+"""The numbers that a design can have: with others a certificate would take long."""
+
 
 def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism's name and fields, with fractions as str.
+    """The mechanism's name and fields, with fractions as str; without a law of noise, which a request states.
 
     Examples
     --------
@@ -35,47 +60,48 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
     {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0}
     """
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
-    return {"name": mechanism.name, **{k: str(v) if isinstance(v, Fraction) else v for k, v in values.items()}}
+    plain = {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
+    return {"name": mechanism.name, **{name: value for name, value in plain.items() if name != "noise"}}
 
 
-def _shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """Read the fields of the mechanism with the given name."""
-    name: Any = content.get("name")
-    named = {"name": shapes.choice(*MECHANISMS)}
-    if name not in MECHANISMS:
-        return named
-    made = _STATEMENTS[name]
-    if made is PrivatePredictionSets and "rate" in content:
+def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Mechanism:
+    """The mechanism of such fields.
+
+    Raises
+    ------
+    InputError, msgspec.ValidationError
+        If a field is missing or unknown, of another type, or a number that no design has.
+
+    Examples
+    --------
+    >>> read_mechanism({"name": "none", "rank": 9})
+    SplitConformal(rank=9)
+    """
+    import msgspec
+
+    stated = dict(content)
+    made = _STATEMENTS[stated.pop("name")]
+    if made is PrivatePredictionSets and "rate" in stated:
         made = PpsOfSecretSize
-    return {**named, **{field.name: _FIELDS[field.name] for field in fields(made)}}
+    names = {field.name for field in fields(made)} - {"noise"}
+    if set(stated) != names:
+        raise InputError("mechanism", f"must have the fields {', '.join(sorted(names))}")
+    mechanism: Mechanism
+    if made is PublishedHistogram and noise is not None:
+        mechanism = PublishedHistogram(noise, *(decoded(Fraction, stated[name]) for name in ("rate", "offset")))
+    else:
+        mechanism = msgspec.convert(stated, made, strict=True, dec_hook=decoded)
+    for name, (low, high) in _RANGES.items():
+        value = getattr(mechanism, name, None)
+        most = 1000 if name == "flat" else 64 * MAX_DENOMINATOR
+        exact = not isinstance(value, Fraction) or value.denominator <= most
+        if name in names and value is not None and not (exact and low <= value <= high):
+            raise InputError(f"mechanism.{name}", "must be a number that a design can have")
+    return mechanism
 
 
-def _read(values: dict[str, Any]) -> Mechanism:
-    made = _STATEMENTS[values.pop("name")]
-    if made is PrivatePredictionSets and "rate" in values:
-        made = PpsOfSecretSize
-    statement: Mechanism = made(**values)
-    return statement
-
-
-_STEPS = shapes.integer(2**62 - 1, 0)
-_FIELDS: shapes.Shape = {
-    "rate": shapes.fraction("in [0, 1)", lambda rate: 0 <= rate < 1),
-    "offset": shapes.fraction(),
-    "left": shapes.integer(1000),
-    "right": shapes.integer(1000),
-    "scale": shapes.number(1e-9, 1e30),
-    "head_start": _STEPS,
-    "fade": _STEPS,
-    "flat": shapes.fraction(
-        f"in thousandths, up to {MOST_CANDIDATES}", lambda flat: flat <= MOST_CANDIDATES and flat.denominator <= 1000
-    ),
-    "rise": _STEPS,
-    "weight": shapes.nullable(shapes.integer(MOST_WEIGHT)),
-    "level": shapes.fraction("in (0, 1]", lambda level: 0 < level <= 1),
-    "gamma": shapes.Field("a number above 0 and below 1", (float,), shapes.reads_if(lambda gamma: 0 < gamma < 1)),
-    "size": shapes.nullable(shapes.integer()),
-    "rank": shapes.integer(MOST_RECORDS + 1),
-}
-MECHANISM = shapes.Field("a mechanism", (dict,), _read, mechanism_fields, shape=_shape)
-"""A mechanism in a file."""
+def decoded(kind: type, text: Any) -> Any:
+    """A fraction of non-negative integers from its text, for msgspec; raises `ValueError` for all else."""
+    if kind is not Fraction or not isinstance(text, str) or len(text) > 60 or not set(text) <= set("0123456789/"):
+        raise ValueError
+    return Fraction(text)

@@ -1,16 +1,17 @@
 """The protocol of mechanisms. A calibration stores this statement of its mechanism and nothing else about it.
 
-`none`: split conformal prediction without privacy, the baseline. **Not private**: it releases one of the scores.
+`none`: split conformal prediction without privacy, the baseline. **Not private**: it releases the first candidate that
+is at least the k-th smallest score, with k = ceil((n+1)(1-alpha)), computed with fractions, and +inf if k exceeds n.
+Marginal coverage is at least k/(n+1), and for continuous scores above it by at most the mass of one bin.
 
 Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005; Papadopoulos et al., ECML 2002; Lei et al.,
-JASA 2018. The threshold is the k-th smallest score with k = ceil((n+1)(1-alpha)), computed with fractions, and +inf if
-k exceeds n. Marginal coverage is at least k/(n+1) with ties, and exactly k/(n+1) without.
+JASA 2018.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import ClassVar, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True)
 class SplitConformal(Mechanism):
-    """The k-th smallest score, without privacy.
+    """The first candidate that is at least the k-th smallest score, without privacy.
 
     Parameters
     ----------
@@ -95,10 +96,6 @@ class SplitConformal(Mechanism):
         """The first candidate with at least k scores at or below it."""
         return int(np.searchsorted(np.cumsum(counts), self.rank))
 
-    def threshold(self, scores: NDArray[Any]) -> float:
-        """The k-th smallest score itself."""
-        return float(np.partition(scores, self.rank - 1)[self.rank - 1])
-
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """k/(n+1), exactly."""
         assert n is not None
@@ -109,7 +106,7 @@ class SplitConformal(Mechanism):
         return np.array([self.rank], dtype=np.int64), np.array([1.0]), 0.0
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Exactly k/(n+1) for continuous scores."""
+        """k/(n+1) for continuous scores, up to the mass of one bin."""
         return min(1.0, self.rank / (n + 1))
 
 

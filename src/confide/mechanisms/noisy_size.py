@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from confide.errors import InputError
 from confide.selection import noisy_number
-from confide.support import LEAST_LOSS, MOST_RECORDS, float_above, scale_for, shapes
+from confide.support import LEAST_LOSS, MOST_RECORDS, float_above, scale_for
 
 SHARE = 20
 """The number of records has 1/SHARE of the privacy loss of one record; of a zCDP loss, 1/SHARE_OF_RHO."""
@@ -140,17 +140,3 @@ def size_zcdp(scale: float, records: int) -> Fraction:
     Fraction(1, 200)
     """
     return (records / Fraction(scale)) ** 2 / 2
-
-
-SIZE = shapes.Field(
-    "a noisy number of records",
-    (dict,),
-    lambda values: NoisySize(**values),
-    shape={
-        "counted": shapes.Field("an integer", (int,)),  # of at most 63 bits, as all integers of the file
-        "scale": shapes.number(1e-9, 1e12),
-        "design_for": shapes.integer(MOST_RECORDS),
-    },
-    optional=True,
-)
-"""A noisy number of records in a file."""

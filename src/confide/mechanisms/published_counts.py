@@ -17,8 +17,8 @@ from confide.errors import InputError
 from confide.guarantee import Guarantee, RankLaw, chosen_by_last_rule, law_failure, missed_of_total, rank_law_of
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import PrivacyStatement
-from confide.mechanisms.stated_noise import NOISE, Noise
-from confide.support import bisect, float_above, shapes
+from confide.mechanisms.stated_noise import Noise
+from confide.support import bisect, float_above
 
 _SLACK = 1e-9
 """Tolerance for another machine's rounding of the sums of a certificate."""
@@ -172,18 +172,3 @@ class StatedPrivacy(PrivacyStatement):
 
     def __str__(self) -> str:
         return f"{super().__str__()}, {_STATED}; calibrating adds nothing"
-
-
-PUBLISHED = shapes.Field(
-    "the mechanism of counts that another engine made",
-    (dict,),
-    lambda values: PublishedHistogram(values["noise"], values["rate"], values["offset"]),
-    shape={
-        "name": shapes.choice(PublishedHistogram.name),
-        "rule": shapes.choice("last"),
-        "noise": NOISE,
-        "rate": shapes.fraction(),
-        "offset": shapes.fraction(),
-    },
-)
-"""The mechanism in a file."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.selection import select
-from confide.support import exact_level, float_above, positive_number, scale_for, shapes
+from confide.support import float_above, positive_number, scale_for
 
 MISSING = 2
 """The weight of a covered record that is missing to the target; a set of size C has weight 1."""
@@ -47,7 +47,8 @@ class Chosen:
     Raises
     ------
     InputError
-        If names are not different and printable, the chosen one is not among them, or the share is above 1/2.
+        If names are not different and printable, the chosen one is not among them, the share is above 1/2, or a number
+        is not positive.
 
     Examples
     --------
@@ -62,6 +63,7 @@ class Chosen:
     largest_size: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_number("epsilon", self.epsilon))
         if self.largest_size is not None:
             object.__setattr__(self, "largest_size", positive_number("largest_size", self.largest_size))
         names = self.among
@@ -146,19 +148,3 @@ class ScoreChoice:
     def choose(self, utilities: NDArray[np.int64]) -> int:
         """Draw the position of a score, with OpenDP's sampler; int64, shape (K,)."""
         return select(utilities, self.scale)
-
-
-CHOSEN = shapes.Field(
-    "a choice among scores",
-    (dict,),
-    lambda values: Chosen(**values),
-    shape={
-        "name": shapes.TEXT,
-        "among": shapes.listed(shapes.TEXT),
-        "share": shapes.Field("a fraction of at most 1/2", (str,), lambda text: exact_level("share", text), str),
-        "epsilon": shapes.number(0),
-        "largest_size": shapes.optional(shapes.number(0)),
-    },
-    optional=True,
-)
-"""A choice in a file."""

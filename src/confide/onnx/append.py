@@ -10,16 +10,7 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
-from confide.core import (
-    FALSE_NEGATIVES,
-    UNNAMED,
-    ModelFingerprint,
-    Release,
-    classes_of,
-    facts_of,
-    names_for,
-    warn_about,
-)
+from confide.core import FALSE_NEGATIVES, UNNAMED, ModelFingerprint, Release, facts_of, names_for, warn_about
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.onnx.answers import GROUPS, append_intervals, append_sets
 from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, opset_of, refuse_unless_model
@@ -103,8 +94,8 @@ def append(
     }
     copy = _copy(model)
     if isinstance(calibration, Release):
-        _refuse_other_labels(copy, classes_of(calibration) if classes is None else tuple(classes))
-        stated = calibration.first.fingerprint
+        _refuse_other_labels(copy, calibration.classes if classes is None else tuple(classes))
+        stated = calibration.fingerprint
         if stated is not None and stated.decimals is None and isinstance(model, str | Path):
             calibration.for_model(ModelFingerprint.of_file(model))
     appended = _appended(copy, calibration, options)
@@ -204,7 +195,7 @@ def _append_sets(
     if options["logits"]:
         if maker in ("Softmax", "Sigmoid"):
             raise InputError("logits", f"must be left out: {p.name!r} is made by {maker}, so it contains probabilities")
-        converted = tail.node("Softmax", p.name, axis=1) if release.bounded is None else tail.node("Sigmoid", p.name)
+        converted = tail.node("Softmax", p.name, axis=1) if release.loss is None else tail.node("Sigmoid", p.name)
         tail.output("probabilities", converted, p.kind, k)
         p = Tensor(converted, p.kind, p.shape)
     elif maker == "LogSoftmax":
@@ -258,7 +249,7 @@ def _append_intervals(tail: AppendedGraph, main: Tensor, pair: list[Tensor], rel
     else:
         predictions = (_vector(tail, main),)
     if release.by == "side":
-        low, high = release.parts.values()
+        low, high = map(release.alone, release.parts)
         append_intervals(tail, predictions, (score_kind("cqr_low"), low), (score_kind("cqr_high"), high))
     else:
         both = kind, release
@@ -293,14 +284,15 @@ def _vector(tail: AppendedGraph, one: Tensor) -> str:
 
 def _kind(release: Release, said: str | None) -> ScoreKind:
     """The score of the sets or intervals."""
-    if release.by in ("side", "loss"):
+    if release.by == "side" or release.loss is not None:
         _refuse_given("score", said, "this release")
     if release.by == "side":
         return score_kind("cqr")
-    if release.bounded is not None:
-        loss, _ = release.bounded
-        if loss != FALSE_NEGATIVES:
-            raise InputError("calibration", "must be one for sets or intervals", got=f"one that bounds {loss!r}")
+    if release.loss is not None:
+        if release.loss != FALSE_NEGATIVES:
+            raise InputError(
+                "calibration", "must be one for sets or intervals", got=f"one that bounds {release.loss!r}"
+            )
         return score_kind("lac")
     score = release.first.score
     if score is None and said is None:

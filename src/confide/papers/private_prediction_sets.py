@@ -241,7 +241,7 @@ def published_upper_bound(
 
     Its proof omits a ceiling in (8). The statement follows from `rigorous_upper_bound` if p_max >= 1/(n+1), because the
     second p_max, of which the proof needs only one, is at least as large as the effect of the ceiling. With more bins
-    than records it is not proved. It is vacuous near q~ = 1. `confide.Calibration.coverage_at_most` is smaller.
+    than records it is not proved. It is vacuous near q~ = 1. `confide.Release.coverage_at_most` is smaller.
 
     Parameters
     ----------

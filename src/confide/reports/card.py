@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from confide.core import Release, RiskCalibration, about_of, making_section, parts_of
+from confide.core import Release, making_section
 from confide.errors import InputTypeError
 from confide.evaluation import (
     CONFIDENCE,
@@ -82,7 +82,7 @@ def card(
     if isinstance(evaluation, str | Path):
         evaluation = load_evaluation(evaluation)
     evaluation = None if evaluation is None else checked_evaluation(evaluation, release)
-    title = title or about_of(release).get("model", "Prediction sets")
+    title = title or release.about.get("model", "Prediction sets")
     results = list(_results(release, evaluation, task or TASKS.get(release.task, "other")))
     lines = yaml_lines({"tags": TAGS, "model-index": [{"name": title, "results": results}]})
     return MarkdownPage(_section(release, evaluation, title, file_name), "".join(f"{line}\n" for line in lines))
@@ -107,7 +107,7 @@ def _section(release: Release, evaluation: AnyEvaluation | None, title: str, fil
 
 def _results(release: Release, evaluation: AnyEvaluation | None, task: str) -> Iterator[dict[str, Any]]:
     """One result for the calibration records, and one for those of the evaluation."""
-    data = about_of(release).get("data")
+    data = release.about.get("data")
     slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"  # the Hub accepts no others
     found = {"calibration": list(_guaranteed(release))}
     found |= {} if evaluation is None else {"evaluation": list(_measured(release, evaluation))}
@@ -120,11 +120,11 @@ def _results(release: Release, evaluation: AnyEvaluation | None, task: str) -> I
 
 def _guaranteed(release: Release) -> Iterator[Metric]:
     """Guaranteed coverage, or the bound on a loss, and the privacy loss."""
-    for name, part in parts_of(release).items():
+    for name, part in release.by_name.items():
         guarantee = part.guarantee
         stated = {"alpha": float(part.alpha), "guarantee": guarantee.kind, "delta": guarantee.delta, "records": part.n}
-        if isinstance(release, RiskCalibration):
-            yield _metric("expected loss", name, release.risk, "guaranteed, at most", **stated)
+        if release.loss is not None:
+            yield _metric("expected loss", release.loss, release.risk, "guaranteed, at most", **stated)
         elif part.coverage > 0:
             yield _metric("coverage", name, part.coverage, "guaranteed, at least", **stated)
     if release.by == "side" and release.promised > 0:
@@ -147,12 +147,11 @@ def _measured(release: Release, evaluation: AnyEvaluation) -> Iterator[Metric]:
         parts = {f"alpha {float(alpha):g}" if alpha else "": one.coverage for alpha, one in levels.items()}
         stated |= {"confidence": CONFIDENCE, "records": next(iter(levels.values())).coverage.n}
     for name, one in parts.items():
-        if one.value is not None and release.bounded is None:
+        if one.value is not None and release.loss is None:
             yield _metric("coverage", name, one.value, "measured", low=one.low, high=one.high, **stated)
-        elif one.value is not None and release.bounded is not None:
-            loss, bound = release.bounded
-            value, low, high = (bound * (1 - share) for share in (one.value, one.high, one.low))
-            yield _metric("expected loss", loss, value, "measured", low=low, high=high, **stated)
+        elif one.value is not None and release.loss is not None:
+            value, low, high = (release.bound * (1 - share) for share in (one.value, one.high, one.low))
+            yield _metric("expected loss", release.loss, value, "measured", low=low, high=high, **stated)
 
 
 def _metric(kind: str, part: str, value: float, words: str, **stated: Any) -> Metric:

@@ -15,16 +15,16 @@ import numpy as np
 from confide.candidates import Candidates
 from confide.core import (
     OVERLAP,
-    Calibration,
     Plan,
     Release,
-    RiskCalibration,
+    Threshold,
     any_shares,
     candidates_of,
+    limit_text,
     typical_answer,
     typical_law,
 )
-from confide.federated import FederatedCalibration
+from confide.federated import FederatedThreshold
 from confide.guarantee import Guarantee, binomial_at_least, coverage_text, law_failure, silos_text
 from confide.mechanisms import Mechanism, Slopes
 from confide.reports.charts import law as draw_law
@@ -53,7 +53,7 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     return f"With a probability of {sure}, the {true} is {where} for at least {share} of all future records{alike}."
 
 
-def promise_of_part(release: Release, name: str, part: Calibration) -> str:
+def promise_of_part(release: Release, name: str, part: Threshold) -> str:
     """Promise of one threshold of a release; a side of an interval promises that side."""
     sides = {"lower side": "not below the interval", "upper side": "not above the interval"}
     where = sides[name] if release.by == "side" else f"in the {noun(release)}"
@@ -101,10 +101,11 @@ def _silos(guarantee: Guarantee) -> str:
 
 def headline(release: Release) -> str:
     """Promise of the whole release."""
-    if isinstance(release, RiskCalibration):  # whose limit has words of its own
+    if release.loss is not None:
+        limit = limit_text(release.loss, release.bound, release.risk)
         return (
-            f"On average, {release.limit}."
-            if release.limit.startswith("at most")
+            f"On average, {limit}."
+            if limit.startswith("at most")
             else f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
         )
     if release.by == "level":
@@ -122,7 +123,7 @@ def noun(release: Release) -> str:
 
 def short(release: Release) -> tuple[str, str]:
     """Promise as a number and its meaning."""
-    if isinstance(release, RiskCalibration):
+    if release.loss is not None:
         return f"{release.risk:.6g} at most", f"of the loss “{release.loss}”, on average"
     guarantee = release.first.guarantee
     if guarantee.kind == "none" or guarantee.coverage == 0:
@@ -155,9 +156,9 @@ def _sense(guarantee: Guarantee) -> str:
     return "on average" if guarantee.delta is None else f"with a probability of {percent(1 - guarantee.delta)}"
 
 
-def threshold_text(calibration: Calibration) -> str:
+def threshold_text(part: Threshold) -> str:
     """Threshold with all digits that files contain."""
-    return "+∞" if math.isinf(calibration.threshold) else f"{calibration.threshold:.12g}".replace("-", "−")
+    return "+∞" if math.isinf(part.threshold) else f"{part.threshold:.12g}".replace("-", "−")
 
 
 def coverage_percent(coverage: float) -> str:
@@ -212,17 +213,17 @@ def law(bound: Failure, expected: Failure | None, level: float, n: int | None) -
     )
 
 
-def laws(calibration: Calibration) -> tuple[Law, ...]:
+def laws(part: Threshold) -> tuple[Law, ...]:
     """One law for a public number of records; for a secret one, laws for a few numbers.
 
     Empty if the mechanism has no such law, or if the result is +inf without using the data.
     """
-    level = float(1 - calibration.alpha)
-    if isinstance(calibration, FederatedCalibration):
-        found = calibration.coverage_failure()
-        return () if found(0.5) == 1.0 or found(1.0) == 0.0 else (law(found, None, level, calibration.n),)
-    sizes = _sizes(calibration.n, calibration.guarantee.n_min)
-    return _laws(calibration.mechanism, candidates_of(calibration), level, sizes)
+    level = float(1 - part.alpha)
+    if isinstance(part, FederatedThreshold):
+        failure = part.coverage_failure()
+        return () if failure(0.5) == 1.0 or failure(1.0) == 0.0 else (law(failure, None, level, part.n),)
+    sizes = _sizes(part.n, part.guarantee.n_min)
+    return _laws(part.mechanism, candidates_of(part), level, sizes)
 
 
 def plan_laws(plan: Plan) -> tuple[Law, ...]:

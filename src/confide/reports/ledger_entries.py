@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from confide.core import Release, parts_of
+from confide.core import Release, entry_checksums
 from confide.errors import InputError
 from confide.ledger import Account, Ledger, decimal_form
 from confide.reports.page import number
@@ -29,7 +29,7 @@ def spending(release: Release, ledger: Ledger) -> list[dict[str, Any]]:
     >>> block["name"], block["rows"][0], block["rows"][2]
     ('patients', ('Spent before this release', 'ε = 0'), ('Spent with it', 'ε = 0.5'))
     """
-    own = {release.checksum, *(part.checksum for part in parts_of(release).values())}
+    own = {release.checksum, *entry_checksums(release)}
     found = []
     for account in ledger.accounts().values():
         places = [place for place, entry in enumerate(account.entries) if _checksum(entry.release) in own]

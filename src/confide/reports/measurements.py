@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from confide.core import Release, RiskCalibration
+from confide.core import Release
 from confide.errors import InputError
 from confide.evaluation import (
     Evaluation,
@@ -53,7 +53,7 @@ def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release)
     """Raise `InputError` for an evaluation of another release."""
     if evaluation.calibration != fingerprint(release):
         raise InputError("evaluation", "must be one of this calibration", "one of another", "evaluate again")
-    parts = release.parts if release.by == "level" else {}
+    parts = {level: release.at(level) for level in release.parts} if release.by == "level" else {}
     found = evaluation.levels if isinstance(evaluation, LevelEvaluation) else {}
     if {a: fingerprint(part) for a, part in parts.items()} != {a: one.calibration for a, one in found.items()}:
         raise InputError("evaluation", "must be of the levels of this calibration", remedy="evaluate again")
@@ -87,7 +87,7 @@ def named_parts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Evaluatio
 
 def first_shortfall(evaluation: Evaluation | LevelEvaluation, release: Release) -> str:
     """First sentence about covered parts: of classes, groups or ends before set sizes, of the first level with one."""
-    if release.bounded or evaluation.shortfalls:
+    if release.loss or evaluation.shortfalls:
         return ""
     for name, found in named_parts(evaluation).items():
         if sentences := shortfalls(found):
@@ -103,7 +103,7 @@ def shortfalls(found: Evaluation) -> list[str]:
 def evaluation_sections(evaluation: Evaluation | LevelEvaluation, release: Release) -> list[Section]:
     """Coverage by level, if there are several, and a section for each of the first levels."""
     named = named_parts(evaluation)
-    own = [release] if "" in named else release.parts.values()
+    own = [release] if "" in named else [release.at(alpha) for alpha in release.parts]
     blocks = [_block(*one, part) for one, part in list(zip(named.items(), own, strict=True))[:MOST_LEVELS]]
     return blocks if "" in named else [_levels(named), *blocks]
 
@@ -131,7 +131,7 @@ def _level_row(name: str, found: Evaluation) -> tuple[str, ...]:
 
 
 def _block(name: str, found: Evaluation, release: Release) -> Section:
-    risk = isinstance(release, RiskCalibration)
+    risk = release.loss is not None
     end = found.by == "side"
     kinds = [
         ("Coverage by end of the interval" if end else "Coverage by group", "End" if end else "Group", "groups",
@@ -153,7 +153,7 @@ def _block(name: str, found: Evaluation, release: Release) -> Section:
         tables.append(_table(f"{name}: " if name else "", title, head, parts, found.promised))
     if not (found.groups or found.subgroups or found.classes):
         tables = []  # the chart shows the sizes
-    if isinstance(release, RiskCalibration) and found.subgroups:
+    if release.loss is not None and found.subgroups:
         charts.append(Section("", tables=(_losses(name, found.subgroups, release),)))
     short = () if risk else tuple(f"{_SHORT} {sentence}" for sentence in shortfalls(found))
     facts = total_facts(found, promise_text(found, release), release.bounded)
@@ -210,7 +210,7 @@ def _cells(what: str, part: Part, below: set[Part]) -> dict[str, str]:
     return cells
 
 
-def _losses(name: str, parts: Sequence[Part], release: RiskCalibration) -> Table:
+def _losses(name: str, parts: Sequence[Part], release: Release) -> Table:
     rows = tuple(
         (part.name, f"{part.n:,}", *(_loss(share, release.bound) for share in (c.value, c.high, c.low)))
         for part in parts[:MOST_ROWS]

@@ -9,26 +9,16 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confide.core import (
-    ABOUT,
-    Calibration,
-    CountsCalibration,
-    Release,
-    about_facts,
-    about_of,
-    remarks,
-)
+from confide.core import ABOUT, Release, Threshold, about_facts, remarks
 from confide.errors import InputError
 from confide.federated import (
     CODES,
-    FederatedCalibration,
     FederatedRelease,
+    FederatedThreshold,
     distant_replies,
-    first_of,
-    plan_of,
     read_answer,
 )
-from confide.mechanisms import PrivacyStatement, loss_facts
+from confide.mechanisms import PrivacyStatement, PublishedHistogram, loss_facts
 from confide.reports import charts
 from confide.reports.page import number, percent
 from confide.support import Chart, decimal_text
@@ -99,7 +89,7 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
     several = ("Several silos", "If a person has records in several silos, the losses add up.")
     return (
         *((several,) if isinstance(release, FederatedRelease) else ()),
-        *((noise,) if isinstance(release, CountsCalibration) else ()),
+        *((noise,) if isinstance(release.first.mechanism, PublishedHistogram) else ()),
         ("The model", "The records that trained the model are not protected by this release."),
         (
             "Further releases",
@@ -181,15 +171,15 @@ def silos(release: Release, answers: Sequence[str]) -> dict[str, Any] | None:
         if answers:
             raise InputError("answers", "must be left out: the calibration is not federated")
         return None
-    if answers and not isinstance(release, FederatedCalibration):
+    if answers and release.by is not None:
         raise InputError("answers", "must be left out: the calibration has several thresholds")
-    first, plan = first_of(release), plan_of(release)
-    refused, asks = dict(first.refused), {id(ask): ask for ask in plan.single_plans}.values()
+    plan = release.plan
+    refused, asks = dict(release.refused), {id(ask): ask for ask in plan.single_plans}.values()
     known = {silo.name for silo in plan.silos}
-    replies = _replies(first, answers)
+    replies = _replies(release, answers)
     rows = []
     for i, silo in enumerate(plan.silos):
-        state = "answered" if silo.name in first.answered else refused.get(silo.name, "did not answer")
+        state = "answered" if silo.name in release.answered else refused.get(silo.name, "did not answer")
         targets = dict.fromkeys(ask.protocol.target_rank(i) for ask in asks)
         rows.append(
             (
@@ -201,29 +191,30 @@ def silos(release: Release, answers: Sequence[str]) -> dict[str, Any] | None:
                 number(replies[silo.name]) if silo.name in replies else "",
             )
         )
-    unknown = [code for name, code in first.refused if name not in known]
+    unknown = [code for name, code in release.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
     far = distant_replies(plan, replies)
     sent = _BY_ITSELF if plan.channel.single_replies else _IN_SUM
     return {
-        "summary": f"{len(first.answered)} of {len(plan.silos)} silos answered. {sent}",
+        "summary": f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
         "rows": rows,
         "replies": sorted(replies.items(), key=lambda pair: pair[1]),
-        "chart": _replies_chart(first, replies),
+        "chart": _replies_chart(release.first, replies),
         "unlike": None if far is None else f"{far[0].upper()}{far[1:]}.",
     }
 
 
-def _replies_chart(calibration: Calibration, replies: Mapping[str, float]) -> Chart | None:
+def _replies_chart(part: Threshold, replies: Mapping[str, float]) -> Chart | None:
     """Chart of the lowest finite answers and the released threshold."""
     finite = sorted(((name, value) for name, value in replies.items() if math.isfinite(value)), key=lambda one: one[1])
-    threshold = None if math.isinf(calibration.threshold) else calibration.threshold
+    threshold = None if math.isinf(part.threshold) else part.threshold
     return charts.replies(finite[:MOST_DRAWN], threshold, "The silos’ answers; the numbers are in the table above.")
 
 
-def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str, float]:
-    plan = release.plan
-    found: dict[str, float] = {}
+def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
+    part = release.first
+    assert isinstance(part, FederatedThreshold)
+    plan, found = part.plan, dict[str, float]()
     for text in answers:
         answer = read_answer(plan, text)
         if isinstance(answer.reply, int):
@@ -232,7 +223,7 @@ def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str,
         return {}
     if set(found) == set(release.answered):
         ordered = sorted(found.values())
-        threshold = ordered[release.k - 1] if release.k <= len(ordered) else math.inf
+        threshold = ordered[part.k - 1] if part.k <= len(ordered) else math.inf
         if threshold != release.threshold:
             raise InputError("answers", "must be those of this threshold; these give another threshold")
     elif not set(found) <= set(release.answered):
@@ -263,7 +254,7 @@ def metadata(release: Release) -> dict[str, Any]:
     ((('model', 'resnet'), ('version of the model', None)), ['version of the model', 'calibration data'])
     """
     rows = about_facts(release, EXAMPLES)
-    left = [key for key in EXAMPLES if key not in about_of(release)]
+    left = [key for key in EXAMPLES if key not in release.about]
     return {
         "rows": rows,
         "missing": [ABOUT[key] for key in left],

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.core import (
-    Calibration,
     ClassShift,
     Plan,
     RecordWeights,
     Release,
+    Threshold,
     candidates_of,
     making_section,
     meaning_of_infinity,
-    parts_of,
     plan,
     records_of_design,
 )
@@ -70,7 +69,7 @@ def release_page(
     ledger: Ledger | None = None,
 ) -> Page:
     """Page of a release; arguments and errors as in `confide.report`."""
-    parts = parts_of(release)
+    parts = release.by_name
     first = next(iter(parts.values()))
     evaluated = None if evaluation is None else checked_evaluation(evaluation, release)
     private = evaluated if isinstance(evaluated, PrivateEvaluation) else None
@@ -78,12 +77,12 @@ def release_page(
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.is_broken for one in short.values())
     federation = silos(release, answers)
-    chosen = _plan(first)
+    chosen = _plan(release)
     secret = chosen.terms.neighbors == "add_remove"
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
     # True if the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
-    average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
+    average = release.by is None and release.loss is None and first.guarantee.kind == "marginal"
     context = {
         "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),
         "headline": headline(release),
@@ -156,7 +155,7 @@ def _private(found: PrivateEvaluation) -> dict[str, Any]:
     }
 
 
-def _drawn(parts: dict[str, Calibration]) -> dict[str, tuple[float, tuple[Law, ...]]]:
+def _drawn(parts: dict[str, Threshold]) -> dict[str, tuple[float, tuple[Law, ...]]]:
     """Laws of coverage, one for each distinct kind of part; at most MOST_LAWS."""
     names_by_kind: dict[Any, list[str]] = {}
     for name, part in parts.items():
@@ -170,40 +169,43 @@ def _drawn(parts: dict[str, Calibration]) -> dict[str, tuple[float, tuple[Law, .
     return drawn
 
 
-def _plan(c: Calibration) -> Plan:
-    """Plan at the point around which the grid is drawn."""
+def _plan(release: Release) -> Plan:
+    """Plan at the point around which the grid is drawn: that of the first threshold."""
+    c = release.first
     n, epsilon = records_of_design(c), c.epsilon if 0 < c.epsilon < math.inf else 1.0
+    shift = release.population
     return plan(
         c.alpha,
         float(f"{epsilon:.6g}"),
         n,
         neighbors=c.privacy.neighbors,
-        candidates=1000 if c.recipe.get("kind") == "scores" else candidates_of(c),
+        candidates=candidates_of(c),
         n_min=c.guarantee.n_min or 1,
         n_typical=None if c.n is not None or c.size is not None else n,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
-        class_weights=c.population if isinstance(c.population, ClassShift) else None,
-        weight_bound=c.population.bound if isinstance(c.population, RecordWeights) else None,
+        class_weights=shift if isinstance(shift, ClassShift) else None,
+        weight_bound=shift.bound if isinstance(shift, RecordWeights) else None,
     )
 
 
 def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chosen: Plan) -> str | None:
     """Command that gives each class its own promise, if some are covered less beyond chance; else None."""
-    if type(release) is not Calibration or not isinstance(found, Evaluation):
+    alone = type(release) is Release and release.by is None and release.loss is None
+    if not alone or not isinstance(found, Evaluation):
         return None
     if found.shortfall is not None or not any(one.below for one in worst_parts(found) if one.kind == "class"):
         return None
     return calibrate_command(chosen).replace(" --out ", " --by-class --out ", 1)
 
 
-def _grid_note(release: Release, first: Calibration) -> str:
+def _grid_note(release: Release, first: Threshold) -> str:
     if isinstance(release, FederatedRelease):
         return (
             "These are plans for one site with all records. A federation costs more, because every silo adds its own "
             "noise; confide federated plan reports how much."
         )
-    if not isinstance(release, Calibration):
+    if release.by is not None or release.loss is not None:
         return "These are plans for one threshold, at the level and the epsilon of the first one in this release."
     if first.mechanism is None or not isinstance(first.mechanism, Slopes):
         return "These are plans for the library’s own mechanism; this release was made by another."

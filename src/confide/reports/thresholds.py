@@ -7,12 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import (
-    FALSE_NEGATIVES,
-    Calibration,
-    Release,
-    meaning_of_infinity,
-)
+from confide.core import FALSE_NEGATIVES, Release, Threshold, meaning_of_infinity
 from confide.reports.page import number
 from confide.scores import SCORES, Score, interval_ends, score_kind, set_mask
 
@@ -45,15 +40,15 @@ class WorkedExample:
 
 def rule(release: Release) -> str | None:
     """Sentence about the contents of a set; None for several thresholds and for losses of other programs."""
-    if release.bounded is not None:
-        return _rule(replace(release.first, score="lac")) if release.bounded[0] == FALSE_NEGATIVES else None
+    if release.loss is not None:
+        return _rule(replace(release.first, score="lac")) if release.loss == FALSE_NEGATIVES else None
     return _rule(release.first) if release.by is None else None
 
 
-def _rule(calibration: Calibration) -> str:
-    kind, threshold = score_kind(calibration.score), calibration.threshold
-    if calibration.excludes_nothing:
-        return f"The threshold is {number(threshold)}: {meaning_of_infinity(calibration.score)}."
+def _rule(part: Threshold) -> str:
+    kind, threshold = score_kind(part.score), part.threshold
+    if part.excludes_nothing:
+        return f"The threshold is {number(threshold)}: {meaning_of_infinity(part.score)}."
     sentence = kind.sentence(threshold, number)
     if kind.temperature is None:
         return sentence
@@ -70,8 +65,8 @@ def worked_example(release: Release) -> WorkedExample | None:
     if release.overlap is not None:  # a record in the first group of every column
         firsts = dict(named[piece.start] for piece in release.overlap.slices)
         name, chosen = ", ".join(firsts), max(firsts.values(), key=lambda part: part.threshold)
-    if release.bounded is not None:
-        if release.bounded[0] != FALSE_NEGATIVES:
+    if release.loss is not None:
+        if release.loss != FALSE_NEGATIVES:
             return None
         return _sets(
             set_mask(_invented(), "lac", chosen.threshold),

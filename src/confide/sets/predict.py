@@ -23,19 +23,7 @@ from confide.arrays import (
     refuse_other_sums,
     row_index,
 )
-from confide.core import (
-    FALSE_NEGATIVES,
-    UNNAMED,
-    Calibration,
-    GroupCalibration,
-    Release,
-    RiskCalibration,
-    SidesCalibration,
-    area_of,
-    classes_of,
-    names_for,
-    warn_about,
-)
+from confide.core import FALSE_NEGATIVES, UNNAMED, Release, Threshold, area_of, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets.prediction_intervals import PredictionIntervals, warn_of_intervals
@@ -45,7 +33,7 @@ from confide.support import column_order
 
 def predict_set(
     probabilities: ArrayLike,
-    calibration: Calibration | GroupCalibration,
+    calibration: Release,
     classes: Sequence[object] | None = None,
     *,
     u: Uniforms = None,
@@ -62,7 +50,7 @@ def predict_set(
         not sum to one raise an error. The columns of a data frame are matched with the calibration's classes by name,
         and put in their order.
     calibration
-        From a classification score; a `GroupCalibration` has one threshold per class or per group.
+        From a classification score; it may have one threshold per class or per group.
     classes
         The K class names, in the order of the columns; by default those of a data frame, else those of the calibration.
         They are stored with the sets. A data frame whose columns have these names may have them in another order.
@@ -106,7 +94,7 @@ def predict_set(
 
 def sets_of(
     probabilities: ArrayLike,
-    calibration: Calibration | GroupCalibration,
+    calibration: Release,
     classes: Sequence[object] | None = None,
     *,
     u: Uniforms = None,
@@ -128,7 +116,7 @@ def sets_of(
 
 def predict_interval(
     predictions: ArrayLike,
-    calibration: Calibration | GroupCalibration | SidesCalibration,
+    calibration: Release,
     *,
     difficulty: ArrayLike | None = None,
     groups: Groups | None = None,
@@ -143,7 +131,7 @@ def predict_interval(
     predictions
         Finite: shape (n,) or (n, 1), or shape (n, 2) with lower and upper quantiles for CQR; n may be 0.
     calibration
-        From a regression score. A `SidesCalibration` has one threshold for each side of CQR.
+        From a regression score. It may have one threshold for each side of CQR (`calibrate_sides`).
     difficulty
         For `normalised_residual`: positive numbers, shape (n,).
     groups
@@ -174,7 +162,7 @@ def predict_interval(
 
 def intervals_of(
     predictions: ArrayLike,
-    calibration: Calibration | GroupCalibration | SidesCalibration,
+    calibration: Release,
     *,
     difficulty: ArrayLike | None = None,
     groups: Groups | None = None,
@@ -204,7 +192,7 @@ def _records(name: str, predictions: ArrayLike) -> int:
 
 
 def predict_labels(
-    probabilities: ArrayLike, calibration: RiskCalibration, classes: Sequence[object] | None = None
+    probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None = None
 ) -> PredictionSets:
     """Multilabel sets {k : 1 - p_k <= threshold} for new records; rows need not sum to one.
 
@@ -219,8 +207,7 @@ def predict_labels(
     >>> predict_labels([[0.9, 0.5, 0.01]], released).labels()
     [[0, 1]]
     """
-    bounded = calibration.bounded if isinstance(calibration, Release) else None
-    if bounded is None or bounded[0] != FALSE_NEGATIVES:
+    if not isinstance(calibration, Release) or calibration.loss != FALSE_NEGATIVES:
         raise InputTypeError("calibration", "must come from calibrate_false_negatives")
     p, names = _match_columns(probabilities, calibration, classes)
     mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
@@ -228,7 +215,7 @@ def predict_labels(
     return PredictionSets(mask, names, index=row_index(probabilities))
 
 
-def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDArray[np.bool_]:
+def predict_masks(probabilities: ArrayLike, calibration: Release) -> NDArray[np.bool_]:
     """The pixels {1 - p <= threshold} of each class of one image: bool, shape `(K, *pixels)`, that of `probabilities`.
 
     Parameters
@@ -266,7 +253,7 @@ def _match_columns(
     probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
     """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
-    known = classes_of(calibration)
+    known = calibration.classes
     listed = isinstance(probabilities, list | tuple) and not probabilities
     if listed or getattr(probabilities, "shape", None) == (0,):  # [] has no columns, and stands for no records
         width = known if classes is None else tuple(classes)
@@ -287,10 +274,13 @@ def _no_sets() -> NDArray[np.bool_]:
 
 def _score_of(calibration: Any, task: str, said: str | None) -> str:
     """The score to compute: the one of the calibration, or, if it has no score name, the given one."""
-    by = calibration.by if isinstance(calibration, Release) else "no release"
-    if by not in (None, "group", "class"):
-        hint = "; choose one of its levels" if by == "level" else ""
-        raise InputTypeError("calibration", "must be a confide.Calibration", got=f"{type(calibration).__name__}{hint}")
+    if not isinstance(calibration, Release) or calibration.by in ("level", "side") or calibration.loss is not None:
+        got = type(calibration).__name__
+        if isinstance(calibration, Release):
+            got = f"one by {calibration.by}" if calibration.loss is None else "a bound on a loss"
+        must = "must be a confide.Release with one threshold, or one per group or class"
+        of_level = isinstance(calibration, Threshold) or got == "one by level"
+        raise InputTypeError("calibration", must, got, "Choose a level by release.at(alpha)" if of_level else "")
     if calibration.score is None and said is None:
         raise InputError(*UNNAMED)
     if calibration.score is not None and said not in (None, calibration.score):

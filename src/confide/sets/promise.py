@@ -1,7 +1,7 @@
 """A test whether coverage on labelled records violates the guarantee of a release, beyond unlucky calibration.
 
 A marginal guarantee allows that one calibration of a correct release covers less. The law of coverage over calibrations
-(`Calibration.coverage_failure`, which reports plot) bounds how often. With probability 1 - CHANCE/2 the coverage of the
+(`Threshold.coverage_failure`, which reports plot) bounds how often. With probability 1 - CHANCE/2 the coverage of the
 release is at most `high`, the upper limit for the counted records. Therefore a correct release is called broken with
 probability CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations
 reach with probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of
@@ -20,10 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import (
-    Calibration,
-    Release,
-)
+from confide.core import Release, Threshold
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.guarantee import binomial_at_least, coverage_text
 from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer
@@ -312,7 +309,7 @@ def has_law(release: Release) -> bool:
     return True
 
 
-def _secret(part: Calibration) -> bool:
+def _secret(part: Threshold) -> bool:
     """Whether the law of coverage needs a number of records that is secret."""
     return part.mechanism is not None and part.n is None
 
@@ -349,10 +346,10 @@ def _failure(release: Release, n: int | None) -> Callable[[float], float]:
     return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
 
 
-def _different(parts: list[Calibration]) -> list[Calibration]:
+def _different(parts: list[Threshold]) -> list[Threshold]:
     return list({_law_of(part): part for part in parts}.values())
 
 
-def _law_of(part: Calibration) -> Any:
+def _law_of(part: Threshold) -> Any:
     """The inputs of the law of coverage; parts with equal inputs have the same law."""
     return part if part.mechanism is None else (part.mechanism, part.candidates, part.guarantee)

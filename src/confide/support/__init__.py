@@ -20,6 +20,7 @@ from confide.support import shapes
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.checks import (
     LEAST_LOSS,
+    MAX_DENOMINATOR,
     MOST_CANDIDATES,
     MOST_LOSS,
     MOST_PER_PERSON,

@@ -58,12 +58,7 @@ class FileKind(StrEnum):
 
 
 _DOCUMENTS = {
-    "calibration": FileKind.RELEASE,
-    "groups": FileKind.RELEASE,
-    "levels": FileKind.RELEASE,
-    "sides": FileKind.RELEASE,
-    "risk": FileKind.RELEASE,
-    "counts-calibration": FileKind.RELEASE,
+    "release": FileKind.RELEASE,
     "published-counts": FileKind.COUNTS,
     "federated.calibration": FileKind.RELEASE,
     "federated.several": FileKind.RELEASE,
@@ -138,7 +133,7 @@ def kind_of_content(head: bytes) -> FileKind:
 
     Examples
     --------
-    >>> print(kind_of_content(b'{"kind": "confide/levels", "schema": 1'), kind_of_content(b"p_a,p_b"), sep=", ")
+    >>> print(kind_of_content(b'{"kind": "confide/release", "schema": 1'), kind_of_content(b"p_a,p_b"), sep=", ")
     a release, another kind of file
     """
     if not head:
@@ -160,7 +155,7 @@ def kind_named(name: str) -> FileKind:
 
     Examples
     --------
-    >>> print(kind_named("confide/levels"), kind_named("confide/federated.silo"), sep=", ")
+    >>> print(kind_named("confide/release"), kind_named("confide/federated.silo"), sep=", ")
     a release, a silo's public file
     """
     return _DOCUMENTS.get(name.removeprefix("confide/"), FileKind.OTHER)

@@ -217,10 +217,10 @@ def check_schema(content: Mapping[str, Any], kind: str, name: str) -> None:
 
     Examples
     --------
-    >>> check_schema({"kind": "confide.levels", "schema": 2}, "confide/levels", "release")
+    >>> check_schema({"kind": "confide.release", "schema": 2}, "confide/release", "release")
     Traceback (most recent call last):
         ...
-    confide.errors.FormatError: release.schema: must be 1, of kind 'confide/levels'; got 2, of kind ...
+    confide.errors.FormatError: release.schema: must be 1, of kind 'confide/release'; got 2, of kind ...
     """
     stated, schema = content.get("kind"), content.get("schema")
     if stated in (kind, kind.replace("/", ".")) and (stated != kind or schema != SCHEMA or type(schema) is not int):

@@ -17,8 +17,10 @@ from confide.core import (
     Request,
     check_combinations,
     check_together,
+    is_several,
     prepare,
     release,
+    renewed,
     shares_of_sides,
     shifted_population,
     split_options,
@@ -187,7 +189,7 @@ class Rows:
         named = {None if name is None else canonical_name(name): one for name, one in counted.items()}
         return {row: named[None if row is None else canonical_name(row)] for row in request.rows}
 
-    def released(self, request: Request, payer: Payer) -> Any:
+    def released(self, request: Request, payer: Payer) -> Release:
         """Make the requested release from these records."""
         if self.stated is not None and not request.public_n:
             raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
@@ -207,7 +209,7 @@ def calibrate_table(
     class_weights: Mapping[Any, Any] | ClassShift | None = None,
     weight_bound: float | None = None,
     **options: Unpack[TableOptions],
-) -> Any:
+) -> Release:
     """Release thresholds from a table, with the guarantees of `calibrate` and related functions on the same scores.
 
     With a ledger, the budget is charged before the mechanism gets a count. If an engine counts, the budget is charged
@@ -235,7 +237,7 @@ def calibrate_table(
     weight_bound
         The public bound of all weights in the column `weights`, as in `calibrate`.
     epsilon, candidates, **options
-        As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`.
+        As in `calibrate` (with `partition` for the ledger) and `calibrate_sides`.
         Further columns: `by` and `groups`, the column of the group and the public list of its values, for a threshold
         per group. For groups that overlap: several columns, and a mapping from each to the list of its values.
         `by_class`, for a threshold per class. `weights`, the column of the public weight. `people` and
@@ -244,8 +246,8 @@ def calibrate_table(
 
     Returns
     -------
-    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
-        The type follows from the arguments.
+    Release
+        Its keys follow from the arguments: None, levels, the names of groups or classes, or sides.
 
     Raises
     ------
@@ -284,7 +286,7 @@ def recalibrate_table(
     candidates: AnyCandidates = None,
     progress: Progress = no_progress,
     **options: Unpack[TableOptions],
-) -> Any:
+) -> Release:
     """Recalibrate a release on a table, with the guarantees of `recalibrate` on the same scores.
 
     Parameters
@@ -303,8 +305,8 @@ def recalibrate_table(
 
     Returns
     -------
-    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
-        The type of `previous`.
+    Release
+        With the keys of `previous`.
 
     Raises
     ------
@@ -333,6 +335,7 @@ class TableRequest:
     request: Request
     payer: Payer
     n: int | None = None
+    previous: Release | None = None
 
     @classmethod
     def of(
@@ -394,7 +397,7 @@ class TableRequest:
         columns, rest = split_columns(options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
         request_options["about"] = stated_outputs(what, request_options.get("about"))
-        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, **request_options)
+        request = renewed(previous, epsilon=epsilon, candidates=candidates, **request_options)
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
                 "people",
@@ -409,7 +412,7 @@ class TableRequest:
             raise InputError(
                 "weights", "weights, the column, must be given for a release whose records have weights, and only then"
             )
-        return cls(what, columns, request, payer, n)
+        return cls(what, columns, request, payer, n, previous)
 
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
@@ -421,11 +424,11 @@ class TableRequest:
         people, payer = self.columns.people, self.payer
         return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
 
-    def release(self, source: Any, progress: Progress = no_progress) -> Any:
+    def release(self, source: Any, progress: Progress = no_progress) -> Release:
         """Make the release from the table of this name, or from an open table."""
         what, columns, request = self.what, self.columns, self.request
         with as_open_table(source) as table:
-            if request.renews is None or isinstance(request.population, ClassShift):
+            if self.previous is None or isinstance(request.population, ClassShift):
                 group = columns.group(table, what, request.population)
             else:
                 group = _group_again(table, what, request, columns.by)
@@ -433,11 +436,11 @@ class TableRequest:
             named: dict[str, Any] = {}
             if isinstance(what, ClassColumns | LossColumns) and what.probabilities is not None:
                 probabilities, classes = what.columns(table)
-                if request.renews is None:
+                if self.previous is None:
                     named["classes"] = classes
                 else:
-                    release_class_names(request.renews, probabilities, classes)
-            if request.renews is None and group is not None and request.population is None:
+                    release_class_names(self.previous, probabilities, classes)
+            if self.previous is None and group is not None and request.population is None:
                 names = group.columns if isinstance(group, GroupedColumns) else group.names
                 named |= {"by": "class" if columns.by_class else "group", "names": names}
             if any(getattr(request, name) != value for name, value in named.items()):
@@ -451,7 +454,7 @@ def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Populat
     The names of classes, and the type of the names of groups, come from the table.
     """
     kinds = {
-        "level": isinstance(alpha, Sequence) and not isinstance(alpha, str),
+        "level": is_several(alpha),
         "class": columns.by_class,
         "group": columns.by is not None and population is None,
         "side": isinstance(what, TargetColumns) and len(what.kinds) > 1,

@@ -346,7 +346,7 @@ def _tally(
         release_class_names(release, *what.columns(table))
     if isinstance(what, TargetColumns):
         return reader, IntervalTally(release)
-    if isinstance(what, LossColumns) and release.by != "loss":
+    if isinstance(what, LossColumns) and release.loss is None:
         raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
     return reader, ScoreTally(release)
 

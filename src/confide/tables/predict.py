@@ -116,7 +116,7 @@ def predict_table(
         rows = table.drop_missing(reads) if skip_incomplete else table
         made = Predictions(rows, _kept(table, keep, predictors), predictors)
         summary = write_predictions(made, out, overwrite=overwrite, progress=progress)
-    if not release.bounded:
+    if release.loss is None:
         warn_of_empty_sets(int(summary.get("empty_sets", 0)), int(summary["rows"]))
     return summary
 

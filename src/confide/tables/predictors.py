@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import FALSE_NEGATIVES, UNNAMED, Release, as_release, classes_of, names_for
+from confide.core import FALSE_NEGATIVES, UNNAMED, Release, as_release, names_for
 from confide.errors import InputError
 from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.support import check_column_order, is_numbering
@@ -183,7 +183,7 @@ def predictors_of(
         of the group, is not given.
     """
     if as_release(release).by == "level":
-        return tuple(_predictor(table, what, part, by, f"_{float(alpha):g}") for alpha, part in release.parts.items())
+        return tuple(_predictor(table, what, release.at(alpha), by, f"_{float(alpha):g}") for alpha in release.parts)
     return (_predictor(table, what, release, by, ""),)
 
 
@@ -195,7 +195,7 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
     InputError
         If the release is for other classes, or the columns have its class names in another order.
     """
-    known = classes_of(release)
+    known = release.classes
     number = len(known) if isinstance(known, tuple) else known
     if number is not None and p.width > number:
         texts = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
@@ -217,7 +217,7 @@ def check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
 
     It would be the probability of the other class, which is usually a mistake.
     """
-    known = classes_of(release)
+    known = release.classes
     if p.of_pair and isinstance(known, tuple) and list(map(str, names)) == list(map(str, reversed(known))):
         raise InputError(
             "classes",
@@ -238,7 +238,7 @@ def _predictor(
     if isinstance(what, TargetColumns):
         return _interval_predictor(table, what, release, group, suffix)
     if isinstance(what, LossColumns):
-        if release.bounded is None or release.bounded[0] != FALSE_NEGATIVES:
+        if release.loss != FALSE_NEGATIVES:
             raise InputError("release", "must be of the false-negative rate, to make sets of labels")
         score = "lac"
     elif isinstance(what, ClassColumns):
@@ -247,7 +247,7 @@ def _predictor(
         raise InputError(
             "probabilities", "probabilities or predictions must be given: sets and intervals are made from them"
         )
-    known = classes_of(release)
+    known = release.classes
     p, found = what.columns(table, len(known) if isinstance(known, tuple) else known)
     names = release_class_names(release, p, found)
     sums = (p.sum_requirement,) if isinstance(what, ClassColumns) else ()
@@ -269,7 +269,7 @@ def _predictor(
 def _interval_predictor(
     table: Table, what: TargetColumns, release: Release, group: NamedColumn | GroupedColumns | None, suffix: str
 ) -> IntervalPredictor:
-    low, high = release.parts.values() if release.by == "side" else (release, release)
+    low, high = map(release.alone, release.parts) if release.by == "side" else (release, release)
     scores = _score(low, "regression"), _score(high, "regression")
     kind = score_kind(scores[0])
     what.check_predictions(table, kind)

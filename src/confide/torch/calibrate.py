@@ -18,12 +18,11 @@ from confide.arrays import ExperimentalUniforms, class_names, image_by_image, on
 from confide.candidates import AnyCandidates
 from confide.core import (
     Batches,
-    Calibration,
     MaskOptions,
     MissedAreaLoss,
     Options,
+    Release,
     Request,
-    RiskCalibration,
     area_of,
     calibrate_areas,
     first_and_all,
@@ -58,7 +57,7 @@ def calibrate(
     u: ExperimentalUniforms | None = None,
     progress: bool = True,
     **options: Unpack[Options],
-) -> Calibration:
+) -> Release:
     """Calibrate a classifier or a regressor from batches, in one streaming pass.
 
     Parameters
@@ -132,8 +131,7 @@ def calibrate(
                 request = replace(request, classes=class_names)
             scores = _true_scores(batches, class_names, score, u)
         records = Batches(scores, _NONE)
-        released: Calibration = release(records, request, payer)
-    return released
+        return release(records, request, payer)
 
 
 def _classified(
@@ -207,7 +205,7 @@ def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
 # Sets and intervals as tensors, on the device of their inputs.
 
 
-def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = True, u: Tensor | None = None) -> Tensor:
+def predict_set(outputs: Tensor, calibration: Release, *, logits: bool = True, u: Tensor | None = None) -> Tensor:
     """Prediction sets for a batch of model outputs: bool, shape (n, K), on the device of `outputs`.
 
     Parameters
@@ -230,7 +228,7 @@ def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = Tru
     return mask
 
 
-def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Tensor, Tensor]:
+def predict_interval(predictions: Tensor, calibration: Release) -> tuple[Tensor, Tensor]:
     """Intervals of absolute residuals or CQR, as tensors on the device of `predictions`, rounded outwards.
 
     Examples
@@ -241,7 +239,7 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
     >>> bool(8.9 < lower < 9.2), bool(10.8 < upper < 11.1)
     (True, True)
     """
-    if calibration.score not in ("absolute_residual", "cqr"):
+    if calibration.by is not None or calibration.score not in ("absolute_residual", "cqr"):
         raise InputError(
             "calibration", "must be one of absolute residuals or CQR", remedy="Use confide.predict_interval"
         )
@@ -286,7 +284,7 @@ def calibrate_masks(
     device: torch.device | str | None = None,
     progress: bool = True,
     **options: Unpack[MaskOptions],
-) -> RiskCalibration:
+) -> Release:
     """Calibrate masks from a model and a loader, in one pass; one number of each image leaves the device.
 
     Parameters
@@ -323,9 +321,7 @@ def calibrate_masks(
         return calibrate_areas(images, pixels, risk, epsilon, **options)
 
 
-def predict_masks(
-    outputs: Tensor, calibration: RiskCalibration, *, logits: bool = True, sigmoid: bool = False
-) -> Tensor:
+def predict_masks(outputs: Tensor, calibration: Release, *, logits: bool = True, sigmoid: bool = False) -> Tensor:
     """The masks of a batch of model outputs: bool, shape `(batch, K, *pixels)`, on the device of `outputs`.
 
     Arguments as in `calibrate_masks`; the masks are those of `confide.predict_masks`, bit for bit.
@@ -352,7 +348,7 @@ def predict_masks(
 def evaluate_masks(
     model: Callable[..., Any],
     loader: Iterable[Any],
-    calibration: RiskCalibration,
+    calibration: Release,
     *,
     logits: bool = True,
     sigmoid: bool = False,

@@ -12,19 +12,18 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Unpack
 
-from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates, Spread, spread_of
 from confide.core import (
     LONGEST,
     By,
     GivenCounts,
     Options,
+    Release,
     Request,
-    law_of,
+    is_several,
     prepare,
     release,
-    sizes_of,
     split_options,
-    typical_of_groups,
 )
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
@@ -38,7 +37,6 @@ from confide.support import (
     Section,
     canonical_name,
     check_names,
-    exact_level,
     positive_integer,
     read_as,
     refuse_first_of_pair,
@@ -55,7 +53,7 @@ from confide.tables import (
     class_keys,
 )
 
-OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "mechanism", "epsilon")
+OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "mechanism", "epsilon", "unit")
 """The options of `calibrate` that a plan contains."""
 
 Names = tuple[str | int, ...]
@@ -72,7 +70,7 @@ class CountingPlan(Described):
     what
         The columns of the score; for `ClassColumns` one column per class, named one by one.
     request
-        The request, with the public candidates that follow from it.
+        The request, the same as for a table.
     n
         The public number of records under `replace_one`, otherwise None.
     column
@@ -129,18 +127,16 @@ class CountingPlan(Described):
         (('p_cat', 'p_dog'), True)
         """
         counted = _in_sql(what)
-        if unknown := sorted(set(options) - {*OPTIONS, "unit"}):
+        if unknown := sorted(set(options) - {*OPTIONS}):
             raise InputError("options", f"must be among {', '.join(OPTIONS)}", got=str(", ".join(unknown)))
         request_options: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if people is not None:
             stated = request_options.get("records_per_person")
             request_options["records_per_person"] = people.bound(None if stated == 1 else stated)
-        several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
-        levels = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
+        several = is_several(alpha)
+        levels = tuple(alpha) if several else (alpha,)  # type: ignore[arg-type]
         if not levels:
             raise InputError("alpha", "must be one level or more", got="none")
-        if "delta" in request_options:
-            request_options["delta"] = exact_level("delta", request_options["delta"])
         scores = _scores(counted)
         column, divided = _division(counted, by, groups, by_class)
         several_of: dict[By, bool] = {"level": len(levels) > 1, "side": len(scores) > 1}
@@ -149,12 +145,11 @@ class CountingPlan(Described):
             raise InputError(
                 "by", "only one of several levels, groups or classes, and two sides can be requested", got="more"
             )
-        names = next(iter(divided.values()), ())
         request = Request(
             alpha=levels if len(levels) > 1 else levels[0],
             epsilon=epsilon,
             by=kinds[0] if kinds else None,
-            names=names,
+            names=next(iter(divided.values()), ()),
             score=None if len(scores) > 1 else scores[0],
             classes=counted.classes if isinstance(counted, ClassColumns) else None,
             candidates=candidates,
@@ -166,26 +161,25 @@ class CountingPlan(Described):
                 raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
         elif request.public_n:
             raise InputError("n", "must be given where the number of records is public: candidates follow from it")
-        law = next(iter(request.terms.values())).spread
-        if isinstance(law, Spread) and sizes_of(law)[-1] > LONGEST:  # a longer query exceeds the limits of engines
-            law = replace(law, most=LONGEST)
-        request = replace(request, candidates=law, unit=None)
-        if not request.sized:
-            guess = request.n_typical or _guess(names, request.n_min)
-            law = request.counted_over(n)
-            request = replace(request, candidates=law, n_typical=guess)
-        made = cls(counted, request, n, column, people, skip_incomplete)
-        if isinstance(law, Candidates) and law.recipe["kind"] not in BUILDERS:
+        if not request.counted_over(n).is_built:
             raise InputError(
                 "candidates", "must be spread, or made by a recipe: a list of your own does not fit a plan"
             )
         prepare(request, n)
-        return made
+        return cls(counted, request, n, column, people, skip_incomplete)
 
     @cached_property
     def candidates(self) -> Candidates:
         """The candidates over which scores are counted."""
-        return self.request.counted_over(self.n)
+        return self._bounded.counted_over(self.n)
+
+    @cached_property
+    def _bounded(self) -> Request:
+        """The request, with lists of candidates for which a query does not exceed the limits of engines."""
+        request, spread = self.request, next(iter(self.request.terms.values())).spread
+        if not isinstance(spread, Spread) or request.counted_over(self.n).recipe["size"] <= LONGEST:
+            return request
+        return replace(request, candidates=replace(spread, most=LONGEST), unit=None)
 
     @property
     def score(self) -> str | None:
@@ -231,7 +225,7 @@ class CountingPlan(Described):
         """The counts and candidates as plain values; plans with equal values have the same counts."""
         return shapes.write_shape(self, _COUNTED)
 
-    def calibrate(self, counted: Mapping[Any, ScoreHistogram], **more: Unpack[Options]) -> Any:
+    def calibrate(self, counted: Mapping[Any, ScoreHistogram], **more: Unpack[Options]) -> Release:
         """Make the requested release from the counts of `read_counts`; `more` is `ledger`, `dataset`, `about`, etc.
 
         Raises
@@ -255,7 +249,8 @@ class CountingPlan(Described):
         if self.people is not None:
             payer = replace(payer, dataset=self.people.payer(payer.dataset))
         rows = dict(counted) if set(counted) == set(self.request.rows) else {None: next(iter(counted.values()))}
-        return release(GivenCounts(rows), replace(self.request, **options), payer)
+        released = release(GivenCounts(rows), replace(self._bounded, **options), payer)
+        return replace(released, request=replace(self.request, **options).stated())
 
     def _section(self) -> Section:
         request = self.request
@@ -312,11 +307,6 @@ class CountingPlan(Described):
     def load(cls, path: str | FileLocation) -> "CountingPlan":
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
-
-
-def _guess(names: Sequence[Any], n_min: Any) -> int:
-    """The guess of the number of records, or of those in each group, if none is stated."""
-    return typical_of_groups(len(names) or 1, n_min)
 
 
 def _scores(what: ColumnSpec) -> tuple[str | None, ...]:
@@ -419,19 +409,20 @@ def _read_division(values: dict[str, Any]) -> dict[str, Any]:
     return {"by": values["column"], "groups": values["names"]}
 
 
-def _read_candidates(recipe: dict[str, Any]) -> AnyCandidates:
+def _read_candidates(recipe: dict[str, Any]) -> Candidates | Spread:
     if recipe.get("kind") == "spread" and "size" not in recipe:
-        return law_of(Candidates.from_recipe({**recipe, "size": LONGEST}))
+        most = recipe.pop("most", None)
+        return replace(spread_of(Candidates.from_recipe({**recipe, "size": LONGEST}).recipe), most=most)
     return Candidates.from_recipe(recipe)
 
 
-def _write_candidates(law: AnyCandidates) -> dict[str, Any]:
-    """A recipe; without a size for a law, of whose lists a noisy number of records chooses one."""
-    if isinstance(law, Candidates):
-        return dict(law.recipe)
-    assert isinstance(law, Spread)
-    recipe = Candidates.quantiles(law, LONGEST).recipe
-    return {name: value for name, value in recipe.items() if name != "size"}
+def _write_candidates(candidates: Candidates | Spread) -> dict[str, Any]:
+    """A recipe; without a size for a spread, of which the design chooses a list."""
+    if isinstance(candidates, Candidates):
+        return dict(candidates.recipe)
+    most = {} if candidates.most is None else {"most": candidates.most}
+    recipe = Candidates.quantiles(candidates, LONGEST).recipe
+    return {name: value for name, value in recipe.items() if name != "size"} | most
 
 
 def _write_division(plan: CountingPlan) -> dict[str, Any] | None:
@@ -461,6 +452,7 @@ _COUNTED: shapes.Shape = {
         (dict,),
         _read_candidates,
         _write_candidates,
+        null=True,
         attribute="request.candidates",
     ),
     "by": shapes.Field(
@@ -481,7 +473,7 @@ _SHAPE: shapes.Shape = {
     **_COUNTED,
     "alpha": shapes.listed(shapes.TEXT),
     "n": shapes.nullable(shapes.INTEGER),
-    **dict.fromkeys(OPTIONS, shapes.nullable(shapes.Field("a text or a number", (str, int, float)))),
+    **dict.fromkeys(OPTIONS, shapes.optional(shapes.Field("a text or a number", (str, int, float), null=True))),
 }
 _FORM = Form(
     "confide/counting-plan",

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn
 
-from confide.core import Calibration, Division, Release, as_release, documents, threshold_text
+from confide.core import Key, Release, Threshold, as_release, documents
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.guarantee import LongRun
 from confide.mechanisms import PrivacyStatement
@@ -21,13 +20,8 @@ from confide.watching.correction import Correction
 from confide.watching.watch_state import Watch
 
 
-@dataclass(frozen=True, repr=False)
-class CorrectedThreshold(Calibration):
-    """One threshold in force; it is written as part of its `CorrectedRelease` only."""
-
-    def to_json(self) -> NoReturn:
-        """Raise an error: a corrected threshold without its watch could be taken for a calibration."""
-        raise InputError("release", "must be written with its watch", remedy="Write the CorrectedRelease")
+class CorrectedThreshold(Threshold):
+    """One threshold in force."""
 
     def _records(self, n: int | None) -> NoReturn:
         raise InputError("release", "must be calibrated to have a statement about its calibration records")
@@ -65,17 +59,22 @@ class CorrectedRelease(Release):
     no promise for one record or one look; in 1 look, missed minus alpha times all records: 50 +- 4; ...
     """
 
+    request: Any = field(init=False, compare=False)
+    parts: Mapping[Key, Threshold] = field(init=False, compare=False)
+    versions: Mapping[str, str] = field(init=False, compare=False)
     release: Release
     watch: Watch
-    by: Division | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.watch, Watch):
-            raise InputTypeError("watch", "must be a confide.Watch", got=type(self.watch).__name__)
-        if as_release(self.release).checksum != self.watch.settings.release:
+        release, watch = self.release, self.watch
+        if not isinstance(watch, Watch):
+            raise InputTypeError("watch", "must be a confide.Watch", got=type(watch).__name__)
+        if as_release(release).checksum != watch.settings.release:
             raise InputError("release", "must be the release that is monitored", got="another release")
-        object.__setattr__(self, "by", self.release.by)
-        _ = self.correction
+        inherited = {"request": release.request, "parts": self._in_force(), "versions": release.versions}
+        for name, value in inherited.items():
+            object.__setattr__(self, name, value)
+        super().__post_init__()
 
     @property
     def correction(self) -> Correction:
@@ -85,39 +84,35 @@ class CorrectedRelease(Release):
             raise InputError("watch", "must correct its thresholds", got="a watch without a correction", remedy=remedy)
         return self.watch.settings.correction
 
-    @cached_property
-    def parts(self) -> Mapping[Any, Calibration]:
+    def _in_force(self) -> dict[Key, Threshold]:
         """The thresholds in force, by the keys of the calibrated release."""
-        count, realised, found = len(self.watch.looks), self.watch.realised(), {}
+        count, realised = len(self.watch.looks), self.watch.realised()
+        parts: dict[Key, Threshold] = {}
         for k, (key, part) in enumerate(self.release.parts.items()):
             scale, place = self.correction.scales[k], self.watch.positions[-1][k]
             so_far = f"in {count:,} look{'s' * (count > 1)}, {realised[k].words}" if count else "no look was taken yet"
-            found[key] = CorrectedThreshold(
-                scale.at(place), part.alpha, LongRun("none", 0.0, None, None, None, words=so_far), part.privacy, None,
-                scale.size + 1, scale.candidates.recipe, part.score, part.versions, classes=part.classes,
-                about=part.about,
-            )  # fmt: skip
-        return found
+            parts[key] = CorrectedThreshold(
+                threshold=scale.at(place),
+                alpha=part.alpha,
+                score=part.score,
+                guarantee=LongRun("none", 0.0, None, None, None, words=so_far),
+                privacy=part.privacy,
+                mechanism=None,
+                candidates=scale.size + 1,
+                recipe=scale.candidates.recipe,
+                largest=part.largest,
+            )
+        return parts
 
-    @property
+    @cached_property
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of the calibration. `watch.privacy` is that of each look, which adds to it for a person."""
         return self.release.privacy
 
     @property
-    def threshold(self) -> float:
-        """The threshold in force, of a release with one."""
-        return self.first.threshold
-
-    @property
-    def score(self) -> str | None:
-        """The name of the score."""
-        return self.first.score
-
-    @property
-    def alpha(self) -> Fraction:
-        """The miscoverage level that missed records approach in the long run."""
-        return self.correction.alpha
+    def promises(self) -> dict[str, str]:
+        """The long-run statement of each threshold: that of each group or class is about its records."""
+        return {name: str(part.guarantee) for name, part in self.by_name.items()}
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -125,12 +120,9 @@ class CorrectedRelease(Release):
         thresholds = {name or "all": part.threshold for name, part in self.by_name.items()}
         return {"thresholds": thresholds, "coverage": None, "long_run": self.promises}
 
-    def __getitem__(self, key: Any) -> Calibration:
-        return self.parts[key]
-
     def _section(self) -> Section:
         parts = self.by_name.items()
-        named = [(name or "threshold", f"{threshold_text(part)}; {part.guarantee}") for name, part in parts]
+        named = [(name or "threshold", f"{part.text}; {part.guarantee}") for name, part in parts]
         looks, gamma, alpha = len(self.watch.looks), float(self.correction.gamma), self.alpha
         facts = (
             *named,

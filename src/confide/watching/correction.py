@@ -201,7 +201,7 @@ class Correction:
         InputError
             If the release has thresholds per side or weights, gamma is out of range, or noise would hide coverage.
         """
-        if release.by == "side" or release.first.population is not None:
+        if release.by == "side" or release.population is not None:
             what = "thresholds for two sides" if release.by == "side" else "a known shift"
             raise InputError("correct", f"must be left out for a release with {what}")
         scales = tuple(Scale(score_kind(part.score).spread_kind, part.threshold) for part in release.parts.values())

@@ -261,7 +261,7 @@ def promised_of(release: Release) -> dict[str, float]:
     >>> promised_of(confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0))
     {'': 0.9}
     """
-    if as_release(release).by == "loss":
+    if as_release(release).loss is not None:
         raise InputError(
             "release",
             "must promise coverage to be monitored",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import Release, as_release, classes_of
+from confide.core import Release, as_release
 from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors
@@ -241,7 +241,7 @@ def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
             "must be left out unless sets of classes are monitored",
             remedy="Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`",
         )
-    classes = classes_of(release)
+    classes = release.classes
     names: Any = what.classes if isinstance(what, ClassColumns) and what.classes is not None else classes
     if names is None:
         raise InputError("classes", "must be given with unlabelled, because the release does not state them")

@@ -16,11 +16,11 @@ from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.values import OptionalOutput, Output, PilotOptions
+from confide.core import By
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
     AnyPlan,
-    By,
     Policy,
     Refusal,
     Shared,

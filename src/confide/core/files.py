@@ -1,0 +1,317 @@
+"""Releases as files: the request, what was drawn, and the public statement of every mechanism.
+
+A file holds the request of its release, which is the arguments of `calibrate`, and the draw. Guarantee, privacy and all
+else follow from them by the functions that made the release. A file is accepted only if the release that it makes is
+written with the same checksum, so that every claim in it is verified. Errors name a place in the file and never quote a
+value of it.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import msgspec
+
+from confide.arrays import GroupColumns
+from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
+from confide.core.design import Design, promised
+from confide.core.documents import Kind, common_form, register
+from confide.core.fingerprint import ModelFingerprint
+from confide.core.keys import By, Key
+from confide.core.population import ClassShift, RecordWeights, read_population
+from confide.core.release import Release, mark_uncompared
+from confide.core.request import Request
+from confide.core.terms import Terms
+from confide.core.threshold import Threshold
+from confide.errors import ConfideError, FormatError
+from confide.mechanisms import (
+    Chosen,
+    Mechanism,
+    Neighbors,
+    Noise,
+    NoisySize,
+    PrivacyStatement,
+    Slopes,
+    decoded,
+    design_for,
+    mechanism_fields,
+    privacy_statement,
+    read_mechanism,
+)
+from confide.support import MOST_CANDIDATES, MOST_RECORDS, Fields, shapes
+
+_UNUSABLE = "Do not use it"
+_NEAR = 1e-9
+"""The last digits of a coverage may differ on another machine."""
+_LEAST_SPENT = {"pps": 0.49}
+"""The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it."""
+
+_Infinite = Literal["+inf"]
+
+
+class _Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The fields of a `Request` in a file; absent ones have the default of `calibrate`."""
+
+    alpha: str | list[str]
+    epsilon: float | None = None
+    rho: float | None = None
+    by: By | None = None
+    names: list[str | int] | dict[str, list[str | int]] = []
+    shares: list[str] | None = None
+    loss: str | None = None
+    bound: float = 1.0
+    population: dict[str, Any] | None = None
+    score: str | None = None
+    classes: list[str | int] | int | None = None
+    about: dict[str, str] = {}
+    fingerprint: ModelFingerprint | None = None
+    candidates: dict[str, Any] | None = None
+    unit: float | None = None
+    neighbors: Neighbors = "add_remove"
+    n_min: int = 1
+    n_typical: int | None = None
+    delta: str | None = None
+    records_per_person: int = 1
+    mechanism: str = "slopes"
+    renews: str | None = None
+    chosen: Chosen | None = None
+    noise: Noise | None = None
+
+
+class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A threshold in a file: what was drawn, and the mechanism that drew it."""
+
+    threshold: float | _Infinite
+    coverage: float
+    mechanism: dict[str, Any] | None
+    candidates: int
+    """The number from which the list of candidates follows: the quantiles of a spread, or their number."""
+    key: str | int | None = None
+    counted: int | None = None
+    certificate: Literal["two-sided"] | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The content of a file, without kind, schema and checksum."""
+
+    request: dict[str, Any]
+    thresholds: list[_Drawn]
+    epsilon: float | _Infinite
+    versions: dict[str, str]
+    n: int | None = None
+
+
+# Writing.
+
+
+def entry_text(terms: Terms, threshold: Threshold, versions: Mapping[str, str]) -> str:
+    """One threshold as text, for a ledger that stores it with its request."""
+    return json.dumps(msgspec.to_builtins(_drawn(terms, threshold)) | {"versions": dict(versions)})
+
+
+def _content(release: Release) -> dict[str, Any]:
+    request = release.request
+    assert isinstance(request, Request)
+    drawn = [_drawn(request.terms[key], part, key) for key, part in release.parts.items()]
+    loss: Any = shapes.json_number(release.privacy.epsilon)
+    file = _File(_stated(request), drawn, loss, dict(release.versions), release.first.n)
+    content: dict[str, Any] = msgspec.to_builtins(file)
+    return content
+
+
+def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
+    mechanism, value = threshold.mechanism, threshold.threshold
+    return _Drawn(
+        "+inf" if math.isinf(value) else value,
+        threshold.coverage,
+        None if mechanism is None else mechanism_fields(mechanism),
+        threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
+        str(key) if isinstance(key, Fraction) else key,
+        None if threshold.size is None else threshold.size.counted,
+        threshold.guarantee.certificate,
+    )
+
+
+_DEFAULTS = {field.name: field.default for field in fields(Request) if field.init}
+
+
+def _stated(request: Request) -> dict[str, Any]:
+    """The arguments that were given, as JSON values."""
+    values = {name: getattr(request, name) for name in _DEFAULTS}
+    return {name: _plain(value) for name, value in values.items() if value != _DEFAULTS[name] and value != {}}
+
+
+def _plain(value: Any) -> Any:
+    """A value of a request as a JSON value."""
+    match value:
+        case Fraction():
+            return str(value)
+        case Candidates() | OwnCandidates():
+            return dict(value.recipe)
+        case Spread():
+            numbers = {"unit": value.unit, "around": value.around, "most": value.most}
+            return {
+                "kind": "spread",
+                "of": value.kind,
+                **{name: one for name, one in numbers.items() if one is not None},
+            }
+        case GroupColumns():
+            return {name: list(groups) for name, groups in value.columns.items()}
+        case ClassShift() | RecordWeights():
+            return value.fields()
+        case ModelFingerprint() | Chosen() | Noise():
+            stated = {field.name: getattr(value, field.name) for field in fields(value)}
+            return {name: _plain(part) for name, part in stated.items() if part is not None}
+        case tuple():
+            return [_plain(part) for part in value]
+        case Mapping():
+            return dict(value)
+    return value
+
+
+# Reading.
+
+
+def _read_content(fields: Fields) -> Release:
+    """The release of a file; raises `FormatError` if it was altered, or contains a claim that does not follow."""
+    content = fields.content.copy()
+    fields.content.clear()
+    with _refused("release"):
+        file = msgspec.convert(content, _File, strict=True)
+    with _refused("release.request"):
+        request = _read_request(file.request)
+    if (file.n is None) == request.public_n:
+        raise _contradiction("n")
+    parts = {}
+    for place, drawn in enumerate(file.thresholds):
+        with _refused(f"release.thresholds[{place}]"):
+            key = Fraction(str(drawn.key)) if request.by == "level" else drawn.key
+            parts[key] = _read_threshold(request.terms[key], file.n, drawn)
+    if set(parts) != set(request.terms) or len(parts) != len(file.thresholds):
+        raise _contradiction("thresholds")
+    with _refused("release"):
+        release = Release(request, parts, file.versions)
+    if len({str(part.guarantee) for part in parts.values()}) > 1 and release.disjoint:
+        raise _contradiction("thresholds")  # the guarantee of all groups is stated once
+    if shapes.checksum(content) != shapes.checksum(_content(release)):
+        raise FormatError("release", "must be written as its content is: it was altered", remedy=_UNUSABLE)
+    mark_uncompared(release)
+    return release
+
+
+def read_entry(terms: Terms, n: int | None, text: str) -> tuple[Threshold, dict[str, str]]:
+    """The threshold and the versions of `entry_text`."""
+    with _refused("entry"):
+        content = json.loads(text)
+        versions = content.pop("versions")
+        return _read_threshold(terms, n, msgspec.convert(content, _Drawn, strict=True)), versions
+
+
+def _contradiction(place: str) -> FormatError:
+    return FormatError(f"release.{place}", "must follow from the other content of the release", remedy=_UNUSABLE)
+
+
+@contextmanager
+def _refused(path: str) -> Iterator[None]:
+    """Turn every error about a value into one about its place, without the value."""
+    place, must = "", "must be as a release states it"
+    try:
+        yield
+    except FormatError:
+        raise
+    except msgspec.ValidationError as error:
+        match = re.search(r"at `\$\.?([\w.\[\]]*)`", str(error))
+        place = f".{match[1]}" if match and match[1] else ""
+    except ConfideError as error:
+        place = f".{re.split('[^a-z_.]', str(getattr(error, 'argument', '')))[0]}"
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
+        pass
+    else:
+        return
+    raise FormatError(f"{path}{place.rstrip('.')}", must, remedy=_UNUSABLE)
+
+
+def _read_request(content: dict[str, Any]) -> Request:
+    asked = msgspec.convert(content, _Asked, strict=True, dec_hook=decoded)
+    values: dict[str, Any] = {name: getattr(asked, name) for name in content}
+    reads: dict[str, Any] = {
+        "alpha": lambda stated: tuple(stated) if isinstance(stated, list) else stated,
+        "names": lambda stated: GroupColumns(stated) if isinstance(stated, dict) else tuple(stated),
+        "population": read_population,
+        "candidates": _read_candidates,
+    }
+    return Request(**{name: reads[name](value) if name in reads else value for name, value in values.items()})
+
+
+def _read_candidates(recipe: dict[str, Any]) -> Candidates | OwnCandidates | Spread:
+    """A list by its recipe, the number of candidates of your own, or a spread."""
+    if recipe["kind"] == "spread" and "size" not in recipe:
+        numbers = {name: recipe.get(name) for name in ("unit", "around", "most")}
+        return Spread(recipe["of"], **numbers)
+    if recipe["kind"] in BUILDERS:
+        return Candidates.from_recipe(recipe)
+    own = msgspec.convert(recipe, OwnCandidates, strict=True)
+    if not 1 <= own.size <= MOST_CANDIDATES:
+        raise ValueError
+    return own
+
+
+def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
+    """The threshold, if everything about it but its value follows from its terms and its mechanism."""
+    spread = terms.spread
+    listed: Any = Candidates.quantiles(spread, drawn.candidates) if isinstance(spread, Spread) else spread
+    value = math.inf if isinstance(drawn.threshold, str) else drawn.threshold
+    if math.isfinite(value) and isinstance(listed, Candidates) and value not in listed.edges:
+        raise FormatError("release.threshold", "must be one of its candidates", remedy=_UNUSABLE)
+    if n is not None and not 1 <= n <= MOST_RECORDS:
+        raise _contradiction("n")
+    mechanism = None if drawn.mechanism is None else read_mechanism(drawn.mechanism, terms.noise)
+    if mechanism is None and not math.isinf(value):
+        raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=_UNUSABLE)
+    guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, two_sided=drawn.certificate is not None)
+    if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
+        raise _contradiction("coverage")
+    if mechanism is not None:
+        _check_mechanism(terms, n, mechanism, guarantee.coverage)
+    size = None
+    if drawn.counted is not None and terms.size_scale is not None:
+        scale = terms.size_scale
+        size = NoisySize(drawn.counted, scale, design_for(drawn.counted, scale, terms.n_min))
+    made = Design(terms, n or 1, listed, mechanism, replace(guarantee, coverage=drawn.coverage), privacy)
+    return made.threshold(value, size)
+
+
+def _check_mechanism(terms: Terms, n: int | None, mechanism: Mechanism, coverage: float) -> None:
+    """Reject a mechanism of another method, population, level or privacy loss than requested."""
+    if mechanism.name != terms.mechanism:
+        raise _contradiction("mechanism.name")
+    if isinstance(mechanism, Slopes) and (mechanism.weight != terms.weight or not _aims(terms, n, mechanism, coverage)):
+        raise _contradiction("mechanism")
+    if terms.noise is None and not math.isinf(terms.epsilon):
+        alone: PrivacyStatement = privacy_statement(
+            mechanism, terms.neighbors, terms.records_per_person, terms.size_scale
+        )
+        spent = alone.claimed or alone.epsilon
+        least = _LEAST_SPENT.get(mechanism.name, 1 - _NEAR)
+        if not least * terms.epsilon <= spent <= terms.epsilon * (1 + _NEAR):
+            raise _contradiction("mechanism.scale")
+
+
+def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bool:
+    """Whether the target ranks are those of a plan: others would belong to another level than the stated one."""
+    level = terms.level
+    if n is not None:
+        target = mechanism.target(n)
+        aimed = target >= level * (n + 1) or coverage >= float(level)
+        return mechanism.rate == 0 and not mechanism.head_start and not mechanism.fade and 0 < target <= n and aimed
+    if terms.delta is not None:
+        return mechanism.rate > level and not mechanism.head_start and not mechanism.fade
+    return mechanism.rate == level
+
+
+register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))

@@ -1,0 +1,134 @@
+"""Losses whose expectation a threshold bounds: their names, bounds and words.
+
+The smallest threshold at which the loss of a record is small enough is a score of the record, its critical threshold.
+A release of critical thresholds bounds the expected loss (docs/theory.md, Theorem R1).
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from confide.errors import InputError
+from confide.scores import ScoreKind, score_kind
+from confide.support import Level, exact_level, fraction_of, positive_number
+
+FALSE_NEGATIVES = "false_negative_rate"
+"""The name of the loss of label sets: the share of true labels that they miss."""
+
+
+def critical_score(loss: str) -> str:
+    """The name of the score of a calibration of critical thresholds of this loss."""
+    return f"critical threshold of {loss}"
+
+
+_OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
+
+
+def kind_asked(score: str | None) -> ScoreKind:
+    """The kind of score that a threshold is compared with: for shares of true labels 1 - p, as for lac."""
+    return score_kind("lac" if str(score).startswith(_OF_SHARES) else score)
+
+
+_SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)
+
+
+def check_bound(loss: str, bound: float) -> float:
+    """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small.
+
+    Examples
+    --------
+    >>> check_bound("cost", 0.5), check_bound("missed_area", 1)
+    (0.5, 1.0)
+    """
+    number = positive_number("bound", bound)
+    if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
+        raise InputError(
+            "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Otherwise name a loss of your own"
+        )
+    return number
+
+
+_NAME = re.compile(r"missed_area(?:\((?:background=(\d+))?,?(?:average=(classes))?\))?")
+
+
+@dataclass(frozen=True)
+class MissedAreaLoss:
+    """The share of the true area of an image that a mask misses; 0 for an image without any.
+
+    Parameters
+    ----------
+    background
+        The class whose pixels do not count as area, or None.
+    by_class
+        Whether every class that occurs has equal weight, however large it is; else every pixel does.
+
+    Examples
+    --------
+    >>> MissedAreaLoss(background=0, by_class=True).name
+    'missed_area(background=0,average=classes)'
+    >>> MissedAreaLoss.of("missed_area") == MissedAreaLoss(), MissedAreaLoss.of("false_negative_rate") is None
+    (True, True)
+    """
+
+    background: int | None = None
+    by_class: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the loss in a release."""
+        parameters = [] if self.background is None else [f"background={self.background}"]
+        parameters += ["average=classes"] if self.by_class else []
+        return f"missed_area({','.join(parameters)})" if parameters else "missed_area"
+
+    @classmethod
+    def of(cls, name: str) -> "MissedAreaLoss | None":
+        """The loss with this name; None if it is another."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return None
+        loss = cls(None if match[1] is None else int(match[1]), match[2] is not None)
+        return loss if loss.name == name else None
+
+    def check(self, classes: int) -> None:
+        """Raise an error if the background is not one of the classes, or is the only one."""
+        if self.background is not None and not (classes > 1 and self.background < classes):
+            raise InputError(
+                "background",
+                "must be the number of one of several classes, or be left out",
+                got=f"{self.background} for {classes}",
+            )
+
+
+def share_of(risk: Level, loss: str, bound: float) -> Fraction:
+    """The level of a threshold for risk control: the admissible expected loss, relative to the bound of the loss.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the bound is not a positive number, or the risk is not between 0 and the bound.
+    """
+    bound = check_bound(loss, bound)
+    if bound == 1:
+        return exact_level("risk", risk)
+    try:
+        share = fraction_of(risk) / Fraction(str(bound))
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        raise InputError(
+            "risk", f"must be a number between 0 and {bound:g}, the largest loss", got=repr(risk)
+        ) from None
+    return exact_level("risk / bound", share)
+
+
+def limit_text(loss: str, bound: float, risk: float) -> str:
+    """A bound on the expected loss in words, without the statement that it is an average.
+
+    Examples
+    --------
+    >>> limit_text(FALSE_NEGATIVES, 1.0, 0.2), limit_text("cost", 5.0, 0.5)
+    ("at most 20 % of a record's true labels are missed", "a loss 'cost' of at most 0.5")
+    """
+    if bound == 1 and loss == FALSE_NEGATIVES:
+        return f"at most {100 * risk:.6g} % of a record's true labels are missed"
+    if bound == 1 and _SHARE.fullmatch(loss):
+        return f"at most {100 * risk:.6g} % of an image's true area is missed"
+    return f"a loss {loss!r} of at most {risk:.6g}"

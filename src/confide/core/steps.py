@@ -1,0 +1,371 @@
+"""The one way from records to a release.
+
+A request has one step for each threshold: `Draw`, whose design is known before a record is read, or `CountThenDraw`,
+which releases a noisy number of records first. `release` runs them: prepare, check, read, compare, charge, draw, store.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from confide.candidates import Candidates
+from confide.core.account import NO_PAYER, Bill, Payer
+from confide.core.design import Design, compared_list, design, price, unanswered_design
+from confide.core.keys import Key
+from confide.core.release import Release
+from confide.core.request import Request
+from confide.core.sources import GivenCounts, Source
+from confide.core.terms import Terms
+from confide.core.texts import warn_about, warn_of_choices
+from confide.core.threshold import Threshold
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.mechanisms import (
+    NoisySize,
+    PpsOfSecretSize,
+    PrivacyStatement,
+    design_for,
+    draw_size,
+)
+from confide.selection import check_sampler
+from confide.support import (
+    MOST_RECORDS,
+    library_versions,
+    listening,
+    log_event,
+)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A threshold whose design is known.
+
+    Parameters
+    ----------
+    design
+        Everything public about the threshold but the threshold.
+    request
+        The request that it belongs to.
+    size
+        The noisy number of records that the design is for, if one was released.
+    """
+
+    design: Design
+    request: Request
+    size: NoisySize | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """The terms that the design follows from."""
+        return self.design.terms
+
+    @property
+    def bill(self) -> Bill:
+        """What it costs, and what identifies its request."""
+        design, terms = self.design, self.terms
+        identity = {
+            "request": _plain_fields(terms) | {"candidates": design.candidates.size},
+            "n": design.n if terms.public_n else None,
+            "mechanism": None if design.mechanism is None else repr(design.mechanism),
+            "candidates": design.candidates.digest,
+        }
+        return _bill(terms, self.request, design.privacy, identity)
+
+    @property
+    def candidates(self) -> Candidates:
+        """The candidates over which the records are recognised."""
+        return self.design.candidates
+
+    def prepared(self, counts: ScoreHistogram) -> "Draw":
+        """The step itself: its design waits for nothing."""
+        return self
+
+    def draw(self, counts: ScoreHistogram) -> Threshold:
+        """Draw one candidate: the only step whose result depends on private counts and is released."""
+        candidates, mechanism = self.design.candidates, self.design.mechanism
+        if counts.candidates != candidates:
+            counts = counts.over(candidates)
+        chosen = None if mechanism is None else mechanism.choose(counts.counts)
+        return self.design.threshold(math.inf if chosen is None else float(candidates.values[chosen]), self.size)
+
+    def rehearsed(self) -> Threshold:
+        """The threshold +inf, without a draw."""
+        return self.design.threshold(math.inf, self.size)
+
+
+@dataclass(frozen=True)
+class CountThenDraw:
+    """The default: a noisy number of records is released first, and the design follows it."""
+
+    terms: Terms
+    request: Request
+
+    @property
+    def bill(self) -> Bill:
+        """What it costs at most, whatever the noisy number is, and what identifies its request."""
+        terms, spread = self.terms, self.terms.known_spread
+        identity = {
+            "request": _plain_fields(terms) | {"n_typical": None},
+            "mechanism": None,
+            "candidates": spread.digest if isinstance(spread, Candidates) else repr(replace(spread, most=None)),
+        }
+        return _bill(terms, self.request, price(terms), identity)
+
+    @property
+    def candidates(self) -> Candidates:
+        """The candidates over which the records are recognised, whatever the noisy number is."""
+        return compared_list(self.terms)
+
+    def prepared(self, counts: ScoreHistogram) -> Draw:
+        """Draw the noisy number of records, and search the design for it."""
+        assert self.terms.size_scale is not None
+        size = draw_size(counts.total, self.terms.size_scale, self.terms.n_min)
+        return Draw(design(self.terms, size.design_for), self.request, size)
+
+    def rehearsed(self) -> Threshold:
+        """The threshold +inf after a negative number of records of many digits, without a mechanism.
+
+        `Terms.check_designs` has checked all mechanisms.
+        """
+        scale, n_min = self.terms.size_scale, self.terms.n_min
+        assert scale is not None
+        size = NoisySize(-MOST_RECORDS, scale, design_for(-MOST_RECORDS, scale, n_min))
+        return Draw(unanswered_design(self.terms), self.request, size).rehearsed()
+
+
+Step: TypeAlias = Draw | CountThenDraw
+
+
+def _bill(terms: Terms, request: Request, privacy: PrivacyStatement, identity: dict[str, Any]) -> Bill:
+    """The bill; a renewed release and a private choice of the score make a request another one."""
+    if request.renews is not None:
+        identity["renews"] = request.renews
+    if (chosen := request.chosen) is not None:
+        identity["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
+    return Bill(privacy, terms.mechanism, identity)
+
+
+_UNIDENTIFIED = ("spread", "largest", "choice", "noise")
+"""Fields of terms that a request in a ledger states otherwise, or that do not matter to its answer."""
+
+
+def _plain_fields(terms: Terms) -> dict[str, Any]:
+    """The terms as JSON values, which identify a request in a ledger."""
+    names = [field.name for field in fields(terms) if field.name not in _UNIDENTIFIED]
+    stated = {name: _plain(getattr(terms, name)) for name in names}
+    return stated | {"population": None if terms.population is None else terms.population.fields()}
+
+
+def _plain(value: Any) -> Any:
+    if value == math.inf:
+        return "+inf"
+    return value if value is None or isinstance(value, int | float | str) else str(value)
+
+
+def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
+    """The steps of a request, from public numbers alone; `n` is the number of records if it is public.
+
+    Raises
+    ------
+    InputError
+        If the request cannot be answered for this number of records.
+    """
+    steps: dict[Key, Step] = {}
+    for key, chosen in request.designs(n).items():
+        steps[key] = CountThenDraw(request.terms[key], request) if chosen is None else Draw(chosen, request)
+        if chosen is not None:
+            _check_pps_minimum(chosen)
+    return steps
+
+
+def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
+    """Run all that needs no draw, so that its errors are raised before anything is charged.
+
+    Raises
+    ------
+    InputError
+        If the release cannot be written.
+    MissingExtraError
+        If OpenDP is not installed.
+    """
+    from confide.core.files import entry_text
+
+    check_sampler()
+    rehearsed = {key: step.rehearsed() for key, step in steps.items()}
+    for key, threshold in rehearsed.items():
+        entry_text(request.terms[key], threshold, {})
+    assembled(request, rehearsed, library_versions()).to_json()
+
+
+def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Release:
+    """Make a release: prepare, check, read, compare, charge, draw and store, in this order.
+
+    Parameters
+    ----------
+    source
+        The records.
+    request
+        The public parameters.
+    payer
+        The budget that is charged.
+
+    Returns
+    -------
+    Release
+        The thresholds under one statement.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the records cannot be used, or if their number is public but unknown and must be charged first; then nothing
+        was released.
+    OtherDataError, BudgetError, LedgerError
+        If the ledger does not allow it; then nothing was released.
+
+    Examples
+    --------
+    >>> from confide.core.sources import Scores
+    >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
+    >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
+    1-differential privacy and 0.1127-zCDP for adding or removing one record
+    """
+    # Prepare, from public numbers alone: the design of every threshold that waits for no noisy number, and the price.
+    source, n = _with_public_number(source, request, payer)
+    steps = prepare(request, 1 if n == 0 else n)
+    account = payer.account(request, {key: step.bill for key, step in steps.items()})
+    if n == 0:  # an account with a secret number has raised its own error
+        raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
+
+    # Check the limit, and everything else that may fail.
+    account.check_limit()
+    if payer.has_ledger:
+        rehearse(request, steps)
+
+    # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
+    tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
+    counts = _counted(source, request, steps, n)
+
+    # Compare with earlier requests.
+    marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
+    earlier = account.earlier_releases(marks)
+
+    # Charge what is new.
+    if tokens is None:
+        tokens = account.charge(without=earlier)
+
+    # Draw: noisy numbers of records first, where they are released, then the thresholds.
+    draws = {key: steps[key].prepared(counts[key]) for key in tokens}
+    drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
+
+    # Store, before anybody sees it.
+    account.store(tokens, drawn, marks)
+    _tell_released(drawn)
+    answered = account.answers(earlier, n)
+    whole = {key: drawn[key] if key in drawn else answered[key][0] for key in steps}
+    released = assembled(request, whole, library_versions() if drawn else next(iter(answered.values()))[1])
+    warn_about(released)
+    warn_of_choices(released)
+    return released
+
+
+def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple[Source, int | None]:
+    """The source, and the number of records if it is public; read once if only a pass shows it."""
+    n = source.n
+    if not request.public_n:
+        return source, None
+    if n is not None:
+        return source, n
+    if source.reading_is_visible and payer.has_ledger:
+        raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+    if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
+        payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
+    source = GivenCounts(source.count(request, request.counted_over()))
+    return source, source.n
+
+
+def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int | None) -> dict[Key, ScoreHistogram]:
+    """The counts of every threshold, in one pass over a list of which the lists of all designs are parts."""
+    by_row = source.count(request, request.counted_over(n))
+    counts = {key: by_row[request.row(key)] for key in steps}
+    for key, step in steps.items():
+        _check_weighted(counts[key], step.terms)
+    return counts
+
+
+def _mark(step: Step, counts: ScoreHistogram) -> bytes:
+    """Bytes of the counts, of which a ledger keeps a keyed fingerprint."""
+    compared = counts if counts.candidates == step.candidates else counts.over(step.candidates)
+    marked = compared.candidates.digest.encode() + compared.counts.astype("<i8").tobytes()
+    sized = isinstance(step, CountThenDraw) and counts.records is not None
+    return marked + counts.records.to_bytes(8, "little") if sized and counts.records is not None else marked
+
+
+def assembled(request: Request, thresholds: Mapping[Key, Threshold], made_with: Mapping[str, str]) -> Release:
+    """The release of these thresholds; those of several levels are nested."""
+    thresholds = _nested(request, thresholds) if request.by == "level" else thresholds
+    return Release(request.stated(), thresholds, made_with)
+
+
+def _nested(request: Request, thresholds: Mapping[Key, Threshold]) -> dict[Key, Threshold]:
+    """Raise every threshold to the largest of the less demanding levels, to its own first candidate not below that."""
+    reached = -math.inf
+    raised = {}
+    for level in sorted(thresholds, reverse=True):
+        reached = max(reached, thresholds[level].threshold)
+        spread = request.terms[level].known_spread
+        listed = spread if isinstance(spread, Candidates) else Candidates.from_recipe(thresholds[level].recipe)
+        reached = float(listed.values[np.searchsorted(listed.values, reached)])
+        raised[level] = replace(thresholds[level], threshold=reached)
+    return raised
+
+
+def _check_weighted(counts: ScoreHistogram, terms: Terms) -> None:
+    """Reject sums of weights whose number of records is missing, or that are taken for numbers of records."""
+    if terms.population is None and counts.records is not None:
+        raise InputError("histogram", "must be counts of records without weights, unless population is given")
+    if terms.population is not None and terms.size_scale is not None and counts.records is None:
+        raise InputError(
+            "histogram",
+            "must have the number of records with weights, ScoreHistogram(..., records=...)",
+            remedy="Or state a public guess of it, n_typical",
+        )
+
+
+def _check_pps_minimum(design: Design) -> None:
+    """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
+    mechanism, terms = design.mechanism, design.terms
+    if not isinstance(mechanism, PpsOfSecretSize) or terms.n_min > 1:
+        return
+    if (enough := mechanism.certified_from(terms.level, design.candidates.size)) > 1:
+        raise InputError(
+            "n_min",
+            (
+                "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees "
+                "almost no coverage if there is only one calibration record"
+            ),
+            remedy=(
+                f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, "
+                "at least 2, it is lower"
+            ),
+        )
+
+
+def _tell_released(drawn: Mapping[Key, Threshold]) -> None:
+    """Report the public part of a release, without its thresholds, the only fields that depend on the records."""
+    if not listening("core"):
+        return
+    for key, threshold in drawn.items():
+        log_event(
+            "core",
+            "released",
+            part=key,
+            score=threshold.score,
+            alpha=threshold.alpha,
+            coverage=threshold.coverage,
+            epsilon=threshold.privacy.epsilon,
+            neighbors=threshold.privacy.neighbors,
+            n="secret" if threshold.n is None else threshold.n,
+        )

@@ -1,0 +1,362 @@
+"""Files of releases are read back exactly; damaged, foreign, newer and inconsistent ones raise errors without a value.
+
+The checksum is not a signature. Anyone who computes it again can replace the threshold by another candidate, rename the
+score, or forge a whole consistent release. Such a file claims no more than its mechanism guarantees.
+"""
+
+import copy
+import json
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import confide
+from confide import FormatError, Release
+from confide.support import shapes
+from tests.builders import slow
+from tests.calibrations import KINDS, OPTIONS, of_kind, released
+from tests.files import signed
+from tests.refused import refused
+
+pytestmark = pytest.mark.xdist_group("released")
+
+EVERYDAY = ("add_remove", "replace_one", "delta", "rho")
+
+
+def content_of(name: str) -> dict:
+    """The content of a file, to be altered."""
+    return json.loads((of_kind(name) if name in KINDS else released(name)).to_json())
+
+
+def places_in(content, path=()):
+    """Every path in a file, but to its checksum."""
+    listed = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in listed:
+        if key != "sha256":
+            yield (*path, key)
+            yield from places_in(value, (*path, key))
+
+
+def altered(name: str, path, value) -> str:
+    """The file with one value changed or added, and a new checksum."""
+    content = content_of(name)
+    *groups, key = path
+    place = content
+    for group in groups:
+        place = place[group]
+    assert key not in place or place[key] != value or type(place[key]) is not type(value), "nothing was changed"
+    place[key] = value
+    return signed(content)
+
+
+# --- round trips
+
+
+@pytest.mark.parametrize("name", [*EVERYDAY, *slow(name for name in OPTIONS if name not in EVERYDAY), *KINDS])
+def test_read_back_exactly(name):
+    release = of_kind(name) if name in KINDS else released(name)
+    text = release.to_json()
+    again = Release.from_json(text)
+    assert again == release
+    assert hash(again) == hash(release)
+    assert again.to_json() == text
+    assert (str(again), repr(again)) == (str(release), repr(release))
+    assert again.request.terms.keys() == release.request.terms.keys()
+    assert all(type(part.threshold) is float and isinstance(part.alpha, Fraction) for part in again.values())
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_holds_the_arguments_and_the_draw_alone(name):
+    """Neither guarantee nor privacy is stated but as one number each, which are computed again."""
+    content = content_of(name)
+    assert set(content) <= {"kind", "schema", "request", "thresholds", "epsilon", "versions", "n", "sha256"}
+    fields = {"key", "threshold", "coverage", "mechanism", "candidates", "counted", "certificate"}
+    assert all(set(part) <= fields for part in content["thresholds"])
+    assert "n" not in content or content["request"].get("neighbors") or content["request"]["mechanism"] == "none"
+
+
+# --- damage
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "{",
+        "[]",
+        "null",
+        "5",
+        '"text"',
+        "{}",
+        '{"kind": "confide/release"}',
+        '{"kind": "other", "schema": 1}',
+        '{"kind": ["confide/release"], "schema": 1}',
+        "\x00",
+        "\ufeff{}",
+        "PAR1\x15\x04",
+        "[" * 50_000,
+        '{"a":' * 20_000 + "1" + "}" * 20_000,
+        "9" * 90_000,
+        '{"kind": "confide/release", "schema": ' + "9" * 5000 + "}",
+        " " * 100_001,
+        "\ud800",
+    ],
+    ids=range(20),
+)
+def test_other_texts_raise(text):
+    with pytest.raises(FormatError):
+        Release.from_json(text)
+
+
+@pytest.mark.parametrize("depth", [1, 10, 90, 300, 900, 980, 1000, 10_000])
+def test_nested_to_any_depth(depth):
+    """Also if a document is still parsed but its checksum cannot be computed."""
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        deep = opening * depth + "1" + closing * depth
+        body = released("add_remove").to_json().rstrip()[1:-1]
+        with pytest.raises(FormatError):
+            Release.from_json('{"deep": ' + deep + "," + body + "}")
+
+
+@pytest.mark.parametrize("text", [None, 5, b"{}", {}, ["{}"]])
+def test_only_texts(text):
+    with refused(confide.InputTypeError, "text"):
+        Release.from_json(text)
+
+
+def test_any_byte_matters():
+    text = released("add_remove").to_json()
+    start = text.index('"threshold": ') + len('"threshold": ')
+    for changed in (text.replace("0.9", "0.8", 1), text[: start + 2] + "1" + text[start + 3 :], text[:-50], text[1:]):
+        assert changed != text
+        with pytest.raises(FormatError):
+            Release.from_json(changed)
+    with refused(FormatError, "release"):
+        Release.from_json(json.dumps({k: v for k, v in json.loads(text).items() if k != "sha256"}))
+
+
+@pytest.mark.parametrize("schema", [0, -1, 1.0, "1", None, True, [1], 2, 10**6])
+def test_other_schemas(schema):
+    with refused(FormatError, "release.schema"):
+        Release.from_json(altered("add_remove", ("schema",), schema))
+
+
+def test_repeated_keys():
+    text = released("add_remove").to_json()
+    for repeated in ('"alpha": "1/10",', '"schema": 1,', '"epsilon": 1.0,'):
+        assert repeated in text
+        with pytest.raises(FormatError):
+            Release.from_json(text.replace(repeated, repeated + repeated, 1))
+
+
+# --- altered values with a new checksum
+
+NEAR = [lambda x: x * 2, lambda x: x / 2, lambda x: x + 1, lambda x: x - 1, lambda x: math.nextafter(x, math.inf)]
+VALUES = [None, True, "", "1", "text", [], {}, [1], {"a": 1}, -1, 0, 1, 2, 0.5, -0.5, 1e308, 5e-324, 2**62, 10**4]
+MARK = "withheld-7316"
+
+
+def changes(content, rng):
+    """A file with a few changes: values of any type, near numbers, texts, missing and added fields."""
+    content = copy.deepcopy(content)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        *groups, key = rng.choice(list(places_in(content)))
+        place = content
+        for group in groups:
+            place = place[group]
+        old, kind = place[key], rng.randrange(6)
+        if kind == 0 and isinstance(place, dict):
+            del place[key]
+        elif kind == 1 and isinstance(place, dict):
+            place[rng.choice([MARK, "extra", "key"])] = copy.deepcopy(rng.choice([*VALUES, MARK]))
+        elif kind == 2 and isinstance(old, int | float):
+            place[key] = type(old)(rng.choice(NEAR)(old)) if abs(old) < 1e300 else old
+        elif kind == 2 and isinstance(old, str):
+            place[key] = rng.choice([f"{rng.randrange(1, 400)}/{rng.randrange(1, 400)}", MARK, old + "0"])
+        elif kind == 3 and isinstance(place, list):
+            place.append(copy.deepcopy(old))
+        else:
+            place[key] = copy.deepcopy(rng.choice([*VALUES, MARK]))
+    return content
+
+
+def read_or_refused(content) -> bool:
+    """Whether an altered file is read: then what it makes is written as it is. No error quotes a value of it."""
+    text, message = signed(content), ""
+    try:
+        release = Release.from_json(text)
+    except FormatError as error:
+        message = str(error)
+    assert MARK not in message
+    if message:
+        return False
+    assert shapes.checksum(json.loads(release.to_json())) == shapes.checksum(json.loads(text))
+    return True
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_altered_files_are_refused_or_equal(name):
+    rng, content = random.Random(len(name)), content_of(name)
+    read = sum(read_or_refused(changes(content, rng)) for _ in range(40))
+    assert read < 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*OPTIONS, *KINDS])
+def test_altered_files_are_refused_or_equal_many_times(name):
+    rng, content = random.Random(7 + len(name)), content_of(name)
+    count = -(-30_000 // (len(OPTIONS) + len(KINDS)))
+    read = sum(read_or_refused(changes(content, rng)) for _ in range(count))
+    assert read < count / 3
+
+
+@pytest.mark.parametrize("path", ["request.alpha", "thresholds.0.mechanism.rate", "thresholds.0.mechanism.offset"])
+@pytest.mark.parametrize(
+    "value",
+    ["1e-99999999", "1/0", "0", "1", "-1/10", "nan", "1/3000001", "9" * 50 + "/1", "1" * 70, "0x1", "1_0/100", "١/١٠"],
+)
+def test_fractions_of_any_text(path, value):
+    keys = [int(key) if key.isdecimal() else key for key in path.split(".")]
+    with pytest.raises(FormatError):
+        Release.from_json(altered("add_remove", keys, value))
+
+
+@pytest.mark.parametrize("name", [*EVERYDAY, *slow(["people", "weights", "class weights", "noisy number", "n_min"])])
+def test_claims_that_do_not_follow_raise(name):
+    """A mechanism of another level, loss, population or target, and other numbers of records or of candidates."""
+    content = content_of(name)
+    (part,), asked = content["thresholds"], content["request"]
+    mechanism, public = part["mechanism"], "n" in content
+    offset, drawn = Fraction(mechanism["offset"]), ("thresholds", 0)
+    tried = {
+        ("request", "epsilon"): [0.5, 2.0] if "epsilon" in asked else [1.0],
+        ("request", "rho"): [0.01, 1.0],
+        ("request", "alpha"): ["1/1000", "1/2", "1/20"],
+        ("request", "neighbors"): ["add_remove" if public else "replace_one"],
+        ("request", "records_per_person"): [2, 10],
+        ("request", "mechanism"): ["pps", "noisy-histogram", "none", "other"],
+        ("request", "population"): [{"bound": 3.0}],
+        ("epsilon",): [0.5, 2.0, 0.0, math.nextafter(content["epsilon"], 0)],
+        ("n",): [10**6, 1, 0] if public else [1000],
+        (*drawn, "coverage"): [0.91, 1.0, 0.89, 0.0],
+        (*drawn, "candidates"): [1, 2, 101, 2**20],
+        (*drawn, "key"): ["1/10", 0, ""],
+        (*drawn, "mechanism", "scale"): [mechanism["scale"] / 2, mechanism["scale"] * 4, 1e-300],
+        (*drawn, "mechanism", "left"): [mechanism["left"] + 1, 1000],
+        (*drawn, "mechanism", "rate"): ["1/2", "999/1000"],
+        (*drawn, "mechanism", "offset"): [str(offset - 1)],
+        (*drawn, "mechanism", "weight"): [7],
+    }
+    assert len([refuse(name, path, value) for path, values in tried.items() for value in values]) > 25
+
+
+def refuse(name, path, value):
+    with pytest.raises(FormatError):
+        print(path, value, Release.from_json(altered(name, path, value)))
+
+
+@pytest.mark.parametrize(
+    "threshold", [0.5, -1.0, 2.0, math.nextafter(90 / 99, 2), 0, "inf", "-inf", "nan", "", "0.5", None]
+)
+def test_thresholds_that_are_no_candidates(threshold):
+    refuse("add_remove", ("thresholds", 0, "threshold"), threshold)
+
+
+def test_a_finite_threshold_needs_a_mechanism():
+    refuse("too few records", ("thresholds", 0, "threshold"), confide.Candidates.unit(100).edges[5].item())
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {},
+        {"kind": "unit"},
+        {"kind": "unit", "size": 100},
+        {"kind": "unit", "size": 101, "spacing": "uniform"},
+        {"kind": "unit", "size": "100", "spacing": "uniform"},
+        {"kind": "unit", "size": 100, "spacing": "uniform", "extra": 1},
+        {"kind": "unit", "size": 100, "spacing": ["uniform"]},
+        {"kind": "unit", "self": 1, "cls": 2},
+        {"kind": "other"},
+        {"kind": ["unit"]},
+        {"kind": "_build", "edges": [1], "recipe": {}},
+        {"kind": "__init__"},
+        {"kind": "spread", "of": "residual", "unit": "1"},
+        {"kind": "spread", "of": "residual", "size": 2**21},
+        {"kind": "of"},
+        {"kind": "of", "size": 99},
+        {"kind": "of", "size": True},
+        {"kind": "of", "size": 2**40},
+        {"kind": "of", "size": 100, "values": [0.1]},
+        {"kind": "from_reference", "size": None},
+    ],
+    ids=str,
+)
+def test_recipes_that_do_not_make_the_candidates(recipe):
+    refuse("add_remove", ("request", "candidates"), recipe)
+
+
+@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+def test_a_certificate_is_stated_and_accepted_only_if_it_holds(neighbors):
+    """A guarantee from the two-sided certificate states it; without the word, or with a lower target, it is invalid."""
+    release = confide.calibrate(np.arange(1000) / 1000, 0.1, 1.0, neighbors=neighbors, score="lac")
+    assert (release.guarantee.certificate, release.coverage) == ("two-sided", 0.9)
+    for change in ("without", "other", "less"):
+        content = json.loads(release.to_json())
+        (part,) = content["thresholds"]
+        if change == "without":
+            del part["certificate"]
+        elif change == "other":
+            part["certificate"] = "sharp"
+        else:
+            part["mechanism"]["offset"] = str(Fraction(part["mechanism"]["offset"]) - Fraction(1, 2))
+        with pytest.raises(FormatError):
+            Release.from_json(signed(content))
+
+
+def test_consistent_changes_are_not_detected():
+    """See the head of this module: consistent changes are accepted."""
+    other, part = float(confide.Candidates.unit(100).edges[3]), ("thresholds", 0)
+    assert Release.from_json(altered("add_remove", (*part, "threshold"), other)).threshold == other
+    assert Release.from_json(altered("add_remove", (*part, "threshold"), "+inf")).threshold == math.inf
+    assert (
+        Release.from_json(altered("own candidates", (*part, "threshold"), 0.123)).threshold == 0.123
+    )  # not in the file
+    assert Release.from_json(altered("add_remove", ("request", "score"), "lac")).score == "lac"
+    assert Release.from_json(altered("add_remove", ("request", "n_min"), 500)).guarantee.n_min == 500
+    assert Release.from_json(altered("delta", ("request", "delta"), "1/10")).guarantee.delta == 0.1
+    content = content_of("add_remove")
+    drawn = content["thresholds"][0]
+    drawn["mechanism"]["offset"] = str(Fraction(drawn["mechanism"]["offset"]) + 1000)
+    del drawn["certificate"]  # so high a target needs only the sharp one
+    assert Release.from_json(signed(content)).coverage == 0.9
+
+
+@pytest.mark.parametrize("rise", [10**6, 10**9, 2**61])
+@pytest.mark.parametrize("name", ["one candidate", "lac"])
+def test_weights_that_rise_beyond_all_floats_raise_a_format_error(name, rise):
+    """G underflows there, and claims that do not follow raise `FormatError`."""
+    content = content_of(name)
+    content["thresholds"][0]["mechanism"] |= {"rise": rise, "flat": "0"}
+    with pytest.raises(FormatError):
+        Release.from_json(signed(content))
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_any_damaged_text_is_read_or_raises(data):
+    text = released("add_remove").to_json()
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 20)))
+    changed = text[:start] + data.draw(st.text(max_size=10)) + text[end:]
+    try:
+        assert Release.from_json(changed) == released("add_remove")
+    except FormatError:
+        assert changed != text
