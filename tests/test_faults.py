@@ -377,7 +377,7 @@ SILOS = [
     Fault(
         "a release claims another coverage than follows",
         "confide.federated.calibration:_claimed",
-        lambda _: lambda fields, stated_k, k, guarantee: (k, guarantee),
+        lambda _: lambda fields, k, guarantee: (k, guarantee),
         f"{PROTOCOL}::test_result_that_claims_more_is_refused",
     ),
 ]
