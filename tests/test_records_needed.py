@@ -15,8 +15,8 @@ from tests.draws import drawing_with, last
 
 SCORES = np.linspace(0.01, 1.0, 500)
 CASES = {
-    "a secret number": ({}, 137),
-    "residuals": ({"score": "absolute_residual"}, 215),
+    "a secret number": ({}, 118),
+    "residuals": ({"score": "absolute_residual"}, 213),
     "a guess": ({"n_typical": 1000}, 225),
     "residuals and a guess": ({"score": "absolute_residual", "n_typical": 1000}, 300),
     "a public number": ({"neighbors": "replace_one"}, None),
@@ -78,7 +78,7 @@ def test_python_plans_warnings_and_pages_agree(name):
 @pytest.mark.slow
 def test_calibrate_says_the_number_that_the_release_says(draw_with):
     draw_with(select=last)
-    for needed, options in ((206, {}), (300, {"n_typical": 1000})):
+    for needed, options in ((213, {}), (300, {"n_typical": 1000})):
         with pytest.warns(confide.CoverageWarning, match=f"about {needed} calibration records are needed") as caught:
             made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual", **options)
         assert made.threshold == math.inf
@@ -99,7 +99,7 @@ def test_groups_and_levels_say_the_number_of_their_plans():
             assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
             assert f"records needed: about {needed} in each group; with fewer" in str(made)
     levels = confide.calibrate(SCORES, [0.5, 0.2], 4.0, score="lac")
-    first = confide.plan(0.2, 2.0, candidates=confide.Candidates.from_recipe(levels[0.2].recipe)).records_needed
+    first = confide.plan(0.2, 2.0, score="lac").records_needed
     assert f"records needed: about {first} for all of them; with fewer" in str(levels)
 
 
