@@ -102,7 +102,7 @@ def test_other_candidates_and_a_guess():
     assert renewed(of_kind("guess"), candidates=Candidates.around(0.4)).candidates.around == 0.4
     assert renewed(of_kind("guess")).candidates.around == 0.9
     sized = confide.calibrate(SCORES, 0.1, 1.0, score="absolute_residual", unit=5.0, n_typical=1000)
-    assert renewed(sized).unit == 5.0
+    assert renewed(sized).candidates.unit == 5.0
     assert renewed(sized, candidates=50).candidates.recipe["unit"] == 5.0
 
 

@@ -133,7 +133,7 @@ def longest_list(terms: Terms) -> Candidates:
     spread = terms.known_spread
     if isinstance(spread, Candidates):
         return spread
-    if terms.mechanism == "none":  # as if the scores themselves were candidates
+    if terms.mechanism == "none":  # nothing is drawn, so the finest list costs nothing
         return Candidates.quantiles(spread, spread.most or FINEST)
     return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism == "slopes" else _OF_PUBLISHED)
 

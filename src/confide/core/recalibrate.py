@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
-from confide.candidates import AnyCandidates, Candidates
+from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core.calibrate import Options, split_options
 from confide.core.keys import SIDES, Key
 from confide.core.losses import FALSE_NEGATIVES
@@ -145,10 +145,8 @@ def renewed(previous: Release, **changes: Any) -> Request:
     given = {name: value for name, value in changes.items() if value is not None}
     if "epsilon" in given or "rho" in given:
         given = {"epsilon": None, "rho": None} | given
-    if isinstance(given.get("candidates"), int):
-        given["unit"] = request.unit
-    elif "candidates" in given:
-        given["unit"] = None
+    if isinstance(given.get("candidates"), int) and isinstance(request.candidates, Spread):
+        given["unit"] = request.candidates.unit
     return replace(request, **{"about": None, "chosen": None, **given, "renews": previous.checksum})
 
 

@@ -297,9 +297,9 @@ class Request:
             exact["shares"] = tuple(exact_shares(self.shares, len(terms)))
         if self.disjoint and self.overlap is None:
             exact["names"] = tuple(terms)
-        if self.candidates is not None or kind_asked(first.score).is_own:  # as a list or a spread, which has the unit
-            exact |= {"candidates": first.spread, "unit": None}
         return exact | {
+            "candidates": first.spread,  # as a list or a spread, which has the unit, whatever a score's default is later
+            "unit": None,
             "n_min": first.n_min,
             "n_typical": None if self.n_typical is None else first.n_typical,
             "records_per_person": first.records_per_person,

@@ -153,18 +153,19 @@ def _remark(c: Threshold, plan: Plan | None, *, grouped: bool) -> tuple[str, str
         )
     high = score_kind(c.score).plausible_size(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
+    is_drawn = c.mechanism is not None and math.isfinite(c.epsilon)
     if size > high:
+        by_chance = f"either few records drew it by chance, far beyond all scores: {_enough(c, plan, grouped)}; or "
         return (
             f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
-            f"either few records drew it by chance, far beyond all scores: {_enough(c, plan, grouped)}; "
-            f"or scores have that size: then {_UNIT}",
+            f"{by_chance if is_drawn else ''}scores have that size: {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
         larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
+        by_chance = "with few records such a threshold is drawn by chance, and " if is_drawn else ""
         return (
             f"lies where the candidates ({spread}) are coarse",
-            f"the next candidate is {larger}: with few records such a threshold is drawn by chance, and "
-            f"scores of another size need other candidates; {_UNIT}",
+            f"the next candidate is {larger}: {by_chance}scores of another size need other candidates; {_UNIT}",
         )
     return None
 

@@ -88,7 +88,8 @@ def predict_set(
     [['well'], ['well', 'ill']]
     """
     sets = sets_of(probabilities, calibration, classes, u=u, groups=groups, score=score, out=out)
-    warn_of_empty_sets(int((sets.sizes == 0).sum()), len(sets))
+    empty = sets.mask.view(np.uint8).max(axis=1, initial=0) == 0  # in half the time of counting
+    warn_of_empty_sets(int(empty.sum()), len(sets))
     return sets
 
 
