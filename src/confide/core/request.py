@@ -298,7 +298,7 @@ class Request:
         if self.disjoint and self.overlap is None:
             exact["names"] = tuple(terms)
         return exact | {
-            "candidates": first.spread,  # as a list or a spread, which has the unit, whatever a score's default is later
+            "candidates": first.spread,  # with the unit, and whatever the default of the score will be later
             "unit": None,
             "n_min": first.n_min,
             "n_typical": None if self.n_typical is None else first.n_typical,
