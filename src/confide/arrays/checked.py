@@ -5,6 +5,7 @@ Other data frames are read by `in_memory`.
 """
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -83,9 +84,14 @@ def _collected(name: str, data: Any) -> Any:
 # Numbers, vectors, probabilities, labels and positions as arrays.
 
 
+def _is_masked_array(data: Any) -> bool:
+    """Whether it is one of numpy.ma, which takes 30 ms to import and must not be for all other data."""
+    return "numpy.ma" in sys.modules and isinstance(data, np.ma.MaskedArray)
+
+
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
     """A numeric numpy array (float16, float32, float64 or integer, native byte order), with NaN for missing values."""
-    if isinstance(data, np.ma.MaskedArray):
+    if _is_masked_array(data):
         values, mask = as_numeric(name, np.asarray(data.data)), np.ma.getmaskarray(data)
         return np.where(mask, np.nan, values) if mask.any() else values
     array = as_array(name, data)
@@ -106,7 +112,7 @@ def as_array(name: str, data: Any) -> NDArray[Any]:
     unreadable = InputTypeError(name, "must be an array", got=f"{type(data).__name__} that numpy cannot read")
     with replaced_errors(lambda error: None if isinstance(error, ConfideError | MemoryError) else unreadable):
         data = in_memory(name, data)
-        if np.ma.is_masked(data):
+        if _is_masked_array(data) and np.ma.is_masked(data):
             remedy = "Fill them in; results from the other records alone say nothing about these"
             raise_for_rows(name, np.ma.getmaskarray(data), "must not be masked", "masked entries", remedy)
         return np.asarray(as_host_array(data))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.candidates.spread import SHAPES, Spread, SpreadKind
+from confide.candidates.spread import SHAPES, Spread, SpreadKind, distinct
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
 
@@ -229,7 +229,7 @@ class Candidates:
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.quantile(sample, np.linspace(0, 1, max(size - 1, 1)))[: size - 1]
-        edges = np.unique(_rounded(edges))
+        edges = distinct(_rounded(edges))
         return cls(edges, {"kind": "from_reference", "size": len(edges) + 1})
 
     @classmethod
@@ -252,7 +252,7 @@ class Candidates:
             )
         if not np.isfinite(edges).all():
             raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1")
-        return cls(np.unique(_rounded(edges)), recipe)
+        return cls(distinct(_rounded(edges)), recipe)
 
 
 @lru_cache(maxsize=64)

@@ -97,7 +97,19 @@ class Spread:
         shape = self.shape
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
         edges = shape.edges(max(size, 2), self)
-        return np.unique(edges[np.isfinite(edges)])
+        return distinct(edges[np.isfinite(edges)])
+
+
+def distinct(edges: _Edges) -> _Edges:
+    """The different numbers among finite ones, increasing: `np.unique`, which would import numpy.ma, 30 ms.
+
+    Examples
+    --------
+    >>> distinct(np.array([2.0, 1.0, 2.0]))
+    array([1., 2.])
+    """
+    edges = np.sort(edges)
+    return edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]
 
 
 def _guess(kind: SpreadKind | None, around: Any) -> float:

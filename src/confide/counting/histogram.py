@@ -254,9 +254,10 @@ class ScoreHistogram:
         array([2, 1])
         """
         known, wanted = self.candidates.edges, candidates.edges
-        if not np.isin(wanted, known).all():
+        place = np.searchsorted(known, wanted)
+        if not np.array_equal(known[place[place < len(known)]], wanted):
             raise InputError("candidates", "must be among those that were counted over", got="others")
-        reached = np.cumsum(self.counts)[np.append(np.searchsorted(known, wanted), len(known))]
+        reached = np.cumsum(self.counts)[np.append(place, len(known))]
         return ScoreHistogram(candidates, np.diff(reached, prepend=0), self.records)
 
     def __add__(self, other: "ScoreHistogram") -> "ScoreHistogram":

@@ -299,9 +299,11 @@ def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.b
 def _lowest(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
     dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
-    values, back = np.unique(thresholds, return_inverse=True)
-    smallest = [0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(float(t), dtype)) for t in values]
-    return np.array(smallest, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)[back]
+    single = np.float32 if dtype.itemsize <= 4 else np.float64
+    smallest = {
+        t: 0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(t, dtype)) for t in set(thresholds.tolist())
+    }
+    return np.array([smallest[t] for t in thresholds.tolist()], dtype=single)
 
 
 def _comparable(block: NDArray[Any]) -> NDArray[Any]:
