@@ -109,7 +109,8 @@ def distinct(edges: _Edges) -> _Edges:
     array([1., 2.])
     """
     edges = np.sort(edges)
-    return edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]
+    different: _Edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]
+    return different
 
 
 def _guess(kind: SpreadKind | None, around: Any) -> float:

@@ -5,7 +5,6 @@ Functions of the public API live in calibrate.py, risk.py, recalibrate.py, given
 
 from confide.core import documents
 from confide.core.account import NO_PAYER, Payer, entry_checksums
-from confide.core.budget_plan import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
 from confide.core.calibrate import (
     LedgerOptions,
     Options,
@@ -86,7 +85,6 @@ from confide.core.words import (
 )
 
 __all__ = [
-    "BudgetPlan",
     "Choices",
     "ClassShift",
     "Document",
@@ -94,13 +92,11 @@ __all__ = [
     "OnPilot",
     "Pilot",
     "Plan",
-    "PlannedReleases",
     "PublishedCounts",
     "RecordWeights",
     "Release",
     "Terms",
     "Threshold",
-    "budget_plan",
     "load",
     "load_release",
     "plan",
