@@ -8,6 +8,7 @@ from confide.core import ModelFingerprint as ModelFingerprint
 from confide.core import Plan as Plan
 from confide.core import PublishedCounts as PublishedCounts
 from confide.core import Release as Release
+from confide.core import budget_plan as budget_plan
 from confide.core import calibrate as calibrate
 from confide.core import calibrate_counts as calibrate_counts
 from confide.core import calibrate_false_negatives as calibrate_false_negatives
@@ -19,7 +20,6 @@ from confide.core import choose_score as choose_score
 from confide.core import load as load
 from confide.core import plan as plan
 from confide.core import recalibrate as recalibrate
-from confide.core.budget_plan import budget_plan as budget_plan
 from confide.counting import ScoreHistogram as ScoreHistogram
 from confide.errors import BudgetError as BudgetError
 from confide.errors import ConfideDeprecationWarning as ConfideDeprecationWarning

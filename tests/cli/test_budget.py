@@ -3,7 +3,7 @@
 import pytest
 
 from confide.cli.exit_codes import REFUSED, USAGE
-from confide.core.budget_plan import budget_plan
+from confide.core import budget_plan
 
 PLAN = ("budget", "plan", "--releases", 2, "--looks", 52, "--looks-per-person", 1, "--epsilon", 2, "--n", "200,300")
 BASIC = ("--rule", "basic", "--dp-delta", 0)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from confide.core.budget_plan import BudgetPlan, PlannedReleases, budget_plan, by_rules
+from confide.core import BudgetPlan, PlannedReleases, budget_plan, by_rules
 from confide.errors import ConfideError, InputError, InputTypeError
 from confide.mechanisms.slopes import slopes_for
 from fuzz.source import one_line

@@ -12,8 +12,7 @@ from typing import Any, TypedDict
 
 import click
 
-from confide.core import ABOUT
-from confide.core.budget_plan import RULES
+from confide.core import ABOUT, RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
 from confide.support import ObjectPath, as_place
 

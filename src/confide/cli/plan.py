@@ -10,9 +10,8 @@ from confide.cli.choices import ClassShiftOptions, one_level, optional_candidate
 from confide.cli.command import Group, command
 from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.values import Findings, PilotOptions, PrivacyOptions
-from confide.core import Plan, needed_by_scores
+from confide.core import IN_WORDS, BudgetPlan, Plan, PlannedReleases, best_of, by_rules, needed_by_scores
 from confide.core import plan as make_plan
-from confide.core.budget_plan import IN_WORDS, BudgetPlan, PlannedReleases, best_of, by_rules
 from confide.errors import InputError
 from confide.ledger import decimal_form
 from confide.support import FileKind, Section, Table, aligned, to_text

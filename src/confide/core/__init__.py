@@ -3,6 +3,9 @@
 Functions of the public API live in calibrate.py, risk.py, recalibrate.py, given_counts.py, choose.py, plan.py.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from confide.core import documents
 from confide.core.account import NO_PAYER, Payer, entry_checksums
 from confide.core.calibrate import (
@@ -84,7 +87,11 @@ from confide.core.words import (
     names_among,
 )
 
+if TYPE_CHECKING:
+    from confide.core.budgets import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
+
 __all__ = [
+    "BudgetPlan",
     "Choices",
     "ClassShift",
     "Document",
@@ -92,11 +99,13 @@ __all__ = [
     "OnPilot",
     "Pilot",
     "Plan",
+    "PlannedReleases",
     "PublishedCounts",
     "RecordWeights",
     "Release",
     "Terms",
     "Threshold",
+    "budget_plan",
     "load",
     "load_release",
     "plan",
@@ -108,3 +117,10 @@ __all__ = [
 def __dir__() -> list[str]:
     """Return the public names."""
     return sorted(__all__)
+
+
+def __getattr__(name: str) -> object:
+    """Import plans of budgets when they are first used: they need the ledger, which a calibration does without."""
+    if name in ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"):
+        return getattr(import_module("confide.core.budgets"), name)
+    raise AttributeError(f"module 'confide.core' has no attribute {name!r}")
