@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import last_rule
+from confide.guarantee import chosen_by_last_rule
 from confide.mechanisms.interface import SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
@@ -78,14 +78,11 @@ def _noisy_choices(
 ) -> NDArray[np.int64]:
     """The index by the mechanism's rule for each of `draws` noisy copies of the counts."""
     n, size = int(counts.sum()), (draws, len(counts))
-    if isinstance(mechanism, LaplaceHistogram):
-        noisy, total, target = counts + rng.laplace(scale=mechanism.scale, size=size), n, float(mechanism.level) * n
-    else:
+    if isinstance(mechanism, NoisyHistogram):
         p = -math.expm1(-1 / mechanism.scale)
-        noisy = counts + rng.geometric(p, size) - rng.geometric(p, size)
-        total = noisy.sum(axis=1, keepdims=True) if mechanism.rate else n
-        target = float(mechanism.rate) * (total + 1) + float(mechanism.offset)
+        return chosen_by_last_rule(counts + rng.geometric(p, size) - rng.geometric(p, size), mechanism.beyond)
+    noisy = counts + rng.laplace(scale=mechanism.scale, size=size)
     beyond = noisy.sum(axis=1, keepdims=True) - np.cumsum(noisy, axis=1)
-    reached = total - beyond >= target - 1e-9
+    reached = n - beyond >= float(mechanism.level) * n - 1e-9
     reached[:, -1] = True
-    return last_rule(reached) if isinstance(mechanism, NoisyHistogram) else np.argmax(reached, axis=1)
+    return np.argmax(reached, axis=1)

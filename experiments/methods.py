@@ -44,7 +44,7 @@ class Method:
             epsilon=None if self.name == "none" else epsilon,
             candidates=Candidates.unit(m),
             neighbors=self.neighbors,
-            n_typical=n,
+            n_typical=n if self.neighbors == "add_remove" else None,
             mechanism=self.name,
         )
         return design(request.terms[None], n).mechanism
@@ -54,7 +54,7 @@ class Method:
         if self.own_bins == "version 1":
             return pps_laplace.optimal_bins(n, alpha, epsilon)
         if self.own_bins == "ours":
-            return noisy_histogram.optimal_bins(n, epsilon)
+            return noisy_histogram.bins_for(n, float(alpha), epsilon)
         if self.own_bins == "version 3":
             return _version_3_bins(n, alpha, epsilon)
         return usual

@@ -50,7 +50,8 @@ def releases() -> tuple[Any, ...]:
         },
     ]
     law = confide.Noise.discrete_laplace(2.0, copies=2)
-    counted = confide.PublishedCounts(rng.integers(0, 90, 20), few, law, score="lac")
+    number = {"n_noisy": 900, "n_noise": confide.Noise.discrete_laplace(5.0)}
+    counted = confide.PublishedCounts(rng.integers(0, 90, 20), few, law, score="lac", **number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = [confide.calibrate(scores, 0.1, **one) for one in options]

@@ -162,7 +162,12 @@ KINDS = {
     "opendp-quantile": lambda: confide.calibrate(SCORES, 0.1, 1.0, mechanism="opendp-quantile"),
     "counts": lambda: confide.calibrate_counts(
         confide.PublishedCounts(
-            _COUNTS, confide.Candidates.unit(128), confide.Noise.discrete_laplace(2.0, 2), score="lac"
+            _COUNTS,
+            confide.Candidates.unit(128),
+            confide.Noise.discrete_laplace(2.0, 2),
+            score="lac",
+            n_noisy=10_350,
+            n_noise=confide.Noise.discrete_laplace(20.0),
         ),
         0.1,
     ),

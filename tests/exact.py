@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy import signal, stats
@@ -141,3 +141,28 @@ def walk_maximum(noise, steps):
         law[0] += joint[:half].sum()
         law = law[: max(1, int(np.searchsorted(-np.cumsum(law[::-1])[::-1], -1e-16)))]
     return law
+
+
+def last_rule_laws(noise: Sequence[float], m: int) -> Callable[[Histogram, int], np.ndarray]:
+    """The law of the candidate that the last rule chooses, by histogram and limit, over all vectors of noise.
+
+    `noise` is P(X = -half), ..., P(X = half) in a bin. The noise of the first bin has no effect.
+    """
+    half = len(noise) // 2
+    vectors = np.array(list(itertools.product(range(-half, half + 1), repeat=m - 1)))
+    weights = np.array(noise)[vectors + half].prod(axis=1)
+
+    @cache
+    def of(h: Histogram, beyond: int) -> np.ndarray:
+        further = np.cumsum((np.array(h[1:]) + vectors)[:, ::-1], axis=1)  # beyond candidate m-1, m-2, ..., 1
+        failed = np.pad(further > beyond, ((0, 0), (0, 1)), constant_values=True)
+        return np.bincount(m - 1 - failed.argmax(axis=1), weights, minlength=m)
+
+    return of
+
+
+def over_noisy_numbers(coverage: Callable[[int], float], n: int, scale: float, reach: int) -> float:
+    """The mean coverage over n + Z for discrete Laplace noise Z of this scale; values beyond `reach` cover nothing."""
+    z = np.arange(-reach, reach + 1)
+    p = np.exp(-np.abs(z) / scale) * math.tanh(1 / (2 * scale))
+    return math.fsum(chance * coverage(n + int(value)) for chance, value in zip(p, z, strict=True))

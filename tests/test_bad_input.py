@@ -81,9 +81,6 @@ HERE = {
     "published counts: floats": lambda s, d: _published(np.full(64, 9.5)),
     "published counts: a missing bin": lambda s, d: _published(np.full(63, 9)),
     "published counts: another number of records": lambda s, d: _published(np.arange(64) % 5 + 7, 9000),
-    "published counts: clipped, secret number": lambda s, d: _published(
-        np.append(np.zeros(48, int), np.arange(16) + 1)
-    ),
     "published counts: suppressed": lambda s, d: _published(np.append(np.zeros(48, int), np.arange(90, 106)), 1560),
     "published counts: rounded": lambda s, d: _published(5 * np.arange(64), 10_080),
     "published counts: a scale as an epsilon": lambda s, d: confide.Noise.parse("discrete_laplace(epsilon=1)"),

@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.mechanisms.noisy_histogram import NoisyHistogram
 
 EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 tqdm = pytest.importorskip("tqdm", reason=EXTRA)
@@ -127,11 +126,6 @@ def test_cifar10_archive_is_checked_by_hash_and_read(tmp_path):
     with pytest.raises(OSError, match="does not have the MD5"):
         cifar10.download(archive.as_uri(), "0" * 32, tmp_path / "other")
     assert not (tmp_path / "other" / "cifar.tar.gz").exists()
-
-
-@pytest.mark.slow
-def test_secret_noisy_histogram_is_simulated_too():
-    check_law(NoisyHistogram(Fraction(7, 10), Fraction(2), 1.0))
 
 
 @pytest.mark.slow

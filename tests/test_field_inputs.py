@@ -113,7 +113,7 @@ def test_a_federation_plans_no_side_with_too_few_records():
     """The same 19 records, whatever the method and the budget; with more, a plan certifies 0.95 for each side."""
     silos = [federated.SiloKeys.generate(f"s{i}") for i in range(3)]
     for method in ("private-qq", "secure-sum"):
-        for size, enough in ((4, False), (6, False), (13, True)):
+        for size, enough in ((4, False), (6, False), (14, True)):
             sized = [keys.public(size) for keys in silos]
             if not enough:
                 with refused(InputError, "silos"):
@@ -165,9 +165,9 @@ def test_published_counts_of_billions_are_added_exactly(kind):
     counts = [3 * 10**9 + 17 * i * i for i in range(64)]
     given = counts if kind is list else np.array(counts, kind)
     noise = Noise.discrete_laplace(2.0)
-    published = PublishedCounts(given, Candidates.unit(64), noise, score="lac", classes=["no", "yes"])
-    released = confide.calibrate_counts(published, alpha=0.1)
     total, below = sum(counts), list(itertools.accumulate(counts))
+    published = PublishedCounts(given, Candidates.unit(64), noise, total, score="lac", classes=["no", "yes"])
+    released = confide.calibrate_counts(published, alpha=0.1)
     place = next(i for i in range(64) if 10 * below[i] >= 9 * (total + 1))
     assert 10 * below[place - 1] + 10**6 < 9 * total < 10 * below[place] - 10**6  # noise is much smaller
     assert released.threshold == candidates_of(released).edges[place]

@@ -32,7 +32,8 @@ def make(folder: Path, hospitals: int = HOSPITALS, records: int = 300) -> None:
         own.save(silo / "keys.json")
         np.save(silo / "scores.npy", np.random.default_rng(i).random(records))  # nonconformity scores of its records
         federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0).save(silo / "policy.json")
-    plan = federated.plan([own.public(records) for own in keys], alpha=0.1, epsilon=2.0, score="lac", dropouts=1)
+    silos = [own.public(records) for own in keys]
+    plan = federated.plan(silos, alpha=0.1, epsilon=2.0, method="private-qq", score="lac", dropouts=1)
     (folder / "plan.json").write_text(plan.sign(coordinator), encoding="utf-8")
 
 

@@ -29,4 +29,4 @@ def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: 
     noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
     n = sum(plan.silos[i].size for i in who)
     target = plan.protocol.target_of(plan, who.tolist())
-    return int(chosen_by_last_rule(counts[who].sum(axis=0) + noise[0] - noise[1], n, target))
+    return int(chosen_by_last_rule(counts[who].sum(axis=0) + noise[0] - noise[1], n - target))

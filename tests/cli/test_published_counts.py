@@ -56,10 +56,21 @@ def test_from_counts_to_a_page(folder, confide_run, noisy):
     assert read.json["calibration"]["thresholds"][0]["threshold"] == released.threshold
 
 
-def test_a_file_that_states_everything(folder, confide_run, noisy):
-    counts = confide.PublishedCounts(noisy, confide.Candidates.unit(64), confide.Noise.parse(LAW), score="lac")
+def test_a_secret_number_of_records(folder, confide_run, noisy):
+    """By options, and by a file that states everything; choices that such counts leave no room for are rejected."""
+    number = {"n_noisy": 4987, "n_noise": confide.Noise.discrete_laplace(20.0)}
+    counts = confide.PublishedCounts(
+        noisy, confide.Candidates.unit(64), confide.Noise.parse(LAW), None, "lac", ["no", "yes"], **number
+    )
     counts.save(folder / "own.json")
-    asked = ("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", "--n-min", "1000", "--out", "cal.json")
-    assert confide_run(*asked).code == 0
-    assert confide.Release.load(folder / "cal.json") == confide.calibrate_counts(counts, 0.1, n_min=1000)
+    stated = ("--n-noisy", "4987", "--n-noise", "discrete_laplace(scale=20)")
+    for source in (("own.json",), ("counts.csv", *STATED, *stated)):
+        ran = confide_run("calibrate", "--noisy-counts", *source, "--alpha", "0.1", "--out", "cal.json")
+        assert ran.code == 0, ran.err
+        assert confide.Release.load(folder / "cal.json") == confide.calibrate_counts(counts, 0.1)
+        (folder / "cal.json").unlink()
     assert "64 bins, a secret number of records" in confide_run("show", "own.json").out
+    for option in (("--n-min", "1000"), ("--n-typical", "1000"), ("--delta", "0.1")):
+        ran = confide_run("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", *option, "--out", "other.json")
+        assert ran.code in (2, 3)
+        assert option[0] in ran.err

@@ -39,6 +39,7 @@ SAMPLES = {
     "chosen": [Chosen("a", ("a", "b"), Fraction(1, 5), 1.0)],
     "fingerprint": [confide.ModelFingerprint.of(np.arange(10.0))],
     "noise": [confide.Noise.discrete_laplace(2.0)],
+    "n_noise": [20.0],
 }
 PAIRS = [
     {one: first, other: second}
@@ -71,6 +72,8 @@ def _completed(asked):
         full.setdefault("epsilon", 1.0)
     if method == "pps-laplace":
         full.setdefault("neighbors", "replace_one")
+    if "n_noise" in full:
+        full.setdefault("noise", SAMPLES["noise"][0])
     if method == "pps" and full.get("neighbors") != "replace_one":
         full.setdefault("n_min", 50)
     return full

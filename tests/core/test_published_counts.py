@@ -4,6 +4,8 @@ import json
 import math
 import shutil
 import subprocess
+import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,10 +17,9 @@ import confide
 from confide import Candidates, Noise, PublishedCounts
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.mechanisms import published_histogram_for
-from confide.selection import noisy_counts
+from confide.selection import noisy_counts, noisy_number
 from confide.warehouse import read_published_counts
 from tests.exact import histograms
-from tests.exact_tests import assert_covers
 from tests.files import signed
 from tests.refused import refused
 
@@ -32,7 +33,10 @@ def published(scores, candidates=UNIT, noise=NOISE, *, public=True, **more):
     counts = confide.ScoreHistogram.from_scores(scores, candidates).counts
     for _ in range(noise.copies):
         counts = noisy_counts(counts, noise.parameter)
-    return PublishedCounts(counts, candidates, noise, len(scores) if public else None, "lac", **more)
+    if public:
+        return PublishedCounts(counts, candidates, noise, len(scores), "lac", **more)
+    number = {"n_noisy": noisy_number(len(scores), 5.0), "n_noise": Noise.discrete_laplace(5.0)}
+    return PublishedCounts(counts, candidates, noise, score="lac", **number, **more)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +47,8 @@ def counts():
 def test_a_release(counts):
     released = confide.calibrate_counts(counts, 0.1, about={"model": "m"})
     assert released.request.noise == NOISE
-    assert (released.coverage, released.n, released.epsilon, released.classes) == (0.9, 10_000, 1.0, ("no", "yes"))
+    assert (released.n, released.epsilon, released.classes) == (10_000, 1.0, ("no", "yes"))
+    assert 0.9 <= released.coverage < 0.9 + 1 / 10_000
     assert 0.87 < released.threshold < 0.95  # 300 ranks, where the noise has a standard deviation of 15
     assert confide.Release.from_json(released.to_json()) == released
     assert "every count has independent discrete Laplace noise of scale 2, twice" in str(released)
@@ -61,32 +66,29 @@ def test_coverage_of_new_records(public):
     """
     rng, candidates, thresholds, covered = np.random.default_rng(1), Candidates.unit(32), [], 0
     for _ in range(300):
-        released = confide.calibrate_counts(
-            published(rng.random(400), candidates, public=public), 0.1, n_min=None if public else 400
-        )
+        released = confide.calibrate_counts(published(rng.random(400), candidates, public=public), 0.1)
         thresholds.append(min(released.threshold, 1.0))
         covered += bool(rng.random() <= released.threshold)
     assert stats.binom.cdf(covered, 300, 0.9) > 1e-6
     assert 0.9 <= np.mean(thresholds) <= 0.97
 
 
-def test_new_records_of_one_calibration(counts):
+def test_a_release_of_a_secret_number():
+    """Noisy numbers below the least one give +inf; the file restores the statement, with the loss of the number."""
+    counts = published(np.random.default_rng(0).random(2000), public=False)
     released = confide.calibrate_counts(counts, 0.1)
-    assert_covers(released, counts.n, np.random.default_rng(7).random(1000) <= released.threshold)
-
-
-def test_clipped_counts_of_a_secret_number_cover_too_little():
-    """The control of Proposition E2: many empty bins left of the scores; the rule itself, which the checks refuse."""
-    rng, m, noise = np.random.default_rng(2), 2048, Noise.discrete_laplace(2.0)
-    mechanism = published_histogram_for(Fraction(9, 10), noise, m, None, 1000)
-    rates = {"as drawn": [], "clipped": []}
-    for _ in range(20):
-        exact = np.append(np.zeros(m - 100), rng.multinomial(1000, np.full(100, 0.01)))
-        drawn = noisy_counts(exact.astype(np.int64), 2.0)
-        for name, noisy in (("as drawn", drawn), ("clipped", np.maximum(drawn, 0))):
-            rates[name].append((mechanism.choose(noisy) + 101 - m) / 100)
-    assert np.mean(rates["as drawn"]) > 0.9
-    assert np.mean(rates["clipped"]) < 0.8
+    assert (released.coverage, released.n, released.size.counted) == (0.9, None, counts.n_noisy)
+    assert released.guarantee.sized
+    assert released.privacy.add_remove == pytest.approx(1 / 2 + 1 / 5)
+    assert 0.85 < released.threshold < 0.95
+    assert confide.Release.from_json(released.to_json()) == released
+    with pytest.warns(CoverageWarning):
+        assert confide.calibrate_counts(replace(counts, n_noisy=9), 0.1).threshold == math.inf
+    content = json.loads(released.to_json())
+    for change in ({"counted": 50}, {"counted": None}):
+        content["thresholds"][0] |= change
+        with pytest.raises(FormatError):
+            confide.Release.from_json(signed(content))
 
 
 def test_bins_closed_on_the_left_are_safe():
@@ -98,7 +100,7 @@ def test_bins_closed_on_the_left_are_safe():
         covered = 0
         for k in range(5):
             bins = np.searchsorted(candidates.edges, np.delete(scores, k), side="right")  # [e_(j-1), e_j)
-            place = mechanism.choose(np.bincount(bins, minlength=4), 4)
+            place = mechanism.choose(np.bincount(bins, minlength=4))
             covered += bool(scores[k] <= candidates.values[place])
         assert covered >= 5 / 2
 
@@ -148,10 +150,13 @@ def test_prio3_end_to_end():
 # Refusals
 
 
-def drawn(exact=None, change=lambda noisy: noisy, noise=NOISE, n=10_000):
+NUMBER = {"n_noisy": 10_003, "n_noise": Noise.discrete_laplace(5.0)}
+
+
+def drawn(exact=None, change=lambda noisy: noisy, noise=NOISE, n=10_000, **number):
     exact = np.random.default_rng(0).multinomial(10_000, np.full(128, 1 / 128)) if exact is None else exact
     noisy = noisy_counts(noisy_counts(np.asarray(exact, dtype=np.int64), 2.0), 2.0)
-    return PublishedCounts(change(noisy), UNIT, noise, n)
+    return PublishedCounts(change(noisy), UNIT, noise, n, **number)
 
 
 HALF = np.append(np.zeros(64), np.random.default_rng(0).multinomial(10_000, np.full(64, 1 / 64)))
@@ -167,9 +172,16 @@ HALF = np.append(np.zeros(64), np.random.default_rng(0).multinomial(10_000, np.f
         (lambda: drawn(change=lambda c: c // 5 * 5), "counts"),
         (lambda: drawn(change=np.cumsum), "counts"),
         (lambda: drawn(n=9000), "counts"),
-        (lambda: drawn(HALF, lambda c: np.maximum(c, 0), n=None), "counts"),
+        (lambda: drawn(n=None), "n_noisy"),
+        (lambda: drawn(n=None, n_noisy=10_000), "n_noise"),
+        (lambda: drawn(n=None, n_noise=Noise.discrete_laplace(5.0)), "n_noise"),
+        (lambda: drawn(**NUMBER), "n_noisy"),
+        (lambda: drawn(n=None, **NUMBER | {"n_noisy": 1e4}), "n_noisy"),
+        (lambda: drawn(n=None, **NUMBER | {"n_noise": NOISE}), "n_noise"),
+        (lambda: drawn(n=None, **NUMBER | {"n_noise": Noise.discrete_gaussian(5.0)}), "n_noise"),
+        (lambda: drawn(n=None, noise=Noise.table([0.4, 0.2, 0.1]), **NUMBER), "noise"),
         (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c)), "counts"),
-        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c), n=None), "counts"),
+        (lambda: drawn(HALF, lambda c: np.where(c < 20, 0, c), n=None, **NUMBER), "counts"),
         (lambda: drawn(n=0), "n"),
         (lambda: drawn(change=lambda c: c * 2**42), "counts"),
         (lambda: drawn(noise="discrete_laplace(scale=2)"), "noise"),
@@ -185,13 +197,14 @@ def test_refused(made, argument):
         confide.calibrate_counts(made(), 0.1)
 
 
-def test_clipped_counts_of_a_public_number_are_served_with_a_warning():
-    made = drawn(HALF, lambda c: np.maximum(c, 0))
+@pytest.mark.parametrize("number", [{}, {"n": None, **NUMBER}])
+def test_clipped_counts_are_served_with_a_warning(number):
+    made = drawn(HALF, lambda c: np.maximum(c, 0), **number)
     with pytest.warns(
         CoverageWarning, match="look clipped at 0: the promise holds, but each empty bin .* costs about 1.5"
     ):
         released = confide.calibrate_counts(made, 0.1)
-    assert released.coverage == 0.9
+    assert released.coverage >= 0.9
 
 
 @pytest.mark.parametrize(
@@ -202,8 +215,8 @@ def test_clipped_counts_of_a_public_number_are_served_with_a_warning():
         ("request", {"noise": {"kind": "discrete_laplace", "parameter": 2.0, "copies": 1}}),
         ("threshold", {"coverage": 0.95}),
         ("threshold", {"threshold": 0.5001}),
-        ("mechanism", {"offset": "8990"}),
-        ("mechanism", {"rate": "9/10"}),
+        ("mechanism", {"beyond": 997}),
+        ("mechanism", {"beyond": -1}),
         ("file", {"n": 9000}),
         ("file", {"epsilon": 0.5}),
     ],
@@ -221,12 +234,14 @@ def test_claims_are_recomputed(counts, place, change):
 @pytest.mark.parametrize(
     "noise", [{"parameter": 1e4, "copies": 100}, {"kind": "table", "parameter": [1 / (2**20 - 1)] * 2**19}]
 )
-def test_noise_whose_certificate_takes_long_is_refused(counts, noise):
+def test_the_largest_noise_takes_seconds(counts, noise):
     """A file must not keep its readers busy for minutes."""
     content = json.loads(confide.calibrate_counts(counts, 0.1).to_json())
-    content["request"]["noise"] |= noise
-    with refused(FormatError, "release.thresholds[0].noise"):
+    content["request"] |= {"epsilon": 1.0, "noise": content["request"]["noise"] | noise}
+    began = time.process_time()
+    with refused(FormatError, "release.coverage"):
         confide.Release.from_json(signed(content))
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize("copies", [1, 2, 50])
@@ -242,7 +257,7 @@ def test_counts_further_below_zero_than_the_noise_allows_are_refused(copies):
     for least, passes in ((-reach, True), (-reach - 1, False), (3 * 10**9 - 2**32, False)):
         counts = 10**8 + np.arange(64)
         counts[61] = least
-        published = PublishedCounts(counts, candidates, noise, score="lac", classes=["no", "yes"])
+        published = PublishedCounts(counts, candidates, noise, score="lac", **NUMBER)
         if passes:
             assert published.check() == ""
             continue

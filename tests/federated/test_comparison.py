@@ -60,9 +60,8 @@ def simulated(made, below, rounds=100):
             from confide.guarantee import chosen_by_last_rule
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
-            covered.append(
-                below[chosen_by_last_rule(total, made.size, made.protocol.target_of(made, range(len(made.silos))))]
-            )
+            target = made.protocol.target_of(made, range(len(made.silos)))
+            covered.append(below[chosen_by_last_rule(total, made.size - target)])
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 
 

@@ -2,54 +2,68 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pytest
 from opendp.domains import atom_domain, vector_domain
 from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
-from scipy import stats
+from scipy import signal, stats
 
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Noise, PublishedHistogram, StatedPrivacy, noisy_histogram_for, published_histogram_for
+from confide.mechanisms import Noise, PublishedHistogram, StatedPrivacy, published_histogram_for
 from confide.selection import noisy_counts, with_contrib
-from tests.exact import histograms, leave_one_out
+from tests.exact import histograms, leave_one_out, over_noisy_numbers
 from tests.refused import refused
 
-LEVEL = Fraction(9, 10)
-BINS = (32, 128, 512, 2048)
+LEVEL, HALF = Fraction(9, 10), Fraction(1, 2)
 RANKS = {
-    ("discrete_laplace", 1.0): [(3.0, 6.1, 12.2, 24.5), (4.2, 8.6, 17.3, 34.6), (5.2, 10.6, 21.2, 42.4)],
-    ("discrete_laplace", 2.0): [(6.2, 12.6, 25.2, 50.5), (8.8, 17.8, 35.7, 71.4), (10.8, 21.8, 43.7, 87.5)],
-    ("discrete_gaussian", 1.0): [(2.2, 4.5, 9.0, 18.0), (3.1, 6.4, 12.8, 25.5), (3.8, 7.8, 15.6, 31.3)],
+    ("discrete_laplace", 1.0): (1.58, 1.90, 2.20),
+    ("discrete_laplace", 2.0): (2.54, 3.37, 4.08),
+    ("discrete_laplace", 20.0): (20.50, 30.37, 37.85),
+    ("discrete_gaussian", 1.0): (1.21, 1.50, 1.74),
+    ("discrete_gaussian", 4.0): (3.53, 4.84, 5.86),
 }
-"""The mean rank deficit for one, two and three copies of noise, in 32 to 2048 bins."""
+"""The cost in ranks of one, two and three copies of noise."""
 
 
 @pytest.mark.parametrize(("kind", "scale"), RANKS)
 @pytest.mark.parametrize("copies", [1, 2, 3])
-def test_the_noise_costs_so_many_ranks_whatever_n(kind, scale, copies):
-    noise = Noise(kind, scale, copies)
-    for m, ranks in zip(BINS, RANKS[kind, scale][copies - 1], strict=True):
-        law = noise.end(m - 1)
-        assert law @ np.arange(len(law)) == pytest.approx(ranks, abs=0.051)
-        for n in (10**4, 10**6, 10**9):
-            offset = published_histogram_for(LEVEL, noise, m, n, None).offset - LEVEL * (n + 1)
-            assert ranks - 0.1 <= offset <= ranks + 1.1 + 1e-9 * n
+def test_the_noise_costs_so_many_ranks_whatever_n_and_the_bins(kind, scale, copies):
+    """E[X | X > 0] by direct sums: the limit is the largest integer that leaves so many ranks."""
+    noise, one, law = Noise(kind, scale, copies), np.abs(np.arange(-3000, 3001)) / scale, np.ones(1)
+    one = np.exp(-one if kind == "discrete_laplace" else -(one**2) / 2)
+    for _ in range(copies):
+        law = signal.fftconvolve(law, one / one.sum())
+    above = law[len(law) // 2 + 1 :]
+    cost = np.arange(1, len(above) + 1) @ above / above.sum()
+    assert noise.cost == pytest.approx(cost, rel=1e-9)
+    assert cost == pytest.approx(RANKS[kind, scale][copies - 1], abs=0.0051)
+    for m, n in itertools.product((32, 2048), (10**4, 10**6, 10**9)):
+        ranks = n - published_histogram_for(LEVEL, noise, m, n, None).beyond - LEVEL * (n + 1)
+        assert cost <= ranks < cost + 1 + 1e-6
 
 
-def test_delta_for_two_aggregators():
-    """With probability 0.95: 89 ranks for 10,000 records, where the mean needs 18."""
-    noise = Noise.discrete_laplace(2.0, 2)
-    assert published_histogram_for(LEVEL, noise, 128, 10_000, None, 0.05).offset - 9001 == 89
+def test_mass_outside_a_table_counts_as_unlimited_noise():
+    """Each noise may be outside: the coverage is less by their number times the missing mass."""
+    half, n = Noise.table([0.4, 0.2, 0.1 - 4e-13]), 10**6
+    assert half.missing == pytest.approx(8e-13, rel=1e-3)
+    whole = Noise.table([0.4, 0.2, 0.1])
+    lost = [PublishedHistogram(noise, 9).certified(LEVEL, 2**20, n, None) for noise in (whole, half)]
+    assert float(lost[0] - lost[1]) == pytest.approx(2**20 * half.missing, rel=1e-3)
 
 
 SMALL = {
     "flat top": Noise.table([0.4, 0.2, 0.1]),
     "two makers": Noise.table([0.5, 0.25], copies=2),
     "narrow": Noise.table([0.98, 0.01]),
+    "long tail": Noise.table([0.7, 0.1, 0.01, 0.01, 0.01, 0.01, 0.01]),
 }
+COSTS = {"flat top": 4 / 3, "two makers": 1.2, "narrow": 1, "long tail": 3}
+"""By hand: (1 * 0.2 + 2 * 0.1)/0.3; (1 * 4 + 2 * 1)/5; 1; and (1 + 2 + 3 + 4 + 5)/5 beyond a gap of 1."""
 
 
 def unchanged(noisy):
@@ -64,7 +78,7 @@ def suppressed(noisy):
     return np.where(noisy < 3, 0, noisy)
 
 
-def index_law(mechanism, m, n, change):
+def index_law(mechanism, m, change=unchanged):
     """The law of the index over all noise vectors, by histogram; `change` is what an engine does with its counts."""
     law = mechanism.noise.law
     for _ in range(mechanism.noise.copies - 1):
@@ -73,72 +87,74 @@ def index_law(mechanism, m, n, change):
     draws = list(itertools.product(range(-half, half + 1), repeat=m))
     weights = [math.prod(law[z + half] for z in draw) for draw in draws]
 
+    @lru_cache
     def of(h):
         p = np.zeros(m)
         for draw, weight in zip(draws, weights, strict=True):
-            p[mechanism.choose(change(np.array(h) + draw), n)] += weight
+            p[mechanism.choose(change(np.array(h) + draw))] += weight
         return p
 
     return of
+
+
+def least_coverage(mechanism, m, n, change=unchanged):
+    law = index_law(mechanism, m, change)
+    return min(leave_one_out(law, h) for h in histograms(n + 1, m))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize(("m", "n"), [(2, 4), (3, 3)])
 def test_coverage_over_all_histograms_and_noise(name, m, n):
-    """Theorem E1 for every target, and Proposition E2 for counts that were clipped at 0."""
-    for target in range(1, n + 3):
-        mechanism = PublishedHistogram(SMALL[name], Fraction(0), Fraction(target))
-        ranks, probabilities, _ = mechanism.rank_law(n, m)
-        promised = probabilities @ np.minimum(ranks, n + 1) / (n + 1)
+    """Theorem E1 for every limit, and Proposition E2 for counts that were clipped at 0."""
+    assert SMALL[name].cost == pytest.approx(COSTS[name])
+    for beyond in range(n + 1):
+        mechanism = PublishedHistogram(SMALL[name], beyond)
+        promised = float(mechanism.certified(LEVEL, m, n, None))
+        assert promised == pytest.approx(max(0, n - beyond - COSTS[name]) / (n + 1))
         for change in (unchanged, clipped):
-            law = index_law(mechanism, m, n, change)
-            assert min(leave_one_out(law, h) for h in histograms(n + 1, m)) >= promised - 1e-12
+            assert least_coverage(mechanism, m, n, change) >= promised - 1e-12
 
 
-def least_offset(noise, level, m):
-    """The least offset in steps of 1/20 that is enough for a secret number of records; tables are for enumeration."""
-    steps = (Fraction(k, 20) for k in itertools.count())
-    return next(s for s in steps if PublishedHistogram(noise, level, s).lacks(level, m, None, 1, None) <= 0)
+def sized_coverage(noise, scale, n, made, change=unchanged):
+    """The least coverage of n + 1 records in 3 bins, on average over a noisy number of this scale."""
+    laws = lru_cache(lambda beyond: index_law(PublishedHistogram(noise, beyond), 3, change))
 
+    def coverage(h):
+        at = lru_cache(lambda beyond: leave_one_out(laws(beyond), h))
 
-def least_coverage(mechanism, m):
-    """The least leave-one-out coverage over all histograms of two to six records, of a secret number."""
-    law = index_law(mechanism, m, None, unchanged)
-    return min(leave_one_out(law, h) for n in range(1, 6) for h in histograms(n + 1, m))
+        def given(counted):
+            mechanism = made(HALF, noise, 3, counted, scale)
+            return 1.0 if mechanism is None else at(min(mechanism.beyond, n + 12))
+
+        return over_noisy_numbers(given, n, scale, math.ceil(14 * scale))
+
+    return min(map(coverage, histograms(n + 1, 3)))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(4, 5), LEVEL])
-def test_coverage_for_a_secret_number(name, level):
-    """Theorem E1 with the noisy total: one offset for every number of records."""
-    offset = least_offset(SMALL[name], level, 3)
-    assert least_coverage(PublishedHistogram(SMALL[name], level, offset), 3) >= float(level) - 1e-12
+@pytest.mark.parametrize(("name", "scale"), [("flat top", 0.6), ("two makers", 1.0), ("narrow", 3.0)])
+@pytest.mark.parametrize("change", [unchanged, clipped])
+def test_coverage_for_a_secret_number(name, scale, change):
+    """Theorem E1 with a noisy number of records, from one record on, and Proposition E2 for it."""
+    for n in range(1, 8):
+        assert sized_coverage(SMALL[name], scale, n, published_histogram_for, change) >= 0.5 - 1e-6
 
 
-def test_without_an_offset_too_little_is_covered():
-    """The control: the same rule for a secret number with an offset of 0."""
-    assert least_coverage(PublishedHistogram(SMALL["flat top"], LEVEL, Fraction(0)), 3) < 0.88
+def test_a_limit_that_is_too_large_covers_too_little():
+    """The control: three records more beyond the threshold."""
 
+    def larger(*stated):
+        made = published_histogram_for(*stated)
+        return made and replace(made, beyond=made.beyond + 3)
 
-@pytest.mark.parametrize(("m", "ranks"), [(32, (10.5, 2.2, 2.2)), (128, (25.0, 4.7, 4.7)), (512, (57.1, 12.0, 9.7))])
-def test_a_secret_number_costs_as_many_ranks_as_in_the_own_mechanism(m, ranks):
-    """One copy of scale 1, at least 1, 100, 1000 records: the exact worst case, and at most 0.4 ranks more."""
-    for n_min, exact in zip((1, 100, 1000), ranks, strict=True):
-        own = noisy_histogram_for(LEVEL, 1.0, m, None, n_min).offset
-        made = published_histogram_for(LEVEL, Noise.discrete_laplace(1.0), m, None, n_min)
-        assert made.offset == own
-        assert exact - 0.05 <= made.offset <= exact + 0.4
+    assert sized_coverage(SMALL["narrow"], 0.6, 7, larger) < 0.45
 
 
 def test_suppressed_counts_break_the_promise():
     """The control: counts below 3 set to 0 cover less than is certified."""
-    mechanism, n = PublishedHistogram(SMALL["flat top"], Fraction(0), Fraction(4)), 5
-    ranks, probabilities, _ = mechanism.rank_law(n, 3)
-    law = index_law(mechanism, 3, n, suppressed)
-    least = min(leave_one_out(law, h) for h in histograms(n + 1, 3))
-    assert least < probabilities @ ranks / (n + 1) - 0.05
+    mechanism, n = PublishedHistogram(SMALL["flat top"], 0), 5
+    assert least_coverage(mechanism, 3, n, suppressed) < float(mechanism.certified(LEVEL, 3, n, None)) - 0.05
 
 
 @pytest.mark.parametrize("noise", [Noise.discrete_laplace(2.0), Noise.discrete_gaussian(1.5)])
@@ -164,11 +180,11 @@ def test_laws_are_whole_and_symmetric(noise):
     assert (noise.law == noise.law[::-1]).all()
 
 
-def test_few_records_need_more_than_there_are():
-    """The target then exceeds n, and the answer is +inf for nearly all noise."""
-    mechanism = published_histogram_for(LEVEL, Noise.discrete_laplace(2.0, 2), 128, 50, None)
-    assert mechanism.offset > 50
-    assert mechanism.choose(np.zeros(128, dtype=np.int64), 50) == 127
+def test_few_records_have_no_limit():
+    """The answer is then +inf: 42 records are too few for a cost of 3.37 ranks, and 43 are enough."""
+    noise = Noise.discrete_laplace(2.0, 2)
+    assert published_histogram_for(LEVEL, noise, 128, 42, None) is None
+    assert published_histogram_for(LEVEL, noise, 128, 43, None).beyond == 0
 
 
 @pytest.mark.parametrize(
@@ -189,8 +205,7 @@ def test_few_records_need_more_than_there_are():
         (lambda: Noise.parse("discrete_laplace(scale=two)"), "noise"),
         (lambda: Noise.parse("table(probabilities=1)"), "noise"),
         (lambda: StatedPrivacy.of(SMALL["narrow"], 5), "epsilon"),
-        (lambda: published_histogram_for(LEVEL, SMALL["narrow"], 4, None, 1), "noise"),
-        (lambda: published_histogram_for(LEVEL, Noise.discrete_laplace(1.0), 4, None, 1, 0.05), "delta"),
+        (lambda: Noise.table([0.7, 0.1, 0.05], copies=2).cost, "copies"),
     ],
 )
 def test_refused(made, argument):
@@ -206,4 +221,6 @@ def test_privacy_follows_from_one_copy():
     assert (secret.neighbors, secret.epsilon, secret.replace_one) == ("add_remove", 0.5, 1.0)
     assert (StatedPrivacy.of(gaussian, 100).rho, StatedPrivacy.of(gaussian, None).rho) == (0.25, 0.125)
     assert StatedPrivacy.of(laplace, 100, 3.0).epsilon == 3.0
+    assert StatedPrivacy.of(laplace, None, size_scale=20.0).epsilon == pytest.approx(0.55)
+    assert StatedPrivacy.of(gaussian, None, size_scale=2.0).rho == pytest.approx(0.25)
     assert "as the maker of the counts states" in str(public)

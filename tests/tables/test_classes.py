@@ -68,12 +68,11 @@ def test_a_release_contains_the_classes_of_the_table(tmp_path):
     assert release(table()).classes == NAMES
     assert release(table(), about={"model": "m"}).about == {"model": "m"}
     assert release(pa.table({f"p_{k}": P[:, k] for k in range(3)} | LABELS), "code").classes == 3
-    several = release(table(), by="name", groups=NAMES)
-    assert {part.classes for part in several.parts.values()} == {NAMES}
-    assert {part.classes for part in release(table(), by_class=True).parts.values()} == {None}
+    assert release(table(), by="name", groups=NAMES).classes == NAMES
+    assert release(table(), by_class=True).classes == NAMES
     what = LossColumns(probabilities="p_*", truth="t_*")
     labels = {f"t_{name}": P[:, k] > 0.5 for k, name in enumerate(NAMES)}
-    assert calibrate_table(table(**labels), what, 0.2, 1.0).calibration.classes == NAMES
+    assert calibrate_table(table(**labels), what, 0.2, 1.0).classes == NAMES
 
 
 @pytest.mark.slow

@@ -133,6 +133,8 @@ class CountsOptions:
     plan: Path | None = None
     noisy_counts: Path | None = None
     noise: str | None = None
+    n_noisy: int | None = None
+    n_noise: str | None = None
 
     def published(self, request: RequestOptions) -> PublishedCounts:
         """The counts that another engine made, and what the options state about them."""
@@ -144,6 +146,8 @@ class CountsOptions:
             candidates,
             None if self.noise is None else Noise.parse(self.noise),
             n=request.n,
+            n_noisy=self.n_noisy,
+            n_noise=None if self.n_noise is None else Noise.parse(self.n_noise),
             score=request.columns.score,
             classes=request.columns.class_names,
         )
@@ -317,19 +321,26 @@ def _from_published(
 ) -> None:
     """Release a calibration from noisy counts that another engine made."""
     _ = request.levels
-    alpha, privacy = one_level(str(request.alpha)), request.privacy
+    alpha = one_level(str(request.alpha))
+    _refuse_choices(request.privacy)
     output.check(FileKind.RELEASE, counted.noisy_counts)
     with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
-        n_min = None if privacy.n_min == 1 else privacy.n_min
         try:
             counts = counted.published(request)
-            released = calibrate_counts(counts, alpha, delta=privacy.delta, n_min=n_min, **metadata)
+            released = calibrate_counts(counts, alpha, **metadata)
         except (InputError, InputTypeError) as error:
             if not error.argument.startswith("counts"):
                 raise
             raise type(error)(f"noisy_{error.argument}", error.requirement, error.got, error.remedy) from None
         part.write_text(released.to_json(), encoding="utf-8")
     report_release(released, None, receipt, {}, output)
+
+
+def _refuse_choices(privacy: Any) -> None:
+    """Reject choices that noisy counts of another engine leave no room for."""
+    for name, default in (("delta", None), ("n_min", 1), ("n_typical", None)):
+        if getattr(privacy, name) != default:
+            raise InputError(name, "must be left out with counts that another engine made")
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,8 @@ OPTIONS: Mapping[str, Row] = dict([
         noisy_counts=Row("FILE", "Instead of TABLE: noisy counts that another engine made, over --candidates.", PLACE),
         noise=Row("LAW", "With --noisy-counts: the law of their noise, 'discrete_laplace(scale=2,copies=2)' or "
                   "'discrete_gaussian(sigma=4)'."),
+        n_noisy=Row("N", "With --noisy-counts of a secret number of records: a noisy number of its own.", int),
+        n_noise=Row("LAW", "With --n-noisy: its law, 'discrete_laplace(scale=20)'."),
     ),
     *_panel(PROMISE,
         alpha=Row("LEVEL[,LEVEL]", "Miscoverage level, the share of true labels that sets may miss: 0.1 means 90 % "

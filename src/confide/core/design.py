@@ -18,7 +18,6 @@ from confide.candidates import FINEST, Candidates
 from confide.core.choice import LONGEST, Choice, choose, sizes_of
 from confide.core.terms import Terms
 from confide.core.threshold import Threshold
-from confide.errors import InputError
 from confide.guarantee import (
     LARGE_N_MIN,
     Guarantee,
@@ -36,11 +35,13 @@ from confide.guarantee import (
 )
 from confide.mechanisms import (
     Mechanism,
+    NoisyHistogram,
     NoisySize,
     PrivacyStatement,
     PublishedHistogram,
     Slopes,
     StatedPrivacy,
+    bins_for,
     certify,
     free_fade,
     noisy_histogram_for,
@@ -51,6 +52,7 @@ from confide.mechanisms import (
     privacy_statement,
     published_histogram_for,
     size_zcdp,
+    sized_histogram_for,
     slopes_for,
     split_conformal_for,
     with_choice,
@@ -85,6 +87,8 @@ class Design:
         The coverage guarantee, certified for this mechanism.
     privacy
         The privacy loss, with that of a noisy number of records.
+    size
+        The noisy number of records that was released first, if there is one.
     """
 
     terms: Terms
@@ -93,8 +97,9 @@ class Design:
     mechanism: Mechanism | None
     guarantee: Guarantee
     privacy: PrivacyStatement
+    size: NoisySize | None = None
 
-    def threshold(self, value: float, size: NoisySize | None = None) -> Threshold:
+    def threshold(self, value: float) -> Threshold:
         """A threshold of this design: all that is stated about it, for its maker and for every reader."""
         terms = self.terms
         return Threshold(
@@ -106,14 +111,14 @@ class Design:
             mechanism=self.mechanism,
             candidates=self.candidates.size,
             recipe=self.candidates.recipe,
-            size=size,
+            size=self.size,
             largest=terms.largest,
         )
 
 
 @lru_cache(maxsize=1024)
 def design(terms: Terms, n: int) -> Design:
-    """The design for a number of records, public, noisy or guessed.
+    """The design for a number of records, public or guessed.
 
     Examples
     --------
@@ -124,8 +129,17 @@ def design(terms: Terms, n: int) -> Design:
     """
     if terms.mechanism == "slopes":
         return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)))
-    candidates = longest_list(terms)
+    candidates = _published_list(terms, n)
     return _promised(terms, n, candidates, _published(terms, n, candidates.size))
+
+
+def sized_design(terms: Terms, size: NoisySize) -> Design:
+    """The design for a noisy number of records."""
+    if terms.mechanism == "slopes":
+        return replace(design(terms, size.design_for), size=size)
+    candidates = _published_list(terms, size.design_for)
+    mechanism = _sized_histogram(terms, size, candidates.size)
+    return _promised(terms, size.design_for, candidates, mechanism, size)
 
 
 def longest_list(terms: Terms) -> Candidates:
@@ -135,7 +149,20 @@ def longest_list(terms: Terms) -> Candidates:
         return spread
     if terms.mechanism == "none":  # nothing is drawn, so the finest list costs nothing
         return Candidates.quantiles(spread, spread.most or FINEST)
-    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism == "slopes" else _OF_PUBLISHED)
+    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism in NESTED else _OF_PUBLISHED)
+
+
+NESTED = ("slopes", "noisy-histogram")
+"""The mechanisms that choose among the lists of a spread."""
+
+
+def _published_list(terms: Terms, n: int) -> Candidates:
+    """The list of a published method; that of a noisy histogram has about the best number of bins for n records."""
+    spread = terms.known_spread
+    if isinstance(spread, Candidates) or terms.mechanism != "noisy-histogram":
+        return longest_list(terms)
+    best = math.log(bins_for(n, float(terms.alpha), terms.per_record))
+    return Candidates.quantiles(spread, min(sizes_of(spread), key=lambda size: abs(math.log(size) - best)))
 
 
 def compared_list(terms: Terms) -> Candidates:
@@ -154,13 +181,21 @@ def unanswered_design(terms: Terms) -> Design:
     return _promised(terms, terms.n_min, Candidates.unit(1), None)
 
 
-def _promised(terms: Terms, n: int, candidates: Candidates, mechanism: Mechanism | None) -> Design:
+def _promised(
+    terms: Terms, n: int, candidates: Candidates, mechanism: Mechanism | None, size: NoisySize | None = None
+) -> Design:
     """The design with the guarantee and the privacy loss that follow from its mechanism."""
-    return Design(terms, n, candidates, mechanism, *promised(terms, n, candidates.size, mechanism))
+    return Design(terms, n, candidates, mechanism, *promised(terms, n, candidates.size, mechanism, size), size)
 
 
 def promised(
-    terms: Terms, n: int, m: int, mechanism: Mechanism | None, *, two_sided: bool = True
+    terms: Terms,
+    n: int,
+    m: int,
+    mechanism: Mechanism | None,
+    size: NoisySize | None = None,
+    *,
+    two_sided: bool = True,
 ) -> tuple[Guarantee, PrivacyStatement]:
     """The guarantee and the privacy loss of a mechanism over m candidates: the same for its maker and every reader.
 
@@ -168,17 +203,20 @@ def promised(
     ----------
     n
         The number of records if it is public; else it is not used.
+    size
+        The noisy number of records that was released first, if there is one.
     two_sided
         Whether the two-sided certificate may be used: a reader knows whether the maker needed it.
     """
     public, n_min = (n, None) if terms.public_n else (None, terms.n_min)
-    if isinstance(mechanism, PublishedHistogram):
-        stated = mechanism.guarantee(terms.level, m, public, n_min, terms.delta)
-        if stated is None:
-            raise InputError("mechanism", "must have the target rank that its noise needs")
+    if isinstance(mechanism, NoisyHistogram | PublishedHistogram) and public is None:
+        served = size is not None and mechanism.serves(terms.level, m, size.counted, size.scale)
+        guarantee = Guarantee("marginal", float(terms.level) if served else 0.0, None, None, 1, sized=True)
+    else:
+        guarantee = certify(mechanism, terms.alpha, m, public, n_min, terms.delta, two_sided=two_sided)
+    if terms.noise is not None:
         loss = None if math.isinf(terms.epsilon) else terms.epsilon
-        return stated, StatedPrivacy.of(mechanism.noise, public, loss)
-    guarantee = certify(mechanism, terms.alpha, m, public, n_min, terms.delta, two_sided=two_sided)
+        return guarantee, StatedPrivacy.of(terms.noise, public, loss, terms.size_scale)
     if terms.population is not None:
         guarantee = replace(guarantee, population=str(terms.population))
     alone = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
@@ -189,13 +227,15 @@ def price(terms: Terms) -> PrivacyStatement:
     """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
     assert terms.size_scale is not None
     records, selection, number = terms.records_per_person, Fraction(terms.per_record), 1 / Fraction(terms.size_scale)
+    slopes = terms.mechanism == "slopes"
     rho = float_above(Fraction(zcdp_of_range(records * selection)) + size_zcdp(terms.size_scale, records))
     # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level. A
-    # record of another weight is one that is removed and one that is added. Neither changes the number of records.
-    replaced = 2 * selection if terms.population is not None else selection * min(Fraction(2), 1 / terms.level)
-    alone = PrivacyStatement(
-        terms.neighbors, terms.epsilon, records, float_above(selection + number), float_above(replaced), rho
-    )
+    # record of another weight, or in another bin, is one that is removed and one that is added. None of these changes
+    # the number of records.
+    moved = not slopes or terms.population is not None
+    replaced = 2 * selection if moved else selection * min(Fraction(2), 1 / terms.level)
+    added, changed = float_above(selection + number), float_above(replaced)
+    alone = PrivacyStatement(terms.neighbors, terms.epsilon, records, added, changed, rho if slopes else None)
     return with_choice(alone, terms.choice)
 
 
@@ -204,11 +244,11 @@ def _published(terms: Terms, n: int, m: int) -> Mechanism | None:
     level, epsilon = terms.level, terms.per_record
     public = n if terms.public_n else None
     match terms.mechanism:
-        case "noisy-histogram":
-            return noisy_histogram_for(level, epsilon, m, public, terms.n_min)
-        case PublishedHistogram.name:
+        case "noisy-histogram" if public is not None:
+            return noisy_histogram_for(level, epsilon, public)
+        case PublishedHistogram.name if public is not None:
             assert terms.noise is not None
-            return published_histogram_for(level, terms.noise, m, public, None if public else terms.n_min, terms.delta)
+            return published_histogram_for(level, terms.noise, m, public, None)
         case "opendp-quantile":
             return opendp_quantile_for(level, epsilon, public)
         case "pps" if public is None:
@@ -219,6 +259,18 @@ def _published(terms: Terms, n: int, m: int) -> Mechanism | None:
             return pps_laplace_for(n, terms.alpha, epsilon, m)
         case _:
             return split_conformal_for(level, n)
+
+
+def histogram_for(terms: Terms, n: int, m: int, size: NoisySize | None) -> Mechanism | None:
+    """The histogram of these terms over m candidates, for a public n or a noisy number of records."""
+    return _published(terms, n, m) if size is None else _sized_histogram(terms, size, m)
+
+
+def _sized_histogram(terms: Terms, size: NoisySize, m: int) -> Mechanism | None:
+    """The histogram for a noisy number of records."""
+    if terms.noise is not None:
+        return published_histogram_for(terms.level, terms.noise, m, size.counted, size.scale)
+    return sized_histogram_for(terms.level, terms.per_record, size.counted, size.scale)
 
 
 def _slopes(terms: Terms, n: int, choice: Choice) -> Slopes | None:

@@ -19,7 +19,7 @@ import msgspec
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
-from confide.core.design import Design, promised
+from confide.core.design import Design, histogram_for, promised
 from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import By, Key
@@ -34,8 +34,10 @@ from confide.mechanisms import (
     Mechanism,
     Neighbors,
     Noise,
+    NoisyHistogram,
     NoisySize,
     PrivacyStatement,
+    PublishedHistogram,
     Slopes,
     decoded,
     design_for,
@@ -81,6 +83,7 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     renews: str | None = None
     chosen: Chosen | None = None
     noise: Noise | None = None
+    n_noise: float | None = None
 
 
 class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -273,17 +276,20 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     mechanism = None if drawn.mechanism is None else read_mechanism(drawn.mechanism, terms.noise)
     if mechanism is None and not math.isinf(value):
         raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=_UNUSABLE)
-    guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, two_sided=drawn.certificate is not None)
-    if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
-        raise _contradiction("coverage")
-    if mechanism is not None:
-        _check_mechanism(terms, n, mechanism, guarantee.coverage)
     size = None
     if drawn.counted is not None and terms.size_scale is not None:
         scale = terms.size_scale
         size = NoisySize(drawn.counted, scale, design_for(drawn.counted, scale, terms.n_min))
-    made = Design(terms, n or 1, listed, mechanism, replace(guarantee, coverage=drawn.coverage), privacy)
-    return made.threshold(value, size)
+    guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size, two_sided=drawn.certificate is not None)
+    if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
+        raise _contradiction("coverage")
+    if mechanism is not None:
+        _check_mechanism(terms, n, mechanism, guarantee.coverage)
+        histogram = isinstance(mechanism, NoisyHistogram | PublishedHistogram)
+        if histogram and mechanism != histogram_for(terms, n or 1, listed.size, size):
+            raise _contradiction("mechanism")
+    guarantee = replace(guarantee, coverage=drawn.coverage)
+    return Design(terms, n or 1, listed, mechanism, guarantee, privacy, size).threshold(value)
 
 
 def _check_mechanism(terms: Terms, n: int | None, mechanism: Mechanism, coverage: float) -> None:

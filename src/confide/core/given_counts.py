@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 
-from confide.core.design import design
+from confide.core.design import design, sized_design
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release
@@ -13,7 +14,7 @@ from confide.core.request import Request
 from confide.core.steps import assembled
 from confide.core.texts import warn_about, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import PublishedHistogram
+from confide.mechanisms import NoisySize, design_for
 from confide.support import Level, caller_stacklevel, library_versions, log_event, takes_alpha
 
 
@@ -22,8 +23,6 @@ def calibrate_counts(
     counts: PublishedCounts,
     alpha: Level,
     *,
-    delta: Level | None = None,
-    n_min: int | None = None,
     about: Mapping[str, str] | None = None,
     fingerprint: ModelFingerprint | None = None,
 ) -> Release:
@@ -38,11 +37,6 @@ def calibrate_counts(
         The noisy counts, their candidates, and the law of their noise.
     alpha
         Miscoverage level in (0, 1).
-    delta
-        For a training-conditional guarantee with probability 1 - delta over the records and the noise; needs a public
-        number of records.
-    n_min
-        Public lower bound on a secret number of records.
     about, fingerprint
         As in `calibrate`.
 
@@ -64,7 +58,7 @@ def calibrate_counts(
 
     Notes
     -----
-    Theorems E1 and E2 of docs/theory-published-counts.md.
+    Theorems W3 and W3b of docs/theory-one-number.md; E1 and E2 of docs/theory-published-counts.md.
 
     Examples
     --------
@@ -75,21 +69,23 @@ def calibrate_counts(
     >>> noisy = rng.multinomial(10_000, np.full(128, 1 / 128)) + noise
     >>> counts = PublishedCounts(noisy, Candidates.unit(128), Noise.discrete_laplace(2.0, copies=2), 10_000, "lac")
     >>> released = calibrate_counts(counts, alpha=0.1)
-    >>> round(released.threshold, 3), released.coverage, released.privacy.epsilon
-    (0.913, 0.9, 1.0)
+    >>> round(released.threshold, 3), round(released.coverage, 4), released.privacy.epsilon
+    (0.906, 0.9001, 1.0)
     """
     if not isinstance(counts, PublishedCounts):
         raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
-    if counts.n is not None and n_min is not None:
-        raise InputError("n_min", "must be left out: the number of records is public")
+    if counts.n is None and counts.n_noisy is None:
+        remedy = "The sum of noisy counts does not do: its noise is that of the counts"
+        raise InputError(
+            "n_noisy", "must be given if the number of records is secret, with its own noise", remedy=remedy
+        )
     # Everything that is asked.
     request = Request(
         alpha=alpha,
         epsilon=counts.epsilon,
         noise=counts.noise,
         neighbors="add_remove" if counts.n is None else "replace_one",
-        n_min=1 if n_min is None else n_min,
-        delta=delta,
+        n_noise=None if counts.n_noise is None else counts.n_noise.scale,
         candidates=counts.candidates,
         score=counts.score,
         classes=counts.classes,
@@ -99,9 +95,11 @@ def calibrate_counts(
 
     # The counts, as far as they show how they were made; then the target that the law of their noise allows.
     note = counts.check()
-    made = design(request.terms[None], counts.n or 1)
-    assert isinstance(made.mechanism, PublishedHistogram)
-    value = float(counts.candidates.values[made.mechanism.choose(counts.counts, counts.n)])
+    terms = request.terms[None]
+    made = design(terms, counts.n) if counts.n is not None else sized_design(terms, _size_of(counts))
+    value = math.inf
+    if made.mechanism is not None:
+        value = float(counts.candidates.values[made.mechanism.choose(counts.counts)])
     released = assembled(request, {None: made.threshold(value)}, library_versions())
 
     # What is reported and warned of.
@@ -111,3 +109,11 @@ def calibrate_counts(
     warn_of_choices(released)
     warn_about(released)
     return released
+
+
+def _size_of(counts: PublishedCounts) -> NoisySize:
+    """The noisy number of records that the maker of the counts released."""
+    assert counts.n_noisy is not None
+    assert counts.n_noise is not None
+    scale = counts.n_noise.scale
+    return NoisySize(counts.n_noisy, scale, design_for(counts.n_noisy, scale, 1))

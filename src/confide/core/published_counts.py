@@ -52,6 +52,9 @@ class PublishedCounts(Document):
         The law of the independent noise in each count.
     n
         The public number of records; None if it is secret.
+    n_noisy, n_noise
+        If the number is secret: a noisy number of records, with noise of its own that is independent of that in the
+        counts, and its law, discrete Laplace noise of one maker.
     score, classes
         As in `confide.calibrate`.
     epsilon
@@ -79,6 +82,8 @@ class PublishedCounts(Document):
     score: str | None = None
     classes: Classes | None = None
     epsilon: float | None = None
+    n_noisy: int | None = None
+    n_noise: Noise | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("candidates", Candidates), ("noise", Noise)):
@@ -100,12 +105,30 @@ class PublishedCounts(Document):
         counts.flags.writeable = False
         if self.n is not None:
             positive_integer("n", self.n, most=MOST_RECORDS)
+        self._check_noisy_number()
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
         if self.classes is not None:
             object.__setattr__(self, "classes", public_classes("classes", self.classes))
         object.__setattr__(self, "score", score_kind(self.score).name)
         object.__setattr__(self, "counts", counts)
+
+    def _check_noisy_number(self) -> None:
+        """Reject a noisy number without its law, beside a public one, or with noise that no theorem covers."""
+        if (self.n_noisy is None) != (self.n_noise is None):
+            raise InputError("n_noise", "must be given with n_noisy, and only with it")
+        if self.n_noisy is None or self.n_noise is None:
+            return
+        if self.n is not None:
+            raise InputError("n_noisy", "must be left out: the number of records is public")
+        if type(self.n_noisy) is not int or abs(self.n_noisy) > MOST_RECORDS:
+            raise InputTypeError("n_noisy", "must be an integer between -2**48 and 2**48")
+        laplace = isinstance(self.n_noise, Noise) and self.n_noise.kind == "discrete_laplace"
+        if not laplace or self.n_noise.copies != 1:
+            raise InputError("n_noise", "must be discrete Laplace noise of one maker")
+        if self.noise.kind == "table":
+            must = "must be discrete Laplace or Gaussian noise if the number of records is secret"
+            raise InputError("noise", must, remedy="State n")
 
     @property
     def edges(self) -> list[float] | None:
@@ -122,8 +145,7 @@ class PublishedCounts(Document):
         ------
         InputError
             If counts look suppressed, rounded or cumulated, lie further below 0 than the noise of any bin with
-            probability 1e-9, do not add up to the public number of records, or look clipped at 0 while the number of
-            records is secret.
+            probability 1e-9, or do not add up to the public number of records.
 
         Examples
         --------
@@ -133,8 +155,8 @@ class PublishedCounts(Document):
             ...
         confide.errors.InputError: counts: must add up to n=90, within 26 for the noise; got 16. State the right n, ...
         """
-        m, counts, law = len(self), self.counts, self.noise.end(1)
-        below, at_zero = 1 - float(law[0]), float(2 * law[0] - law.sum())  # of the noise in one count
+        m, counts, law = len(self), self.counts, self.noise.in_one_count()
+        below, at_zero = float(law[1:].sum()), float(law[0])  # of the noise in one count
         common, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
         if common > 1 and (at_zero + 2 * float(law[common::common].sum())) ** m <= _RARE:
             raise InputError("counts", "must not be rounded", got=f"multiples of {common}", remedy=_AS_DRAWN)
@@ -146,13 +168,14 @@ class PublishedCounts(Document):
         # A count of 0 is as likely as this, compared with one of at most 0.
         clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / (at_zero + below)) ** zeros <= _RARE
         gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
-        if clipped and gap < MOST_RECORDS - 1 and (float(law[0]) / float(law[: gap + 1].sum())) ** zeros <= _RARE:
+        if (
+            clipped
+            and gap < MOST_RECORDS - 1
+            and ((at_zero + below) / (at_zero + below + float(law[1 : gap + 1].sum()))) ** zeros <= _RARE
+        ):
             raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
-        if clipped and self.n is None:
-            must = "must not be clipped at 0 if the number of records is secret"
-            raise InputError("counts", must, got=f"{zeros} of 0 and none below", remedy=f"State n. {_AS_DRAWN}")
         if self.n is not None:
-            got, reach = int(counts.sum()), int((np.cumsum(self.noise.end(m)) < 1 - _VERY_RARE).sum())
+            got, reach = int(counts.sum()), self.noise.reach(m, _VERY_RARE)
             if got < self.n - reach or (got > self.n + reach and not clipped):
                 must = f"must add up to n={self.n}, within {reach} for the noise"
                 raise InputError("counts", must, got=str(got), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
@@ -166,15 +189,15 @@ class PublishedCounts(Document):
 
     def _reach(self, law: NDArray[np.float64]) -> int:
         """The least r with a probability of at most 1e-9 that the noise of some bin is below -r."""
-        missing = max(0.0, 1 - float(self.noise.law.sum())) if isinstance(self.noise.parameter, tuple) else 0.0
-        above = np.append(np.cumsum(law[:0:-1])[::-1], 0.0) + self.noise.copies * missing  # P(S > r)
+        above = np.append(np.cumsum(law[:0:-1])[::-1], 0.0) + self.noise.copies * self.noise.missing  # P(S > r)
         rare = len(self) * above <= _VERY_RARE
         return int(rare.argmax()) if rare.any() else MOST_RECORDS
 
     @property
     def privacy(self) -> StatedPrivacy:
         """The privacy loss as the maker states it, or as it follows from the noise."""
-        return StatedPrivacy.of(self.noise, self.n, self.epsilon)
+        scale = None if self.n_noise is None else self.n_noise.scale
+        return StatedPrivacy.of(self.noise, self.n, self.epsilon, scale)
 
     def _brief(self) -> str:
         size = "a secret number of records" if self.n is None else f"{self.n:,} records"
@@ -231,6 +254,8 @@ _SHAPE: shapes.Shape = {
     "score": shapes.nullable(SCORE),
     "classes": WORDS["classes"],
     "epsilon": shapes.optional(shapes.number()),
+    "n_noisy": shapes.optional(shapes.integer(least=-MOST_RECORDS)),
+    "n_noise": shapes.optional(NOISE),
 }
 
 

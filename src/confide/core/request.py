@@ -16,7 +16,7 @@ from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
-from confide.core.design import Design, design, longest_list
+from confide.core.design import NESTED, Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
 from confide.core.losses import critical_score, kind_asked, share_of
@@ -64,6 +64,8 @@ class Request:
     noise
         The law of the noise in counts that another engine made: see `calibrate_counts`. `epsilon` is then the privacy
         loss that their maker states.
+    n_noise
+        For such counts with a noisy number of records: the scale of its discrete Laplace noise.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
     neighbors, n_min, n_typical, delta, records_per_person, mechanism
@@ -105,6 +107,7 @@ class Request:
     renews: str | None = None
     chosen: Chosen | None = None
     noise: Noise | None = None
+    n_noise: float | None = None
     terms: Mapping[Key, Terms] = field(init=False, repr=False, compare=False)
     """The terms of each threshold, by key."""
 
@@ -216,10 +219,11 @@ class Request:
         name = self.score if self.loss is None else critical_score(self.loss)
         common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
         method, records = common["mechanism"], common["records_per_person"]
-        sized = common["neighbors"] == "add_remove" and method == "slopes" and self.n_typical is None
+        sized = common["neighbors"] == "add_remove" and method in NESTED and self.n_typical is None
         terms = {}
         for (key, level), part in zip(levels.items(), budgets, strict=True):
             epsilon, scale = part.spent(method, records, sized=sized)
+            scale = self.n_noise if self.noise is not None else scale
             score = SCORE_OF_SIDE[key] if self.by == "side" else name
             alpha = exact_level("alpha", level)
             terms[key] = Terms(alpha=alpha, score=score, epsilon=epsilon, size_scale=scale, **common)
@@ -269,7 +273,7 @@ class Request:
         free = self.candidates is None and self.unit is None
         if self.loss is not None and (kind := kind_asked(score)).name == "lac":
             return kind.choose_candidates(self.candidates)
-        if free and self.mechanism not in ("slopes", "none"):
+        if free and self.mechanism not in (*NESTED, "none"):
             return score_kind(score).candidates()
         return score_kind(score).choose_candidates(self.candidates, self.unit)
 
@@ -283,7 +287,7 @@ class Request:
         first = next(iter(terms.values()))
         exact: dict[str, Any] = {
             name: None if getattr(self, name) is None else float(getattr(self, name))
-            for name in ("epsilon", "rho", "unit", "bound")
+            for name in ("epsilon", "rho", "unit", "bound", "n_noise")
         }
         if self.by == "level":
             exact["alpha"] = tuple(terms)

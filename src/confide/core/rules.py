@@ -72,6 +72,9 @@ class Combination:
 COMBINATIONS = (
     Combination("mechanism", _PUBLISHED, ("rho", "delta"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
+    Combination("mechanism", ("noisy-histogram",), ("n_min", "n_typical"),
+                "with mechanism={value!r}: a noisy number of records is released first, and the guarantee holds for "
+                "every number"),
     Combination("mechanism", ("pps-laplace",), ("neighbors",),
                 "for mechanism={value!r}: its target rank depends on n, which must be public",
                 ("replace_one",)),
@@ -112,8 +115,8 @@ COMBINATIONS = (
                 "with a chosen score: the loss of a choice is compared with that of one threshold of each record",
                 _DISJOINT),
     Combination("loss", (), ("unit",), "with a loss: its thresholds have a scale of their own"),
-    Combination("noise", (), ("rho", "by", "loss", "population", "chosen", "unit", "n_typical", "records_per_person"),
-                "with counts that another engine made"),
+    Combination("noise", (), ("rho", "by", "loss", "population", "chosen", "unit", "n_min", "n_typical", "delta",
+                              "records_per_person"), "with counts that another engine made"),
     Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is drawn",
                 ("slopes",), "left out"),
 )  # fmt: skip
@@ -123,6 +126,7 @@ ALONE = (
     ("shares", "by", "for one threshold, which has the whole privacy budget"),
     ("names", "by", "without by: they are the names of groups or classes"),
     ("bound", "loss", "without loss: it is the largest value of the loss"),
+    ("n_noise", "noise", "without noise: it belongs to counts that another engine made"),
 )
 """Arguments that require another one, and the reasons."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.candidates import Candidates
 from confide.core.account import NO_PAYER, Bill, Payer
-from confide.core.design import Design, compared_list, design, price, unanswered_design
+from confide.core.design import Design, compared_list, price, sized_design, unanswered_design
 from confide.core.keys import Key
 from confide.core.release import Release
 from confide.core.request import Request
@@ -49,13 +49,10 @@ class Draw:
         Everything public about the threshold but the threshold.
     request
         The request that it belongs to.
-    size
-        The noisy number of records that the design is for, if one was released.
     """
 
     design: Design
     request: Request
-    size: NoisySize | None = None
 
     @property
     def terms(self) -> Terms:
@@ -89,11 +86,11 @@ class Draw:
         if counts.candidates != candidates:
             counts = counts.over(candidates)
         chosen = None if mechanism is None else mechanism.choose(counts.counts)
-        return self.design.threshold(math.inf if chosen is None else float(candidates.values[chosen]), self.size)
+        return self.design.threshold(math.inf if chosen is None else float(candidates.values[chosen]))
 
     def rehearsed(self) -> Threshold:
         """The threshold +inf, without a draw."""
-        return self.design.threshold(math.inf, self.size)
+        return self.design.threshold(math.inf)
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ class CountThenDraw:
         """Draw the noisy number of records, and search the design for it."""
         assert self.terms.size_scale is not None
         size = draw_size(counts.total, self.terms.size_scale, self.terms.n_min)
-        return Draw(design(self.terms, size.design_for), self.request, size)
+        return Draw(sized_design(self.terms, size), self.request)
 
     def rehearsed(self) -> Threshold:
         """The threshold +inf after a negative number of records of many digits, without a mechanism.
@@ -133,7 +130,7 @@ class CountThenDraw:
         scale, n_min = self.terms.size_scale, self.terms.n_min
         assert scale is not None
         size = NoisySize(-MOST_RECORDS, scale, design_for(-MOST_RECORDS, scale, n_min))
-        return Draw(unanswered_design(self.terms), self.request, size).rehearsed()
+        return Draw(replace(unanswered_design(self.terms), size=size), self.request).rehearsed()
 
 
 Step: TypeAlias = Draw | CountThenDraw

@@ -233,7 +233,10 @@ class Terms:
                 ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
                 remedy="Take neighbors='replace_one'",
             )
-        if self.size_scale is not None:
+        if self.mechanism == "noisy-histogram" and not self.public_n and self.size_scale is None:
+            least = SHARE * LEAST_LOSS * self.records_per_person
+            raise InputError("epsilon", f"must be at least {least:g}, for a noisy number of records")
+        if self.size_scale is not None and self.mechanism == "slopes":
             self.check_designs()
 
     @property

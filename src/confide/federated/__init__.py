@@ -12,7 +12,8 @@ Three hospitals and a coordinator, here in one process:
 >>> from confide import federated
 >>> coordinator = federated.SiloKeys.generate("coordinator")
 >>> hospitals = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
->>> plan = federated.plan([keys.public(size=300) for keys in hospitals], alpha=0.1, epsilon=2.0, score="lac")
+>>> silos = [keys.public(size=300) for keys in hospitals]
+>>> plan = federated.plan(silos, alpha=0.1, epsilon=2.0, method="private-qq", score="lac")
 >>> text = plan.sign(coordinator)
 >>> policy = federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0)
 >>> rng, folder, answers = np.random.default_rng(0), tempfile.TemporaryDirectory(), []

@@ -6,9 +6,8 @@ F1):
 
     coverage = 1 - int_0^1 P( at least k of independent events of probability G_j(t) ) dt.
 
-One reply is the case m = k = 1: a silo that calibrates alone, or the sum of all silos (Theorem F6). Its coverage is a
-mean rank and needs no integral. Given the calibration data, coverage is below c with probability P(at least k events of
-probability G_j(c)) (Theorem F2).
+One reply is the case m = k = 1: a silo that calibrates alone. Its coverage is a mean rank and needs no integral. Given
+the calibration data, coverage is below c with probability P(at least k events of probability G_j(c)) (Theorem F2).
 """
 
 from collections.abc import Callable, Sequence
@@ -131,12 +130,10 @@ def certified(
 
     Examples
     --------
-    >>> from confide.federated.reply_laws import RandomRankReply, SummedReply
+    >>> from confide.federated.reply_laws import RandomRankReply
     >>> level, alone = Fraction(9, 10), RandomRankReply.fixed(29, 27)
     >>> certified([alone], 1, level, None), certified([alone], 1, level, 0.5), certified([alone], 1, level, 0.1)
     (Fraction(9, 10), Fraction(9, 10), Fraction(0, 1))
-    >>> float(certified([SummedReply(99, 91, np.array([0.5, 0.5]))], 1, level, None))
-    0.905
     """
     table = ReplyTable.of(replies)
     if delta is not None:

@@ -23,6 +23,7 @@ from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, Options
 from confide.federated.terms import PlanChoices, Terms, check_count
 from confide.ledger import name_key, similar
+from confide.mechanisms import bins_for
 from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,
@@ -147,16 +148,16 @@ def _listed(
 def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> int:
     """The number of candidates that cost about as much as they resolve.
 
-    private-qq: half as many as a silo of median size has records, times epsilon. secure-sum: d of them cost about
-    1.5 sqrt(d)/epsilon ranks of all n and leave half a candidate, n/(2d) ranks, unresolved.
+    private-qq: half as many as a silo of median size has records, times epsilon. secure-sum: as many as a noisy
+    histogram of all records, whose spread grows with them.
 
     Examples
     --------
     >>> _suitable("private-qq", [88] * 96, 1.0, 1), _suitable("secure-sum", [60] * 96, 1.0, 1)
-    (44, 245)
+    (44, 400)
     """
     if method == "secure-sum":
-        many = (sum(sizes) * epsilon / 1.5) ** (2 / 3)
+        many = bins_for(max(1, sum(sizes)), 0.1, epsilon / 2)
         return int(min(max(many, _FEWEST), _MOST_SUMMED)) * min(more, 2)
     return round(min(max(more * median(sizes or [1]) * epsilon / 2, more * _FEWEST), _MOST))
 

@@ -98,7 +98,7 @@ class FunctionsCourier:
     ...     silo = SiloSetup(rng.random(300), keys, policy, ledger)
     ...     functions[name] = partial(serve, setup=lambda silo=silo: silo)
     ...     silos.append(keys.public(size=300))
-    >>> plan = federated.plan(silos, alpha=0.1, epsilon=2.0, score="lac").sign(coordinator)
+    >>> plan = federated.plan(silos, alpha=0.1, epsilon=2.0, method="private-qq", score="lac").sign(coordinator)
     >>> released, asked = run(FunctionsCourier(functions), functions, plan, keys=coordinator)
     >>> print(released.coverage, asked)
     0.9 3 answered

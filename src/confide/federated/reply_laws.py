@@ -105,50 +105,6 @@ class RandomRankReply:
         return r, gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1), np.cumsum(self.probabilities[:-1])
 
 
-@dataclass(frozen=True, eq=False)
-class SummedReply:
-    """A reply that is at least the (T - N)-th smallest of n scores, N random and independent of them.
-
-    The threshold of a noisy sum is such a reply: n is the number of records of all silos, T the target rank and N the
-    rank deficit due to noise (docs/theory-federated.md, Theorem F6).
-
-    Parameters
-    ----------
-    n
-        Number of scores in all silos.
-    target
-        T, at most n.
-    deficit
-        P(N = 0), P(N = 1), ..., float64 of shape (reach,). The mass that is missing to 1 counts as no coverage.
-
-    Examples
-    --------
-    >>> reply = SummedReply(99, 91, np.array([0.5, 0.5]))
-    >>> float(reply.coverage), float(reply.below(np.array([0.9]))[0].round(4))
-    (0.905, 0.3985)
-    """
-
-    n: int
-    target: int
-    deficit: NDArray[np.float64]
-
-    @property
-    def coverage(self) -> Fraction:
-        """E[max(T - N, 0)] / (n + 1): the coverage of this reply as the threshold."""
-        ranks = np.maximum(self.target - np.arange(len(self.deficit)), 0)
-        return Fraction(float(ranks @ self.deficit)) / (self.n + 1)
-
-    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(T - N <= Bin(n, t)), shape of t."""
-        from scipy.special import betainc
-
-        ranks = self.target - np.arange(len(self.deficit))
-        at = np.maximum(ranks, 1)
-        low = np.where(ranks > 0, betainc(at, self.n - at + 1.0, t[:, None]), 1.0)
-        mixed: NDArray[np.float64] = low @ self.deficit + max(0.0, 1 - self.deficit.sum())
-        return np.minimum(mixed, 1.0)
-
-
 @dataclass(frozen=True)
 class SecretSizeReply:
     """The worst reply over all numbers of scores from n_min on: for silos whose sizes are secret (Theorem F4).
@@ -296,10 +252,10 @@ class ReplyTable:
         return len(self._distinct) == 1
 
     @property
-    def single_law(self) -> RandomRankReply | SummedReply | None:
+    def single_law(self) -> RandomRankReply | None:
         """The law of the only silo, if its coverage follows from a mean rank."""
         law = self._distinct[0]
-        return law if len(self) == 1 and isinstance(law, RandomRankReply | SummedReply) else None
+        return law if len(self) == 1 and isinstance(law, RandomRankReply) else None
 
     def fixed(self) -> list[tuple[int, int]] | None:
         """The number of scores and the rank of every silo, if all replies are order statistics of their scores."""

@@ -11,7 +11,7 @@ left_side.py    candidates left of the target, which can miss
 right_side.py   candidates right of the target, which compete with the left ones
 weighted.py     the sharp certificate for weighted records: a known shift
 conditional.py  target ranks for the training-conditional guarantee
-noise_walk.py   the maximum and the end of a noise walk, for noisy histograms
+last_rule.py    what a noisy histogram costs: one number, whatever the number of bins
 statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
@@ -25,15 +25,14 @@ from confide.guarantee.certificate import (
     sharp_target_rank,
 )
 from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
-from confide.guarantee.noise_walk import (
+from confide.guarantee.last_rule import (
     chosen_by_last_rule,
-    last_rule,
-    maximum,
-    missed_by_last_rule,
-    missed_of_total,
-    total_above,
-    walk_end,
-    walk_reach,
+    laplace_residual_life,
+    least_counted,
+    limit_coverage,
+    log_concave_residual_life,
+    most_beyond,
+    residual_life,
 )
 from confide.guarantee.random_rank import (
     RankLaw,
@@ -45,7 +44,6 @@ from confide.guarantee.random_rank import (
     marginal_coverage,
     mean_overshoot,
     rank_law,
-    rank_law_of,
     tail,
 )
 from confide.guarantee.secret_n import (

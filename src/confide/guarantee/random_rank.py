@@ -68,20 +68,6 @@ def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
     return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
 
 
-def rank_law_of(target: int, deficit: NDArray[np.float64]) -> RankLaw:
-    """The law of R = T - N from the law of the rank deficit, P(N = 0), P(N = 1), ...; missing mass is N = +inf.
-
-    Examples
-    --------
-    >>> ranks, probabilities, bottom = rank_law_of(2, np.array([0.5, 0.25, 0.125]))
-    >>> ranks.tolist(), probabilities.tolist(), bottom
-    ([1, 2], [0.25, 0.5], 0.25)
-    """
-    ranks = target - np.arange(len(deficit), dtype=np.int64)
-    keep = ranks >= 1
-    return ranks[keep][::-1], deficit[keep][::-1], max(0.0, 1.0 - float(deficit[keep].sum()))
-
-
 def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
     """P(Bin(n, p) >= r) for 1 <= r <= n, by the incomplete beta function (scipy's `bdtrc` fails from n = 2**24 on).
 

@@ -70,6 +70,8 @@ class Guarantee:
         the new record belongs to a silo drawn by its size. Else None. It follows from the plan.
     population
         The shifted population of the new records, in words; None without a known shift. It follows from the weights.
+    sized
+        Whether the guarantee is also on average over a noisy number of records.
 
     Examples
     --------
@@ -87,10 +89,11 @@ class Guarantee:
     certificate: Certificate | None = None
     silos: AboutSilos | None = None
     population: str | None = None
+    sized: bool = False
 
     def fields(self) -> dict[str, Any]:
         """The fields as JSON values, without those that follow from a plan or from weights."""
-        stated = {name: value for name, value in asdict(self).items() if name not in ("silos", "population")}
+        stated = {name: value for name, value in asdict(self).items() if name not in ("silos", "population", "sized")}
         return {name: value for name, value in stated.items() if name != "certificate" or value is not None}
 
     @property
@@ -131,7 +134,8 @@ class Guarantee:
         scope += f", {silos_text(self.silos)}" if self.silos else ""
         scope += f", {self.population}" if self.population else ""
         if self.kind == "marginal":
-            return f"{what} on average over calibration data and new records, {scope}"
+            number = "the noisy number of records, " if self.sized else ""
+            return f"{what} on average over {number}calibration data and new records, {scope}"
         sure = 1 - Fraction(str(self.delta))
         return f"with probability {float(sure):.6g} over the calibration data, {what} for new records, {scope}"
 

@@ -35,6 +35,7 @@ _BELOW_1, _ABOVE_0 = math.nextafter(1, 0), math.nextafter(0, 1)
 _RANGES: Mapping[str, tuple[float, float]] = {
     "rate": (0, _BELOW_1),
     "offset": (0, MOST_RECORDS),
+    "beyond": (0, MOST_RECORDS),
     "left": (1, 1000),
     "right": (1, 1000),
     "scale": (1e-9, 1e30),
@@ -56,8 +57,8 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 
     Examples
     --------
-    >>> mechanism_fields(NoisyHistogram(Fraction(9, 10), Fraction(14), 1.0))
-    {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0}
+    >>> mechanism_fields(NoisyHistogram(96, 2.0))
+    {'name': 'noisy-histogram', 'beyond': 96, 'scale': 2.0}
     """
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
     plain = {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
@@ -88,7 +89,7 @@ def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Me
         raise InputError("mechanism", f"must have the fields {', '.join(sorted(names))}")
     mechanism: Mechanism
     if made is PublishedHistogram and noise is not None:
-        mechanism = PublishedHistogram(noise, *(decoded(Fraction, stated[name]) for name in ("rate", "offset")))
+        mechanism = PublishedHistogram(noise, msgspec.convert(stated["beyond"], int, strict=True))
     else:
         mechanism = msgspec.convert(stated, made, strict=True, dec_hook=decoded)
     for name, (low, high) in _RANGES.items():

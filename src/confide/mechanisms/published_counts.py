@@ -1,135 +1,89 @@
 """`published-counts`: a threshold from noisy counts that another engine made, with the noise law that it states.
 
-The threshold is the least candidate at which, and at all candidates beyond which, the noisy count reaches the target
-rank (docs/theory-published-counts.md, Theorem E1). This step draws no noise and spends no budget.
+The threshold is the least candidate from which on at most a certain noisy number of records lies beyond each
+(docs/theory-published-counts.md, Theorem E1). This step draws no noise and spends no budget.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import Guarantee, RankLaw, chosen_by_last_rule, law_failure, missed_of_total, rank_law_of
+from confide.guarantee import chosen_by_last_rule, least_counted, limit_coverage, most_beyond
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.mechanisms.stated_noise import Noise
-from confide.support import bisect, float_above
-
-_SLACK = 1e-9
-"""Tolerance for another machine's rounding of the sums of a certificate."""
-_ROUNDING = 1e-9, 1e-15
-"""Coverage, or ranks, reserved for the rounding of the transforms: at least, and for each noise."""
-
-
-_end = lru_cache(maxsize=64)(Noise.end)
+from confide.support import float_above
 
 
 @dataclass(frozen=True)
 class PublishedHistogram(Mechanism):
-    """The least candidate at which, and at all candidates beyond which, noisy counts reach a target rank.
+    """A limit for the noisy number of records beyond the threshold, in counts with noise of a stated law.
 
     Parameters
     ----------
     noise
         The law of the noise in each count.
-    rate
-        Growth of the target rank with n + 1: the level if the number of records is secret, 0 if it is public.
-    offset
-        Constant part of the target rank T(n) = rate (n+1) + offset.
+    beyond
+        The largest noisy number of records beyond the selected candidate, and beyond each one after it.
 
     Examples
     --------
     >>> mechanism = published_histogram_for(Fraction(9, 10), Noise.discrete_laplace(2.0, 2), 128, 10_000, None)
-    >>> float(mechanism.offset - Fraction(9, 10) * 10_001)  # ranks
-    18.1
+    >>> float(10_000 - mechanism.beyond - Fraction(9, 10) * 10_001)  # ranks
+    4.1
     """
 
     name: ClassVar[Literal["published-counts"]] = "published-counts"
     add_remove: ClassVar[None] = None
     replace_one: ClassVar[float] = math.inf
-    rule: ClassVar[Literal["last"]] = "last"
 
     noise: Noise
-    rate: Fraction
-    offset: Fraction
+    beyond: int
 
-    def choose(self, counts: NDArray[np.int64], n: int | None = None) -> int:
-        """The index of the threshold, from noisy counts, int64 of shape (m,), and the number of records if public."""
-        size = int(counts.sum()) if n is None else n
-        return int(chosen_by_last_rule(counts, size, math.ceil(self.rate * (size + 1) + self.offset)))
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """The index of the threshold, from noisy counts, int64 of shape (m,)."""
+        return int(chosen_by_last_rule(counts, self.beyond))
 
-    def rank_law(self, n: int, m: int) -> RankLaw | None:
-        """The law of R = T - N for a public n; for a secret n it is not tabulated."""
-        return None if self.rate else self._ranks(m)
+    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
+        """Guaranteed coverage for a public n; None for a secret one: see `serves`."""
+        return None if n is None else limit_coverage(self.beyond, n, _cost(self.noise, m, n))
 
-    def _ranks(self, m: int) -> RankLaw:
-        return rank_law_of(math.ceil(self.offset), _end(self.noise, m - 1))
+    def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
+        """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem W3b)."""
+        cost = _cost(self.noise, m, counted)
+        return counted >= least_counted(level, size_scale, cost) and self.beyond <= most_beyond(level, counted, cost)
 
-    def lacks(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None) -> float:
-        """How much coverage, or probability of it, or how many ranks this target lacks; at most 0 if it is enough."""
-        least, each = _ROUNDING
-        rounding = max(least, each * self.noise.copies * m)
-        if n is None:
-            law = _end(self.noise, m)
-            values = np.arange(len(law))
 
-            def above(y: float) -> float:
-                """E[(S - y)_+] for the noise S of all bins, which is symmetric."""
-                return max(0.0, -y) + float(law @ np.maximum(values - abs(y), 0))
-
-            x = float(self.offset - (1 - level) * ((n_min or 1) + 1))
-            missed = missed_of_total(x, float(level), above, float(2 * law[0] - law.sum()))
-            return missed + x + rounding - float(self.offset)
-        ranks, probabilities, bottom = self._ranks(m)
-        if delta is not None:
-            return law_failure((ranks, probabilities, bottom), n, float(level)) + rounding - delta
-        return float(level) + rounding - float(probabilities @ np.minimum(ranks, n + 1)) / (n + 1)
-
-    def guarantee(
-        self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
-    ) -> Guarantee | None:
-        """The guaranteed level, if this target is the smallest one that guarantees it; else None."""
-        least = published_histogram_for(level, self.noise, m, n, n_min, delta)
-        one = Fraction(1) if n is not None else Fraction(1, level.denominator)
-        right = self.rate == least.rate and abs(self.offset - least.offset) <= one
-        if not right or self.lacks(level, m, n, n_min, delta) > _SLACK:
-            return None
-        return Guarantee("marginal" if delta is None else "training_conditional", float(level), delta, n, n_min)
+def _cost(noise: Noise, m: int, n: int) -> float:
+    """The ranks that m noises cost; one that is unlimited may cost all records."""
+    return noise.cost + m * noise.copies * noise.missing * max(n + 1, 1)
 
 
 def published_histogram_for(
-    level: Fraction, noise: Noise, m: int, n: int | None, n_min: int | None, delta: float | None = None
-) -> PublishedHistogram:
-    """The smallest target rank that guarantees the level, for a public n or for every n >= n_min.
+    level: Fraction, noise: Noise, m: int, n: int, size_scale: float | None
+) -> PublishedHistogram | None:
+    """The largest limit that guarantees the level for a public n, or a noisy one; None if there is none.
 
-    With few records it exceeds n, and the threshold is nearly always +inf.
+    Parameters
+    ----------
+    size_scale
+        The scale of the noise in n if it is a noisy number; None if n is public.
 
     Examples
     --------
-    >>> float(published_histogram_for(Fraction(9, 10), Noise.discrete_laplace(1.0), 128, None, 100).offset)
-    4.95
+    >>> published_histogram_for(Fraction(9, 10), Noise.discrete_laplace(1.0), 128, 1000, 20.0).beyond
+    97
     """
-    if n is None and (delta is not None or noise.kind == "table"):
-        name, what = ("delta", "left out") if delta is not None else ("noise", "discrete Laplace or Gaussian noise")
-        raise InputError(name, f"must be {what} if the number of records is secret", remedy="State n")
-    rate = level if n is None else Fraction(0)
-    unit = 1 if n is not None else level.denominator * -(-16 // level.denominator)
-
-    def made(steps: int) -> PublishedHistogram:
-        return PublishedHistogram(noise, rate, Fraction(steps, unit))
-
-    def serves(steps: int) -> bool:
-        return made(steps).lacks(level, m, n, n_min, delta) <= 0
-
-    low, step = 0 if n is None else math.floor(level * n), 1
-    while not serves(low + step):
-        low, step = low + step, 2 * step
-    return made(bisect(serves, low, low + step))
+    cost = _cost(noise, m, n)
+    if size_scale is not None and n < least_counted(level, size_scale, cost):
+        return None
+    limit = most_beyond(level, n, cost)
+    return None if limit < 0 else PublishedHistogram(noise, limit)
 
 
 _STATED = "as the maker of the counts states"
@@ -145,8 +99,12 @@ class StatedPrivacy(PrivacyStatement):
     """
 
     @classmethod
-    def of(cls, noise: Noise, n: int | None, epsilon: float | None = None) -> "StatedPrivacy":
+    def of(
+        cls, noise: Noise, n: int | None, epsilon: float | None = None, size_scale: float | None = None
+    ) -> "StatedPrivacy":
         """The statement of the maker, or without one the loss of one copy of the stated noise.
+
+        `size_scale` is the scale of the noise in a noisy number of records, whose loss adds to that of the counts.
 
         Raises
         ------
@@ -159,8 +117,9 @@ class StatedPrivacy(PrivacyStatement):
                 raise InputError("epsilon", "must be given, as the maker of the counts states it: noise is a table")
             scale, changed = Fraction(noise.parameter), 1 if n is None else 2  # counts that change by one
             gaussian = noise.kind == "discrete_gaussian"
-            rho = float_above(changed / (2 * scale**2)) if gaussian else None
-            epsilon = math.inf if gaussian else float_above(changed / scale)
+            number = Fraction(0) if size_scale is None else 1 / Fraction(size_scale)
+            rho = float_above(changed / (2 * scale**2) + number**2 / 2) if gaussian else None
+            epsilon = math.inf if gaussian else float_above(changed / scale + number)
         if n is not None:
             return cls("replace_one", epsilon, 1, None, epsilon, rho)
         return cls("add_remove", epsilon, 1, None if rho else epsilon, 2 * epsilon, rho)

@@ -3,13 +3,14 @@
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import walk_end, walk_reach
+from confide.guarantee import log_concave_residual_life, residual_life
 from confide.support import decimal_text, one_of, positive_integer, positive_number, shapes
 
 NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
@@ -17,7 +18,8 @@ _PARAMETERS: dict[str, str] = {"discrete_laplace": "scale", "discrete_gaussian":
 """The kinds of noise, and the name of their parameter."""
 
 _SCALES, _MOST_COPIES, _MOST_VALUES, _MISSING = (1e-3, 1e4), 100, 2**20, 1e-12
-_MOST_REACH = 500_000
+_LARGEST_EXPONENT, _UNEVEN = 600, 1e-12
+"""The largest exponent in a bound, and the rounding error of probabilities that count as log-concave."""
 _WRITTEN = re.compile(r"([a-z_]+)\(([^()]*)\)")
 _WRITE = "must be discrete_laplace(scale=...,copies=...) or discrete_gaussian(sigma=...,copies=...)"
 _NO_EPSILON = "A scale is 1/epsilon where records come and go, and 2/epsilon where they change"
@@ -118,17 +120,56 @@ class Noise:
         p = np.exp(-z if laplace else -(z**2) / 2)
         return np.asarray(p / p.sum())
 
-    def end(self, bins: int) -> NDArray[np.float64]:
-        """P(S <= 0), P(S = 1), P(S = 2), ... for the sum S of the noise in several counts."""
-        law, steps = self.law, self.copies * bins
-        if (reach := walk_reach(law, steps)) > _MOST_REACH:
-            must = (
-                f"must in the sum of all counts stay within +-{_MOST_REACH:,}, for a certificate within a second or two"
-            )
-            raise InputError(
-                "noise", must, got=f"+-{reach:,}", remedy="Publish fewer counts, or counts with less noise"
-            )
-        return walk_end(law, steps, reach)
+    @property
+    def scale(self) -> float:
+        """The scale, or sigma; NaN of a table."""
+        return math.nan if isinstance(self.parameter, tuple) else self.parameter
+
+    @property
+    def missing(self) -> float:
+        """The probability that one copy is unlimited: the mass that a table lacks."""
+        return max(0.0, 1 - float(self.law.sum())) if isinstance(self.parameter, tuple) else 0.0
+
+    def in_one_count(self) -> NDArray[np.float64]:
+        """P(S = 0), P(S = 1), ... for the noise S of all makers in one count."""
+        law, reach = self.law, self.reach(1)
+        ring, half = np.zeros(2 * reach + 2), len(law) // 2
+        np.add.at(ring, np.arange(-half, half + 1) % len(ring), law)
+        together = np.fft.irfft(np.fft.rfft(ring) ** self.copies, len(ring))
+        return np.maximum(together[: reach + 1], 0.0)
+
+    def reach(self, counts: int, probability: float = 1e-16) -> int:
+        """A number that the noise in the sum of several counts leaves with this probability at most, by Chernoff."""
+        law, steps = self.law, self.copies * counts
+        x = np.arange(len(law)) - len(law) // 2
+        sd, most = math.sqrt(float(law @ x**2)), steps * (len(law) // 2)
+        if sd == 0:
+            return 0
+        bounds: list[int] = [
+            math.ceil((steps * math.log(float(law @ np.exp(r * x))) - math.log(probability / 2)) / r)
+            for r in (np.geomspace(0.01, 10, 61) / sd).tolist()
+            if r * (len(law) // 2) < _LARGEST_EXPONENT
+        ]
+        return min([most, *bounds])
+
+    @cached_property
+    def cost(self) -> float:
+        """What the noise in the counts costs, in ranks (docs/theory-one-number.md, Theorem W3).
+
+        Raises
+        ------
+        InputError
+            If it is unknown: for several copies of a table that is not log-concave.
+        """
+        if not isinstance(self.parameter, tuple):
+            return log_concave_residual_life(self.in_one_count())
+        if self.copies == 1:
+            return residual_life(np.array(self.parameter))
+        p = np.array(self.parameter)
+        if not (p[1:-1] ** 2 >= p[:-2] * p[2:] * (1 - _UNEVEN)).all():
+            remedy = "State one table of their sum, with copies=1"
+            raise InputError("copies", "must be 1 for a table that is not log-concave", remedy=remedy)
+        return log_concave_residual_life(self.in_one_count())
 
     def __str__(self) -> str:
         name = {"discrete_laplace": "discrete Laplace", "discrete_gaussian": "discrete Gaussian", "table": "tabled"}

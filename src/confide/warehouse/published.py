@@ -20,6 +20,8 @@ def read_published_counts(
     noise: Noise | None = None,
     *,
     n: int | None = None,
+    n_noisy: int | None = None,
+    n_noise: Noise | None = None,
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
 ) -> PublishedCounts:
@@ -31,7 +33,7 @@ def read_published_counts(
         A file of `PublishedCounts.save`, which states everything. Or a CSV, JSON or Parquet file with the columns bin
         (from 0) and count, such as Tumult and OpenDP make; a JSON list of counts in the order of the bins; or a JSON
         object with the report_count and the aggregate_result of a collection of DAP.
-    candidates, noise, n, score, classes
+    candidates, noise, n, n_noisy, n_noise, score, classes
         As in `PublishedCounts`; left out for its own files.
 
     Raises
@@ -52,6 +54,7 @@ def read_published_counts(
     array([30, -2])
     """
     place = as_place(file)
+    stated: dict[str, Any] = {"n": n, "n_noisy": n_noisy, "n_noise": n_noise, "score": score, "classes": classes}
     content: Any = None
     if place.suffix.lower() == ".json":
         try:
@@ -59,9 +62,9 @@ def read_published_counts(
         except (ValueError, RecursionError):
             raise FormatError("counts", f"{str(place)!r} must be one valid JSON document") from None
     if isinstance(content, dict) and content.get("kind") == "confide/published-counts":
-        given = {"candidates": candidates, "noise": noise, "n": n, "score": score, "classes": classes}
-        if stated := [name for name, value in given.items() if value is not None]:
-            raise InputError(stated[0], f"must be left out: {str(place)!r} states it")
+        given = {"candidates": candidates, "noise": noise, **stated}
+        if known := [name for name, value in given.items() if value is not None]:
+            raise InputError(known[0], f"must be left out: {str(place)!r} states it")
         return PublishedCounts.load(place)  # type: ignore[arg-type]
     if candidates is None or noise is None:
         name = "candidates" if candidates is None else "noise"
@@ -69,4 +72,4 @@ def read_published_counts(
     if content is None or (isinstance(content, list) and any(isinstance(entry, dict) for entry in content)):
         rows = list(enumerate(rows_of(place, _COLUMNS)))
         content = {name: [whole(row[name], f"counts[{k}].{name}", "") for k, row in rows] for name in _COLUMNS}
-    return PublishedCounts(content, candidates, noise, n, score, classes)  # type: ignore[arg-type]
+    return PublishedCounts(content, candidates, noise, **stated)

@@ -27,6 +27,7 @@ from confide.mechanisms import (
     pps_for,
     pps_laplace_for,
     pps_of_secret_size,
+    sized_histogram_for,
     slopes_for,
 )
 from confide.support import ceil_to
@@ -88,8 +89,9 @@ def _noisy_histogram(neighbors: Neighbors) -> Subject:
     """Discrete Laplace noise on the counts."""
     public = neighbors == "replace_one"
     scale = (2 if public else 1) / EPSILON
-    small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale)
-    large = noisy_histogram_for(Fraction(9, 10), EPSILON, 50, 2000 if public else None, 1)
+    small = NoisyHistogram(1, scale)
+    level = Fraction(9, 10)
+    large = noisy_histogram_for(level, EPSILON, 2000) if public else sized_histogram_for(level, EPSILON, 2000, 20.0)
     return _subject("noisy-histogram", neighbors, small, None, (2000, large, 50), noise_scale=scale)
 
 

@@ -177,7 +177,9 @@ class Row(NamedTuple):
             )
         if terms.population not in draws.populations:
             raise InputError(
-                "population", f"must be 'common' for the method {self.name!r}", remedy="Secure-sum supports 'mixture'"
+                "population",
+                f"must be 'common' for the method {self.name!r}",
+                remedy="Secure-sum supports 'mixture', without delta",
             )
         channel.check(terms, self.name, draws.candidate_advice)
         draws.check(terms, opened=channel.second_message)

@@ -1,7 +1,7 @@
 """`secure-sum`: noisy counts of all silos, of which only the sum opens.
 
 Every silo adds a share of noise to its counts. The privacy is that of the opened sum, and the certificate that of a
-noisy histogram of all records by the last rule, also for non-IID silos (docs/theory-last-rule.md, Theorem W1;
+noisy histogram of all records by the last rule, also for non-IID silos (docs/theory-one-number.md, Theorem W3;
 docs/theory-federated.md, Theorems F5, F9, F6 and F7). Sizes must be public.
 """
 
@@ -16,15 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.certificates import certified, certifies, conditional_coverage_failure, smallest
 from confide.federated.plausible import check_plausible
 from confide.federated.protocols.channels import Channel, by_size
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
-from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Terms
-from confide.guarantee import Guarantee, chosen_by_last_rule, walk_end
+from confide.guarantee import (
+    Guarantee,
+    chosen_by_last_rule,
+    limit_coverage,
+    log_concave_residual_life,
+    most_beyond,
+)
 from confide.support import Fields, float_above, scale_for
 
 MOST_DEFICIT = 2**30
@@ -73,11 +77,10 @@ class NoisyCounts(Method):
 
     @classmethod
     def check(cls, terms: Terms, *, opened: bool) -> None:
-        """Reject delta for non-IID silos, and lists of silos that may depend on the scores."""
-        if terms.delta is not None and terms.population == "mixture":
-            raise InputError(
-                "delta", "needs population='common': the training-conditional guarantee is for IID records"
-            )
+        """Reject delta, and lists of silos that may depend on the scores."""
+        if terms.delta is not None:
+            remedy = "Private-qq has a training-conditional guarantee"
+            raise InputError("delta", "must be left out for the method 'secure-sum'", remedy=remedy)
         if opened and terms.missing != "independent":
             raise InputError(
                 "missing",
@@ -141,52 +144,49 @@ class NoisyCounts(Method):
         target = self.target_of(terms, who)
         if target is None:
             return math.inf
-        return float(terms.candidates.values[int(chosen_by_last_rule(total, _records(terms, who), target))])
+        beyond = _records(terms, who) - target
+        return float(terms.candidates.values[int(chosen_by_last_rule(total, beyond))])
 
     def target_of(self, terms: Terms, who: Sequence[int]) -> int | None:
         """The target rank among the records of these silos; None for +inf."""
         if self.target is not None:
             return self.target
         n = _records(terms, who)
-        return smallest(lambda rank: self._is_enough(terms, n, len(who), rank), n, math.ceil(terms.level * (n + 1)))
+        beyond = most_beyond(terms.level, _exchangeable(terms, n), self.cost(len(who)))
+        return n - beyond if 0 <= beyond < n else None
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """The guarantee for the sum of these silos, with k = 0, because replies are not sorted."""
-        target, coverage = self.target_of(terms, who), 1.0  # by +inf
+        target, coverage, n = self.target_of(terms, who), 1.0, _records(terms, who)  # by +inf
         if target is not None:
-            reply = self._new_record_reply(terms, _records(terms, who), len(who), target)
-            coverage = float(certified([reply], 1, terms.level, terms.delta))
+            coverage = float(limit_coverage(n - target, _exchangeable(terms, n), self.cost(len(who))))
         return 0, self.guarantee(terms, coverage, who)
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
         """The guarantee of the stated target for all silos, or the guarantees for lists of these numbers of silos."""
-        m, level = len(terms.silos), float(terms.level)
+        m, level = len(terms.silos), terms.level
         if self.target is not None:
             return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
         sizes = sorted(silo.size or 0 for silo in terms.silos)
 
         def has_target(n: int, shares: int) -> bool:
-            return self._is_enough(terms, n, shares, n)
+            return most_beyond(level, _exchangeable(terms, n), self.cost(shares)) >= 0
 
-        # E[N] increases with the number of shares, because N is a convex function of the noise, whose mean is zero. If
-        # the smallest silos have a target in spite of all shares of noise, every list has one.
-        always = terms.delta is None and has_target(sum(sizes[: numbers[-1]]), m)
+        # If the smallest silos have a target in spite of all shares of noise, every list has one.
+        always = has_target(sum(sizes[: numbers[-1]]), m)
         found = {}
         for count in numbers:
             if always or has_target(sum(sizes[:count]), count):
-                found[count] = Promise(level, 0, "never")
+                found[count] = Promise(float(level), 0, "never")
             else:
                 some = has_target(sum(sizes[m - count :]), count)
-                found[count] = Promise(level if some else 1.0, 0, "perhaps" if some else "always")
+                found[count] = Promise(float(level) if some else 1.0, 0, "perhaps" if some else "always")
         return found
 
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
-        """The bound for IID records."""
-        target = self.target_of(terms, who)
-        if target is None:
-            return lambda level: 0.0
-        reply = self._iid_reply(terms, _records(terms, who), len(who), target)
-        return lambda level: conditional_coverage_failure([reply], 1, level)
+        """None is proved: the guarantee is marginal."""
+        remedy = "Private-qq has one"
+        raise InputError("delta", "has no training-conditional statement for the method 'secure-sum'", remedy=remedy)
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """The law from drawn counts and drawn noise of all silos."""
@@ -196,27 +196,13 @@ class NoisyCounts(Method):
         shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
         noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
-        chosen = chosen_by_last_rule(counts, n, target)
+        chosen = chosen_by_last_rule(counts, n - target)
         law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
         return law
 
-    def _is_enough(self, terms: Terms, n: int, shares: int, target: int) -> bool:
-        """Whether a target rank among n records is certified with this number of shares of noise."""
-        return certifies([self._new_record_reply(terms, n, shares, target)], 1, terms.level, terms.delta)
-
-    def _iid_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
-        """The law of the sum for IID records."""
-        return SummedReply(n, target, total_deficit(self.scale, shares, self.honest, terms.candidates.size))
-
-    def _new_record_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
-        """The certified law for the population of the terms.
-
-        A record of silo j with probability n_j/n costs one record and one rank (Theorem F7).
-        """
-        reply = self._iid_reply(terms, n, shares, target)
-        if terms.population == "common":
-            return reply
-        return replace(reply, n=n - 1, target=target - 1)
+    def cost(self, shares: int) -> float:
+        """What this number of shares of noise costs, in ranks."""
+        return _cost(self.scale, shares, self.honest)
 
 
 def _weights(terms: Terms) -> Literal["sizes"] | None:
@@ -227,20 +213,28 @@ def _records(terms: Terms, who: Sequence[int]) -> int:
     return sum(terms.silos[i].size or 0 for i in who)
 
 
-@lru_cache(maxsize=64)
-def total_deficit(scale: float, silos: int, honest: int, candidates: int) -> NDArray[np.float64]:
-    """The law of the rank deficit when `silos` shares are added, `honest` of which make discrete Laplace noise.
+def _exchangeable(terms: Terms, n: int) -> int:
+    """The number of records that are exchangeable with the new one.
 
-    The shares of all silos add up to more than discrete Laplace noise. The array must not be changed.
+    A record of silo j with probability n_j/n costs one record and one rank (Theorem F7).
     """
-    return walk_end(noise_law(scale, silos / honest), candidates - 1)
+    return n - 1 if terms.population == "mixture" else n
+
+
+@lru_cache(maxsize=64)
+def _cost(scale: float, silos: int, honest: int) -> float:
+    """The ranks that the shares of so many silos cost, `honest` of which make discrete Laplace noise.
+
+    The shares of all silos add up to more than discrete Laplace noise, of a log-concave law.
+    """
+    law = noise_law(scale, silos / honest)
+    return log_concave_residual_life(law[len(law) // 2 :])
 
 
 def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
     """32 if counts and noise stay below 2**30 (noise except with a probability below e**-700), else 64.
 
-    A total beyond half the modulus would wrap around. Counts cannot reach it. Noise that does is a larger rank deficit
-    than `total_deficit` considers, so it already counts as a failure there.
+    A total beyond half the modulus would wrap around. Counts cannot reach it, and noise practically never does.
     """
     room = 700 * scale * (1 + silos / honest) + math.log2(1 + silos)
     return 32 if n + room < MOST_DEFICIT else 64
