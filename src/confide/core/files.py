@@ -40,7 +40,6 @@ from confide.mechanisms import (
     PublishedHistogram,
     Slopes,
     decoded,
-    design_for,
     mechanism_fields,
     privacy_statement,
     read_mechanism,
@@ -278,8 +277,7 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=_UNUSABLE)
     size = None
     if drawn.counted is not None and terms.size_scale is not None:
-        scale = terms.size_scale
-        size = NoisySize(drawn.counted, scale, design_for(drawn.counted, scale, terms.n_min))
+        size = NoisySize.of(drawn.counted, terms.size_scale, terms.n_min)
     guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size, two_sided=drawn.certificate is not None)
     if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
         raise _contradiction("coverage")

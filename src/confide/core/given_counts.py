@@ -14,7 +14,7 @@ from confide.core.request import Request
 from confide.core.steps import assembled
 from confide.core.texts import warn_about, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import NoisySize, design_for
+from confide.mechanisms import NoisySize
 from confide.support import Level, caller_stacklevel, library_versions, log_event, takes_alpha
 
 
@@ -115,5 +115,4 @@ def _size_of(counts: PublishedCounts) -> NoisySize:
     """The noisy number of records that the maker of the counts released."""
     assert counts.n_noisy is not None
     assert counts.n_noise is not None
-    scale = counts.n_noise.scale
-    return NoisySize(counts.n_noisy, scale, design_for(counts.n_noisy, scale, 1))
+    return NoisySize.of(counts.n_noisy, counts.n_noise.scale, 1)

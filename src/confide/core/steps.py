@@ -27,7 +27,6 @@ from confide.mechanisms import (
     NoisySize,
     PpsOfSecretSize,
     PrivacyStatement,
-    design_for,
     draw_size,
 )
 from confide.selection import check_sampler
@@ -129,7 +128,7 @@ class CountThenDraw:
         """
         scale, n_min = self.terms.size_scale, self.terms.n_min
         assert scale is not None
-        size = NoisySize(-MOST_RECORDS, scale, design_for(-MOST_RECORDS, scale, n_min))
+        size = NoisySize.of(-MOST_RECORDS, scale, n_min)
         return Draw(replace(unanswered_design(self.terms), size=size), self.request).rehearsed()
 
 

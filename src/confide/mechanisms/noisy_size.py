@@ -50,6 +50,11 @@ class NoisySize:
     scale: float
     design_for: int
 
+    @classmethod
+    def of(cls, counted: int, scale: float, n_min: int) -> "NoisySize":
+        """The noisy number, with the number of records of the design for it."""
+        return cls(counted, scale, design_for(counted, scale, n_min))
+
     @property
     def loss(self) -> float:
         """The privacy loss of one record that is added or removed; it is 0 for a replaced record.
@@ -127,8 +132,7 @@ def draw_size(n: int, scale: float, n_min: int) -> NoisySize:
     >>> draw_size(213, 1e-9, 1)
     NoisySize(counted=213, scale=1e-09, design_for=220)
     """
-    counted = noisy_number(min(n, MOST_RECORDS), scale)
-    return NoisySize(counted, scale, design_for(counted, scale, n_min))
+    return NoisySize.of(noisy_number(min(n, MOST_RECORDS), scale), scale, n_min)
 
 
 def size_zcdp(scale: float, records: int) -> Fraction:
