@@ -129,17 +129,20 @@ def design(terms: Terms, n: int) -> Design:
     """
     if terms.mechanism == "slopes":
         return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)))
-    candidates = _published_list(terms, n)
-    return _promised(terms, n, candidates, _published(terms, n, candidates.size))
+    return _published_design(terms, n)
 
 
 def sized_design(terms: Terms, size: NoisySize) -> Design:
     """The design for a noisy number of records."""
     if terms.mechanism == "slopes":
         return replace(design(terms, size.design_for), size=size)
-    candidates = _published_list(terms, size.design_for)
-    mechanism = _sized_histogram(terms, size, candidates.size)
-    return _promised(terms, size.design_for, candidates, mechanism, size)
+    return _published_design(terms, size.design_for, size)
+
+
+def _published_design(terms: Terms, n: int, size: NoisySize | None = None) -> Design:
+    """The design of a published method, for a public n, a guess of it, or a noisy number of records."""
+    candidates = _published_list(terms, n)
+    return _promised(terms, n, candidates, published_mechanism(terms, n, candidates.size, size), size)
 
 
 def longest_list(terms: Terms) -> Candidates:
@@ -239,16 +242,19 @@ def price(terms: Terms) -> PrivacyStatement:
     return with_choice(alone, terms.choice)
 
 
-def _published(terms: Terms, n: int, m: int) -> Mechanism | None:
-    """The mechanism of a published method, over m candidates."""
+def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = None) -> Mechanism | None:
+    """The mechanism of a published method over m candidates, for n records or a noisy number of them."""
     level, epsilon = terms.level, terms.per_record
     public = n if terms.public_n else None
     match terms.mechanism:
-        case "noisy-histogram" if public is not None:
-            return noisy_histogram_for(level, epsilon, public)
-        case PublishedHistogram.name if public is not None:
+        case "noisy-histogram" if size is not None:
+            return sized_histogram_for(level, epsilon, size.counted, size.scale)
+        case "noisy-histogram":
+            return noisy_histogram_for(level, epsilon, n)
+        case PublishedHistogram.name:
             assert terms.noise is not None
-            return published_histogram_for(level, terms.noise, m, public, None)
+            counted, scale = (n, None) if size is None else (size.counted, size.scale)
+            return published_histogram_for(level, terms.noise, m, counted, scale)
         case "opendp-quantile":
             return opendp_quantile_for(level, epsilon, public)
         case "pps" if public is None:
@@ -259,18 +265,6 @@ def _published(terms: Terms, n: int, m: int) -> Mechanism | None:
             return pps_laplace_for(n, terms.alpha, epsilon, m)
         case _:
             return split_conformal_for(level, n)
-
-
-def histogram_for(terms: Terms, n: int, m: int, size: NoisySize | None) -> Mechanism | None:
-    """The histogram of these terms over m candidates, for a public n or a noisy number of records."""
-    return _published(terms, n, m) if size is None else _sized_histogram(terms, size, m)
-
-
-def _sized_histogram(terms: Terms, size: NoisySize, m: int) -> Mechanism | None:
-    """The histogram for a noisy number of records."""
-    if terms.noise is not None:
-        return published_histogram_for(terms.level, terms.noise, m, size.counted, size.scale)
-    return sized_histogram_for(terms.level, terms.per_record, size.counted, size.scale)
 
 
 def _slopes(terms: Terms, n: int, choice: Choice) -> Slopes | None:

@@ -19,7 +19,7 @@ import msgspec
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
-from confide.core.design import Design, histogram_for, promised
+from confide.core.design import Design, promised, published_mechanism
 from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import By, Key
@@ -284,7 +284,7 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     if mechanism is not None:
         _check_mechanism(terms, n, mechanism, guarantee.coverage)
         histogram = isinstance(mechanism, NoisyHistogram | PublishedHistogram)
-        if histogram and mechanism != histogram_for(terms, n or 1, listed.size, size):
+        if histogram and mechanism != published_mechanism(terms, n or 1, listed.size, size):
             raise _contradiction("mechanism")
     guarantee = replace(guarantee, coverage=drawn.coverage)
     return Design(terms, n or 1, listed, mechanism, guarantee, privacy, size).threshold(value)
