@@ -322,7 +322,8 @@ def _from_published(
     """Release a calibration from noisy counts that another engine made."""
     _ = request.levels
     alpha = one_level(str(request.alpha))
-    _refuse_choices(request.privacy)
+    privacy = {name: getattr(request.privacy, name) for name in ("delta", "n_min", "n_typical")}
+    check_combinations({"noise": counted.noisy_counts, **privacy})
     output.check(FileKind.RELEASE, counted.noisy_counts)
     with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
         try:
@@ -334,13 +335,6 @@ def _from_published(
             raise type(error)(f"noisy_{error.argument}", error.requirement, error.got, error.remedy) from None
         part.write_text(released.to_json(), encoding="utf-8")
     report_release(released, None, receipt, {}, output)
-
-
-def _refuse_choices(privacy: Any) -> None:
-    """Reject choices that noisy counts of another engine leave no room for."""
-    for name, default in (("delta", None), ("n_min", 1), ("n_typical", None)):
-        if getattr(privacy, name) != default:
-            raise InputError(name, "must be left out with counts that another engine made")
 
 
 @dataclass(frozen=True)
