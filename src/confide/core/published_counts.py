@@ -156,7 +156,8 @@ class PublishedCounts(Document):
         confide.errors.InputError: counts: must add up to n=90, within 26 for the noise; got 16. State the right n, ...
         """
         m, counts, law = len(self), self.counts, self.noise.in_one_count()
-        below, at_zero = float(law[1:].sum()), float(law[0])  # of the noise in one count
+        at_zero = float(law[0])  # of the noise in one count
+        at_most_zero = at_zero + float(law[1:].sum())
         common, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
         if common > 1 and (at_zero + 2 * float(law[common::common].sum())) ** m <= _RARE:
             raise InputError("counts", "must not be rounded", got=f"multiples of {common}", remedy=_AS_DRAWN)
@@ -166,13 +167,10 @@ class PublishedCounts(Document):
             remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
             raise InputError("counts", must, got=f"{(counts < -reach).sum()} below, the least {least}", remedy=remedy)
         # A count of 0 is as likely as this, compared with one of at most 0.
-        clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / (at_zero + below)) ** zeros <= _RARE
+        clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / at_most_zero) ** zeros <= _RARE
         gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
-        if (
-            clipped
-            and gap < MOST_RECORDS - 1
-            and ((at_zero + below) / (at_zero + below + float(law[1 : gap + 1].sum()))) ** zeros <= _RARE
-        ):
+        within_gap = float(law[1 : gap + 1].sum())
+        if clipped and gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** zeros <= _RARE:
             raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
         if self.n is not None:
             got, reach = int(counts.sum()), self.noise.reach(m, _VERY_RARE)
