@@ -8,7 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.small import small
-from confide.mechanisms import certify
+from confide.core.design import Design
 from experiments.cache import cached, write_tables
 from experiments.methods import NONE, OURS, PRIVATE, PUBLISHED, Method
 from experiments.private_prediction_sets.study import uniform
@@ -44,12 +44,12 @@ def cell(n: int, epsilon: float, data_sets: int = DATA_SETS, splits: int = SPLIT
     out: dict[str, Any] = {}
     for method in PRIVATE:
         bins = sizes[method.label]["bins"]
-        mechanism = method.mechanism(n, ALPHA, epsilon, bins)
+        made = method.design(n, ALPHA, epsilon, bins)
         out[method.label] = {
             "bins": bins,
-            "certified": _certified(mechanism, bins, n),
+            "certified": _certified(made),
             **uniform(
-                mechanism,
+                made.mechanism,
                 np.minimum(method.edges(bins).values, 1.0),
                 n,
                 data_sets // 20 if method in huge else data_sets,
@@ -59,10 +59,10 @@ def cell(n: int, epsilon: float, data_sets: int = DATA_SETS, splits: int = SPLIT
     return out
 
 
-def _certified(mechanism: Any, m: int, n: int) -> float | None:
-    secret = getattr(mechanism, "rate", 0) != 0
-    claimed = certify(mechanism, ALPHA, m, None if secret else n, 1 if secret else None, None)
-    return None if claimed.kind == "none" else claimed.coverage
+def _certified(made: Design) -> float | None:
+    if made.mechanism is None:
+        return 1.0
+    return None if made.guarantee.kind == "none" else made.guarantee.coverage
 
 
 def run() -> None:

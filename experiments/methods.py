@@ -9,7 +9,8 @@ import numpy as np
 
 import confide
 from confide.candidates import Candidates
-from confide.core import Request, design
+from confide.core import Request
+from confide.core.design import Design, design_at
 from confide.mechanisms import noisy_histogram, pps, pps_laplace
 
 
@@ -38,16 +39,19 @@ class Method:
     own_bins: Literal["version 1", "version 3", "ours"] | None = None
 
     def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
-        """The mechanism for n records and m candidates; None where it answers +inf without the data."""
+        """The mechanism for n records and m candidates; None where it answers +inf whatever the data are."""
+        return self.design(n, alpha, epsilon, m).mechanism
+
+    def design(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Design:
+        """The design for n records and m candidates; a noisy number of records is n."""
         request = Request(
             alpha=alpha,
             epsilon=None if self.name == "none" else epsilon,
             candidates=Candidates.unit(m),
             neighbors=self.neighbors,
-            n_typical=n if self.neighbors == "add_remove" else None,
             mechanism=self.name,
         )
-        return design(request.terms[None], n).mechanism
+        return design_at(request.terms[None], n)
 
     def bins(self, n: int, alpha: Fraction, epsilon: float, usual: int) -> int:
         """Its number of candidates: by the rule of its own if it has one, else `usual`."""

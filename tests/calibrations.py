@@ -43,30 +43,21 @@ def changed(release: confide.Release, **changes) -> confide.Release:
     return replace(release, parts={None: part})
 
 
-_OPTIONS = {
+OPTIONS = {
     "add_remove": {},
-    "noisy number": {"n_typical": None},
-    "noisy number, rho": {"n_typical": None, "epsilon": None, "rho": 0.1},
-    "noisy number, delta": {"n_typical": None, "delta": 0.05},
-    "noisy number, weights": {"n_typical": None, "weights": np.tile([0.0, 1.5], 500), "weight_bound": 2.5},
-    "noisy number, class weights": {
-        "n_typical": None,
-        "class_weights": {"a": 0.5, "b": 2},
-        "labels": ["a", "b", "b", "a"] * 250,
-    },
     "replace_one": {"neighbors": "replace_one"},
     "n_min": {"n_min": 200},
     "rho": {"epsilon": None, "rho": 0.1},
     "rho, replace_one": {"epsilon": None, "rho": 0.1, "neighbors": "replace_one"},
     "delta": {"delta": 0.05},
     "delta, replace_one": {"delta": 0.05, "neighbors": "replace_one"},
-    "delta, n_min": {"delta": "1/20", "n_min": 300, "n_typical": 3000},
+    "delta, n_min": {"delta": "1/20", "n_min": 300},
     "people": {"records_per_person": 3},
     "people, replace_one": {"records_per_person": 7, "neighbors": "replace_one"},
     "one third": {"alpha": "1/3"},
     "fine alpha": {"alpha": 0.123457},
     "tiny alpha": {"alpha": 1e-6},
-    "small epsilon": {"epsilon": 1e-6},
+    "small epsilon": {"epsilon": 5e-6},
     "large epsilon": {"epsilon": 1e6},
     "too few records": {"epsilon": 0.001, "neighbors": "replace_one"},
     "too few records, rho": {"epsilon": None, "rho": 1e-6, "neighbors": "replace_one"},
@@ -87,11 +78,7 @@ _OPTIONS = {
     "weights": {"weights": np.tile([0.0, 1.5], 500), "weight_bound": 2.5},
     "quoted score": {"score": 'a "quoted" \\ name'},
 }
-OPTIONS = {name: {"n_typical": 1000, **options} for name, options in _OPTIONS.items()}
-"""Requests to `calibrate`, by name; most of them for a guess of the number of records."""
-
-WITHOUT_MECHANISM = ("too few records", "too few records, rho")
-"""Those of them that are answered by +inf without touching the data."""
+"""Requests to `calibrate`, by name."""
 
 
 @lru_cache

@@ -5,15 +5,26 @@ from dataclasses import replace
 from confide.candidates import Candidates
 from confide.core import Plan, make_plan, plan
 from confide.core.choice import choose
-from confide.core.design import slopes_design
+from confide.core.design import Design, sized_design, slopes_design
 from confide.core.request import Request
 from confide.core.terms import Terms
+from confide.mechanisms import NoisySize
 
 
 def terms(alpha, candidates, epsilon=None, *, rho=None, **choices) -> Terms:
     """The terms of one threshold; a number of candidates stands for equal steps."""
     listed = Candidates.unit(candidates) if isinstance(candidates, int) else candidates
     return Request(alpha=alpha, epsilon=epsilon, rho=rho, candidates=listed, **choices).terms[None]
+
+
+def noisy_size(asked: Terms, counted: int) -> NoisySize:
+    """This noisy number of records."""
+    return NoisySize.of(counted, asked.size_scale, asked.n_min)
+
+
+def design_of(asked: Terms, counted: int) -> Design:
+    """The design for this noisy number of records."""
+    return sized_design(asked, noisy_size(asked, counted))
 
 
 def planned(asked: Terms, n: int, *, slopes=None, rise=None) -> Plan:
@@ -24,7 +35,8 @@ def planned(asked: Terms, n: int, *, slopes=None, rise=None) -> Plan:
     choice = choose(asked.spread, asked.inputs(chosen_for))
     left, right = slopes or (choice.left, choice.right)
     choice = replace(choice, left=left, right=right, rise=choice.rise if rise is None else rise)
-    return Plan(slopes_design(asked, chosen_for, choice), n)
+    size = noisy_size(asked, n) if asked.moves else None
+    return Plan(slopes_design(asked, chosen_for, choice, size), n)
 
 
 def overridden(alpha, epsilon=None, n=1000, *, slopes=None, rise=None, **options) -> Plan:

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from confide.core import PARTS, Plan
-from confide.guarantee import sharp_offset, sharp_prior_bonus, sharp_target_rank
+from confide.guarantee import moving_offset, moving_rate, sharp_loss, sharp_target_rank
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.scores import score_kind
 from confide.selection import selection_law
@@ -34,18 +34,15 @@ def plan_of_equal_weights(alpha, epsilon, n, *, score="lac", neighbors="add_remo
 
 
 def first_mechanism(plan: Plan, slopes: tuple[int, int]) -> Slopes | None:
-    """The least target that the sharp certificate accepts, and a head start that is the same for every n."""
-    request, n = plan.terms, plan.guarantee.n
-    level, unit = request.level, request.level.denominator * -(-UNIT // request.level.denominator)
-    terms = request.neighbors, request.epsilon
-    trial = slopes_for(Fraction(0) if n is not None else level, Fraction(1), *slopes, *terms)
-    noise = trial.noise(plan.candidates.size)
+    """The least target that the sharp certificate accepts, or for a secret n that of the noisy number."""
+    request, n, size = plan.terms, plan.guarantee.n, plan.design.size
+    terms = request.neighbors, request.per_record
+    noise = slopes_for(request.rate, Fraction(1), *slopes, *terms).noise(plan.candidates.size)
     if n is not None:
-        target = sharp_target_rank(n, level, noise, UNIT)
+        target = sharp_target_rank(n, request.level, noise, UNIT)
         return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)
-    m = slopes_for(level, sharp_offset(level, noise, unit), *slopes, *terms)
-    ahead = sharp_prior_bonus(level, m.offset, 0.0, request.n_min, noise)
-    return replace(m, head_start=math.ceil(ahead * m.unit * m.left))
+    offset = moving_offset(request.level, size.scale, size.counted, noise, request.unit)
+    return None if offset is None else slopes_for(request.rate, offset, *slopes, *terms)
 
 
 @lru_cache
@@ -55,14 +52,14 @@ def first_slopes(level: Fraction, epsilon: float, neighbors: str, m: int) -> tup
 
     @lru_cache
     def excess(left: int) -> float:
-        rate = Fraction(0) if neighbors == "replace_one" else level
+        rate = Fraction(0) if neighbors == "replace_one" else moving_rate(level)
         trial = slopes_for(rate, Fraction(1), left, PARTS - left, neighbors, epsilon)
         noise = trial.noise(m)
         if neighbors == "replace_one":
             target = sharp_target_rank(n, level, noise, UNIT)
             shift = math.inf if target is None else float(target - level * (n + 1))
         else:
-            shift = float(sharp_offset(level, noise, level.denominator * -(-UNIT // level.denominator)))
+            shift = sharp_loss(1.0, noise.left, noise.rivals)
         return shift + drift(trial.slope_left, trial.slope_right, m, n / m)
 
     left = 14

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from scipy import signal, stats
@@ -161,8 +162,8 @@ def last_rule_laws(noise: Sequence[float], m: int) -> Callable[[Histogram, int],
     return of
 
 
-def over_noisy_numbers(coverage: Callable[[int], float], n: int, scale: float, reach: int) -> float:
-    """The mean coverage over n + Z for discrete Laplace noise Z of this scale; values beyond `reach` cover nothing."""
+def over_noisy_numbers(value: Callable[[int], Any], n: int, scale: float, reach: int) -> Any:
+    """The mean of a coverage or law over n + Z for discrete Laplace noise Z of this scale; 0 beyond `reach`."""
     z = np.arange(-reach, reach + 1)
     p = np.exp(-np.abs(z) / scale) * math.tanh(1 / (2 * scale))
-    return math.fsum(chance * coverage(n + int(value)) for chance, value in zip(p, z, strict=True))
+    return sum(chance * value(n + int(noise)) for chance, noise in zip(p, z, strict=True))

@@ -1,18 +1,17 @@
-"""One noisy number of records: targets, utilities and laws written out for enumeration (docs/theory-one-number.md)."""
+"""One noisy number of records: walks, utilities and laws written out for enumeration (docs/theory-one-number.md)."""
 
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
-from tests.sharp_program import climbed
+from confide.guarantee import SlopeNoise, moving_offset, moving_rate
 
 Law = dict[int, Fraction]
-CAP = Fraction(1, 3)
-"""The offset tau is at most this share of (1 - q) n~."""
 
 
 def law_of(weights: dict[int, int]) -> Law:
@@ -80,100 +79,55 @@ def guard(y, level, c) -> int:
 
 @dataclass(frozen=True)
 class Design:
-    """Slopes with a half-moving target from n_0 on: T = kappa (n+1) + (q - kappa)(n~ + 1) + tau."""
+    """Slopes of equal weights whose target moves half with n (Theorem H1); the package's offsets, less some ranks."""
 
     level: Fraction
-    kappa: Fraction
-    number_loss: float
+    scale: float
     loss: float
     m: int
-    tau: float = 0.0
-    n_0: int = 1
+    less: Fraction = Fraction(0)
 
     @property
-    def left(self) -> float:
-        """The largest left slope."""
-        return self.loss
+    def rate(self) -> Fraction:
+        """How fast the target moves with n."""
+        return moving_rate(self.level)
 
     @property
-    def right(self) -> float:
-        """The largest right slope for this left one (Theorem P1b)."""
-        return self.loss * float(min(1, 1 / max(self.kappa, 1 - self.kappa) - 1))
+    def noise(self) -> SlopeNoise:
+        """The largest slopes for this loss (Theorem P1b)."""
+        return SlopeNoise(self.loss, self.loss * float(1 / (1 - self.rate) - 1), self.m - 1.0, step=1.0)
 
-    @property
-    def y(self) -> float:
-        """The ratio of the noisy number's law."""
-        return math.exp(-self.number_loss)
-
-    @property
-    def w(self) -> Fraction:
-        """How fast the target moves with the noisy number."""
-        return self.level - self.kappa
-
-    def finite_up_to(self, n: int, extra: int = 0) -> Fraction:
-        """Z*(n) of Lemma H2, beyond which T may exceed n; `extra` ranks are t, or points beyond the target."""
-        return ((1 - self.level) * (1 - CAP) * n - self.level - extra) / (self.w + CAP * (1 - self.level))
-
-    def utilities(self, h: np.ndarray, n, counted) -> np.ndarray:
-        """The utilities of the candidates for histograms h (..., m), n records and a noisy number."""
-        target = np.asarray(float(self.kappa) * (n + 1) + float(self.w) * (counted + 1) + self.tau)[..., None]
-        at_or_below = np.cumsum(h, axis=-1)
+    def utilities(self, h: np.ndarray, target) -> np.ndarray:
+        """The utilities of the candidates for histograms h (..., m) and targets (...)."""
+        target, at_or_below = np.asarray(target)[..., None], np.cumsum(h, axis=-1)
         short = np.maximum(target - at_or_below, 0)
         short[..., -1] = 0
-        return -np.maximum(self.right * np.maximum(at_or_below - h - target, 0), self.left * short)
+        return -np.maximum(self.noise.right * np.maximum(at_or_below - h - target, 0), self.noise.left * short)
 
-    def law(self, h: np.ndarray, n, counted) -> np.ndarray:
-        """The law of the candidate, by the exponential mechanism with equal weights."""
-        utility = self.utilities(h, n, counted)
-        weight = np.exp(utility - utility.max(axis=-1, keepdims=True))
+    def law(self, h: np.ndarray, target) -> np.ndarray:
+        """The law of the candidate, by the exponential mechanism."""
+        weight = np.exp(self.utilities(h, target))
         return weight / weight.sum(axis=-1, keepdims=True)
 
-    def noise(self) -> tuple[np.ndarray, np.ndarray]:
-        """Z and its probabilities, without 1e-16 of the mass."""
-        z = np.arange(-math.ceil(40 / self.number_loss), math.ceil(40 / self.number_loss) + 1)
-        return z, (1 - self.y) / (1 + self.y) * self.y ** np.abs(z)
-
-    def slack(self, points: np.ndarray, below=None) -> np.ndarray:
-        """N coverage - q N over the noisy number, for multisets (k, m) of equal size N.
-
-        `below(points, n, z)` is the number of covered points where n + z < n_0; without it all are covered.
-        """
+    def slack(self, points: np.ndarray) -> np.ndarray:
+        """N coverage - q N over the noisy number, for multisets (k, m) of equal size N."""
         size = int(points[0].sum())
-        z, p = self.noise()
-        high = size - 1 + z >= self.n_0
-        total = np.full(len(points), p[~high].sum() * size)
-        if below is not None:
-            total = np.array([below(one, size - 1, z[~high]) @ p[~high] for one in points.tolist()])
+        targets, p, never = targets_of(self, size - 1)
+        total = np.full(len(points), never * size)
         for b in range(self.m):
             some = points[:, b] > 0
             rest = (points[some] - np.eye(self.m, dtype=int)[b])[:, None, :]
-            covered = self.law(rest, size - 1, size - 1 + z[high])[..., b:].sum(axis=-1) @ p[high]
-            total[some] += points[some, b] * covered
+            total[some] += points[some, b] * (self.law(rest, targets)[..., b:].sum(axis=-1) @ p)
         return total - float(self.level) * size
 
 
-def reserve(design: Design) -> tuple[int, float]:
-    """A number b with a reserve sigma <= 0.05 ranks from `least_n_0` on, and sigma (Lemma H3)."""
-    for b in itertools.count():
-        sigma = float(design.w) * mean_from(design.y, b + 1) / (1 - 2 * mass_from(design.y, b + 1))
-        if sigma <= 0.05:
-            return b, sigma
-    raise AssertionError
-
-
-def least_n_0(design: Design, b: int, extra: int = 0) -> int:
-    """The n_0 of Lemma H3 for that number."""
-    rest = 1 - design.level
-    return math.ceil((design.level + extra + b * max(0, design.w - (1 - 2 * CAP) * rest)) / (rest * (1 - CAP)))
-
-
-def served(level: str, kappa: str, number_loss: float, loss: float, m: int) -> Design:
-    """The design of Theorem H with equal weights: tau, and the least n_0 of the lemmas."""
-    design = Design(Fraction(level), Fraction(kappa), number_loss, loss, m)
-    rest, w = float(1 - design.level), float(design.w)
-    b, sigma = reserve(design)
-    losses = [climbed(k / 4, loss, m - 1.0, gap=0.02)[1] for k in range(5)]
-    tau = max(lost + (k + 1) / 4 for k, lost in enumerate(losses[:4])) - 2 + sigma
-    ranks = math.log(max(1, 1 / loss) * (m - 1) / (2 * rest)) / loss - (tau + 1 - losses[4])
-    few = losses[4] / rest - 1 + ranks / w
-    return replace(design, tau=tau, n_0=max(least_n_0(design, b), math.ceil(tau / (float(CAP) * rest)), math.ceil(few)))
+@lru_cache(maxsize=64)
+def targets_of(design: Design, n: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """The targets of n records, their probabilities, and that of +inf, over all noisy numbers but 1e-16."""
+    z = np.arange(-math.ceil(37 * design.scale), math.ceil(37 * design.scale) + 1)
+    p = np.exp(-np.abs(z) / design.scale) * math.tanh(1 / (2 * design.scale))
+    unit = math.lcm(20, design.level.denominator, design.rate.denominator)
+    offsets = [moving_offset(design.level, design.scale, n + int(k), design.noise, unit) for k in z]
+    finite = np.array([offset is not None for offset in offsets])
+    targets = [float(design.rate * (n + 1) + offset - design.less) for offset in offsets if offset is not None]
+    return np.array(targets), p[finite], float(p[~finite].sum())

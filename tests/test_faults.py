@@ -159,10 +159,11 @@ PROMISES = [
         f"{COVERAGE}::test_planned_public_mechanism_covers",
     ),
     Fault(
-        "+inf has no head start",
-        "confide.mechanisms.slopes:Slopes.prior_bonus",
-        always(0),
-        f"{COVERAGE}::test_planned_secret_mechanism_covers_for_every_n",
+        "the target of a secret number is one rank too low",
+        "confide.mechanisms.slopes:Slopes.utilities",
+        one_rank_less,
+        "mechanisms/test_noisy_size.py"
+        "::test_designs_cover_for_every_number_of_records_over_the_noisy_number[0.5-8.0-4-sizes0-1]",
     ),
     Fault(
         "+inf is not the last candidate",

@@ -153,7 +153,7 @@ def test_pixels_without_a_label_must_be_named(k):
     argument = "masks" if k == 1 else "truth"
     with refused(InputError, argument):
         confide.calibrate_masks(images, 0.1, 1.0, candidates=GRID)
-    released = confide.calibrate_masks(images, 0.1, 1.0, candidates=GRID, n_typical=1000, ignore_index=255)
+    released = confide.calibrate_masks(images, 0.1, 1.0, candidates=GRID, ignore_index=255)
     assert released.risk <= 0.1 + 1e-12
     with refused(InputError, argument):
         confide.evaluate_masks(images, released)

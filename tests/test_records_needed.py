@@ -14,18 +14,16 @@ from tests.docs.blocks import ROOT
 from tests.draws import drawing_with, last
 
 SCORES = np.linspace(0.01, 1.0, 500)
+SECRET, RESIDUALS = 162, 208
 CASES = {
-    "a secret number": ({}, 118),
-    "residuals": ({"score": "absolute_residual"}, 213),
-    "a guess": ({"n_typical": 1000}, 225),
-    "residuals and a guess": ({"score": "absolute_residual", "n_typical": 1000}, 300),
+    "a secret number": ({}, SECRET),
+    "residuals": ({"score": "absolute_residual"}, RESIDUALS),
     "a public number": ({"neighbors": "replace_one"}, None),
     "rho": ({"epsilon": None, "rho": 0.1}, None),
     "delta": ({"delta": 0.1, "neighbors": "replace_one"}, None),
     "a loss that is rounded": ({"epsilon": 1 / 3, "neighbors": "replace_one", "records_per_person": 3}, None),
     "own candidates": ({"candidates": confide.Candidates.of(SCORES[::50]), "neighbors": "replace_one"}, None),
     "a number of candidates": ({"candidates": 30}, None),
-    "another guess": ({"n_typical": 5000}, None),
 }
 
 
@@ -78,12 +76,11 @@ def test_python_plans_warnings_and_pages_agree(name):
 @pytest.mark.slow
 def test_calibrate_says_the_number_that_the_release_says(draw_with):
     draw_with(select=last)
-    for needed, options in ((213, {}), (300, {"n_typical": 1000})):
-        with pytest.warns(confide.CoverageWarning, match=f"about {needed} calibration records are needed") as caught:
-            made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual", **options)
-        assert made.threshold == math.inf
-        assert [str(one.message) for one in caught] == list(confide.core.remarks(made))
-        assert f"records needed: about {needed}; with fewer" in str(made)
+    with pytest.warns(confide.CoverageWarning, match=f"about {RESIDUALS} calibration records are needed") as caught:
+        made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual")
+    assert made.threshold == math.inf
+    assert [str(one.message) for one in caught] == list(confide.core.remarks(made))
+    assert f"records needed: about {RESIDUALS}; with fewer" in str(made)
 
 
 @pytest.mark.slow
@@ -91,25 +88,23 @@ def test_groups_and_levels_say_the_number_of_their_plans():
     """Fifteen records in each of twelve groups: the warning agrees with the plan for such groups."""
     groups = np.repeat(np.arange(12), 15)
     with drawing_with(select=last):
-        for options in ({}, {"n_typical": typical_of_groups(12, 1)}):
-            with pytest.warns(confide.CoverageWarning, match="12 groups") as caught:
-                made = confide.calibrate(SCORES[:180], 0.1, 1.0, groups=groups, names=range(12), score="lac", **options)
-            needed = confide.plan(0.1, 1.0, **options).records_needed
-            assert needed > 90
-            assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
-            assert f"records needed: about {needed} in each group; with fewer" in str(made)
+        with pytest.warns(confide.CoverageWarning, match="12 groups") as caught:
+            made = confide.calibrate(SCORES[:180], 0.1, 1.0, groups=groups, names=range(12), score="lac")
+        needed = confide.plan(0.1, 1.0).records_needed
+        assert needed > 90
+        assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
+        assert f"records needed: about {needed} in each group; with fewer" in str(made)
     levels = confide.calibrate(SCORES, [0.5, 0.2], 4.0, score="lac")
     first = confide.plan(0.2, 2.0, score="lac").records_needed
     assert f"records needed: about {first} for all of them; with fewer" in str(levels)
 
 
 def test_a_plan_for_too_few_records_says_so_first():
-    for needed, options in ((118, {}), (225, {"n_typical": 1000})):
-        plan = confide.plan(0.1, 1.0, 100, **options)
-        assert not plan.enough_records
-        assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")
-        assert f"NOT ENOUGH RECORDS (about {needed} are needed)" in repr(plan)
-        assert confide.plan(0.1, 1.0, 1000, **options).remarks == ()
+    plan = confide.plan(0.1, 1.0, 100)
+    assert not plan.enough_records
+    assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")
+    assert f"NOT ENOUGH RECORDS (about {SECRET} are needed)" in repr(plan)
+    assert confide.plan(0.1, 1.0, 1000).remarks == ()
 
 
 ASKED = {
@@ -156,18 +151,6 @@ def test_table_of_common_scores_has_the_numbers_of_their_plans(choices):
             assert list(needed_by_scores(**asked).values()) == numbers
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the threshold is .inf:confide.CoverageWarning")
 def test_a_guess_for_groups_is_no_smaller_than_150():
-    assert [typical_of_groups(*given) for given in ((1, 1), (4, 1), (12, 1), (1000, 1), (12, 700))] == [
-        1000,
-        250,
-        150,
-        150,
-        700,
-    ]
-    options = {"epsilon": 1e-5}  # too small a loss for a noisy number
-    groups = {"groups": np.arange(6000) % 12, "names": range(12)}
-    made = confide.calibrate(np.tile(SCORES, 12), 0.1, score="lac", **groups, **options)
-    assert made[0].size is None
-    assert made[0].mechanism == confide.plan(0.1, n_typical=150, **options).mechanism
+    sizes = ((1, 1), (4, 1), (12, 1), (1000, 1), (12, 700))
+    assert [typical_of_groups(*given) for given in sizes] == [1000, 250, 150, 150, 700]

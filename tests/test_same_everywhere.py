@@ -106,7 +106,7 @@ def by_file(tables, neighbors, out):
 
 def by_counts(tables, neighbors, out):
     """`confide sql`, the answer of DuckDB, and `confide calibrate --counts`."""
-    public = ("--n", 1000) if neighbors == "replace_one" else ("--n-typical", 1000)
+    public = ("--n", 1000) if neighbors == "replace_one" else ()
     columns = ("--probabilities", ",".join(f"p_{k}" for k in range(4)), *CLASSIFIED[2:], "--label", "y")
     where = ("--dialect", "duckdb", "--table", "records", "--plan", out / "plan.json")
     query = command("sql", *where, *columns, *asked(neighbors), *public)
@@ -119,9 +119,9 @@ def by_counts(tables, neighbors, out):
 
 
 @lru_cache
-def in_numpy(neighbors, n_typical):
+def in_numpy(neighbors):
     scores = confide.lac_score(P[OLD], Y[OLD])
-    return confide.calibrate(scores, ALPHA, EPSILON, classes=NAMES, neighbors=neighbors, n_typical=n_typical)
+    return confide.calibrate(scores, ALPHA, EPSILON, classes=NAMES, neighbors=neighbors)
 
 
 @pytest.mark.slow
@@ -129,8 +129,8 @@ def in_numpy(neighbors, n_typical):
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("front", [by_torch, by_array_api, by_estimator, by_file, by_counts])
 def test_every_front_releases_the_same_of_the_same_records(front, neighbors, tables, tmp_path):
-    """The whole file, which holds threshold, promise, privacy statement and checksum; a warehouse with a guess of n."""
-    expected = in_numpy(neighbors, 1000 if (front, neighbors) == (by_counts, "add_remove") else None)
+    """The whole file, which holds threshold, promise, privacy statement and checksum."""
+    expected = in_numpy(neighbors)
     assert 0.5 < expected.threshold < 1
     found = front(tables, neighbors, tmp_path)
     assert found == expected
@@ -225,7 +225,7 @@ def test_spark_connect_is_such_a_front(connect, released, tables, tmp_path):
     """Counts, sets and coverage of a server of Spark Connect."""
     table = ("--table", tables / "old.parquet", *CLASSIFIED, "--label", "y")
     command("calibrate", connect, *table, *asked("replace_one"), "--n", 1000, "--out", tmp_path / "released.json")
-    assert confide.Release.load(tmp_path / "released.json") == in_numpy("replace_one", None)
+    assert confide.Release.load(tmp_path / "released.json") == in_numpy("replace_one")
     released.save(tmp_path / "drawn.json")
     new = (connect, "--table", tables / "new.parquet", *CLASSIFIED, "--calibration", tmp_path / "drawn.json")
     command("predict", *new, "--out", tmp_path / "sets")

@@ -79,7 +79,7 @@ def test_a_federated_release_and_plans():
 
 def test_plans_and_watches():
     line, full, _ = shown(confide.plan(0.1, 1.0, neighbors="replace_one"))
-    assert "alpha 0.1, coverage at least 0.9, epsilon 1 (replace_one), target rank 903.38 with 1000 records" in line
+    assert "alpha 0.1, coverage at least 0.9, epsilon 1 (replace_one), target rank 903.31 with 1000 records" in line
     assert "records needed" in full
     line, _, table = shown(
         confide.budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0, rule="basic")

@@ -129,7 +129,7 @@ def table(batch_names):
 def renew(batch_names, number):
     """Repeat the request on newer records: a new charge, and the file states which release it renews."""
     new = recalibrate_table(
-        released, table(batch_names), ScoreColumn("score"), n_typical=450, about={"date": batch_names[-1]},
+        released, table(batch_names), ScoreColumn("score"), about={"date": batch_names[-1]},
         ledger=ledger, dataset=hours(f"calibrations {number % 2}", number),
     )  # fmt: skip
     print(f"renewed:  {new.threshold:.3f}, on {', '.join(batch_names)}")

@@ -49,7 +49,7 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     assert predicted.code == 0, predicted.err
 
 
-@pytest.mark.parametrize(("option", "value"), [("--n-min", 10**15), ("--n-typical", 0)])
+@pytest.mark.parametrize(("option", "value"), [("--n-min", 10**15), ("--records-per-person", 0)])
 def test_threshold_that_cannot_be_released_is_found_before_the_choice_is_charged(confide_run, records, option, value):
     paid = ("--ledger", "l.db", "--dataset", "people")
     done = confide_run("calibrate", records, *COLUMNS, *TWO, *PLAIN, option, value, *paid, "--out", "cal.json")

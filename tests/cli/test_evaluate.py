@@ -218,7 +218,6 @@ def test_coverage_below_the_promise(confide_run, folder, private):
     output = confide_run("evaluate", wrong, *asked, *private, "--json")
     (short,) = output.json["shortfalls"]
     assert (short["broken"], short["promised"], short["chance"]) == (True, 0.9, 0.001)
-    assert 0 < short["from_records"] < 1000
     assert output.json["warnings"] == [short["sentence"]]
     assert short["sentence"] in output.err
     assert done.out.startswith(short["sentence"].partition(": ")[0])  # the numbers are drawn anew

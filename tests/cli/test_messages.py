@@ -18,7 +18,7 @@ COMMAND = app
             "--n must be given under --neighbors replace_one",
         ),
         ("calibrate", "n must be 3; found n=2", "--n must be 3; found --n 2"),
-        ("calibrate", "options: n_typical must be positive", "options: --n-typical must be positive"),
+        ("calibrate", "options: n_min must be positive", "options: --n-min must be positive"),
         ("calibrate", "epsilon or rho must be given", "--epsilon or --rho must be given"),
         (
             "calibrate",

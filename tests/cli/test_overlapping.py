@@ -77,7 +77,7 @@ def test_bad_options_are_refused(confide_run, folder, by, groups, code, argument
 def released(tmp_path_factory):
     place = tmp_path_factory.mktemp("released") / "cal.json"
     scores = np.abs(TABLE["y"].to_numpy() - F)
-    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
+    options = {"score": "absolute_residual", "unit": 1.0}
     confide.calibrate(scores, 0.1, 3.0, groups=GROUPS, names=NAMES, **options).save(place)
     return place
 

@@ -70,7 +70,7 @@ def test_a_secret_number_of_records(folder, confide_run, noisy):
         assert confide.Release.load(folder / "cal.json") == confide.calibrate_counts(counts, 0.1)
         (folder / "cal.json").unlink()
     assert "64 bins, a secret number of records" in confide_run("show", "own.json").out
-    for option in (("--n-min", "1000"), ("--n-typical", "1000"), ("--delta", "0.1")):
+    for option in (("--n-min", "1000"), ("--delta", "0.1")):
         ran = confide_run("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", *option, "--out", "other.json")
         assert ran.code in (2, 3)
         assert option[0] in ran.err

@@ -31,7 +31,6 @@ SAMPLES = {
     "unit": [3.0],
     "neighbors": ["replace_one", "add_remove"],
     "n_min": [50],
-    "n_typical": [500],
     "delta": [0.1],
     "records_per_person": [2],
     "mechanism": ["pps", "pps-laplace", "noisy-histogram", "none"],

@@ -16,9 +16,9 @@ COUNTS = ScoreHistogram.from_scores(SCORES, CANDIDATES)
 
 @pytest.mark.slow
 def test_the_kind_of_release_follows_from_the_arguments():
-    groups = confide.calibrate_histogram({"a": COUNTS, "b": COUNTS}, 0.1, 1.0, score="lac", n_typical=3000)
+    groups = confide.calibrate_histogram({"a": COUNTS, "b": COUNTS}, 0.1, 1.0, score="lac")
     assert (groups.by, list(groups.parts)) == ("group", ["a", "b"])
-    classes = confide.calibrate_histogram({0: COUNTS, 1: COUNTS}, 0.1, 1.0, score="lac", by="class", n_typical=3000)
+    classes = confide.calibrate_histogram({0: COUNTS, 1: COUNTS}, 0.1, 1.0, score="lac", by="class")
     assert (classes.by, list(classes.parts)) == ("class", [0, 1])
     levels = confide.calibrate_histogram(COUNTS, [0.1, 0.2], 1.0, neighbors="replace_one")
     assert (levels.by, levels.privacy.epsilon) == ("level", 1)

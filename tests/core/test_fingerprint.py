@@ -19,7 +19,7 @@ PROBE = RNG.dirichlet([1, 1, 1], 60)
 MODEL, OTHER = ModelFingerprint.of(PROBE), ModelFingerprint.of(RNG.permuted(PROBE, axis=1))
 SCORES, P = RNG.beta(2, 5, 3000), RNG.dirichlet([2, 1], 3000)
 Y = (P[:, 1] > RNG.random(3000)).astype(int)
-OPTIONS = {"fingerprint": MODEL, "n_typical": 3000}
+OPTIONS = {"fingerprint": MODEL}
 REMINDED = "was not compared"
 
 
@@ -135,7 +135,7 @@ def test_every_release_keeps_it(name):
 
 
 def test_a_release_without_one_is_written_as_before_and_cannot_be_compared():
-    release = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical=3000)
+    release = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
     assert "fingerprint" not in release.to_json()
     for one in (release, read(release)):
         with refused(confide.InputError, "fingerprint"):

@@ -82,14 +82,9 @@ def test_the_bound_of_a_share_is_at_least_one():
         Request(alpha=0.05, epsilon=1.0, loss="missed_area(background=0)", bound=0.1)
 
 
-def test_groups_have_the_same_guarantee():
-    """The guarantee of the first is stated for each; another part might hold only from more records on."""
-    content, weaker = (
-        json.loads(
-            confide.calibrate([0.5] * 2000, 0.1, 2.0, groups=["a", "b"] * 1000, names=["a", "b"], n_min=least).to_json()
-        )
-        for least in (1, 500)
-    )
-    content["thresholds"][-1] = weaker["thresholds"][-1]
+def test_a_group_with_the_mechanism_of_another_number_raises():
+    """The target of each group moves with its own noisy number."""
+    content = json.loads(of_kind("groups").to_json())
+    content["thresholds"][-1]["counted"] += 500
     with pytest.raises(FormatError):
         confide.Release.from_json(signed(content))

@@ -34,17 +34,17 @@ def noisy_request(**choices):
 def test_release_contains_the_number_and_survives_a_round_trip():
     """It fails by chance in 5e-9: the noise exceeds 20 scales."""
     released = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
-    assert abs(released.size.counted - 2000) <= 400
+    assert abs(released.size.counted - 2000) <= 100
     assert released.privacy.epsilon == 1.0
-    assert released.mechanism.add_remove <= 0.95
+    assert released.mechanism.add_remove <= 0.8
     assert released.coverage == 0.9
     assert "noisy number" in str(released)
     assert confide.Release.from_json(released.to_json()) == released
 
 
 def test_every_release_draws_its_number():
-    """It fails by chance in 4e-7: four numbers without noise, each with probability tanh(1/40)."""
-    assert {confide.calibrate(SCORES, 0.1, 1.0, score="lac").size.counted for _ in range(4)} != {2000}
+    """It fails by chance in 1e-7: seven numbers without noise, each with probability tanh(1/10)."""
+    assert {confide.calibrate(SCORES, 0.1, 1.0, score="lac").size.counted for _ in range(7)} != {2000}
 
 
 @pytest.mark.parametrize("kind", ["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"])
@@ -126,7 +126,7 @@ def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
 @pytest.mark.slow
 def test_empty_calibration_set_has_a_release():
     released = confide.calibrate([], 0.1, 1.0, score="lac")
-    assert released.size.design_for >= 100
+    assert released.size.design_for >= 25
     assert released.coverage == 0.9
 
 

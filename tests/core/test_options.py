@@ -57,7 +57,6 @@ OPTIONS = {
     "rho": 0.3,
     "neighbors": "replace_one",
     "n_min": 100,
-    "n_typical": 60,
     "delta": 0.1,
     "records_per_person": 2,
     "mechanism": "noisy-histogram",

@@ -91,17 +91,16 @@ def test_another_budget_is_divided_by_the_same_shares():
     assert renewed(shares, epsilon=1.0).rho is None
     assert [terms.epsilon for terms in renewed(shares, epsilon=1.0).terms.values()] == [0.3, 0.7]
     assert [terms.epsilon for terms in renewed(of_kind("levels"), rho=0.5).terms.values()] == [
-        terms.epsilon for terms in Request(alpha=(0.1, 0.2), by="level", rho=0.5, score="lac").terms.values()
+        terms.epsilon for terms in Request(alpha=(0.1, 0.2), by="level", rho=0.5, score="lac", delta=0.1).terms.values()
     ]
-    assert renewed(of_kind("sides"), n_typical=500).n_typical == 500
 
 
-def test_other_candidates_and_a_guess():
+def test_other_candidates():
     first = released("geometric")
     assert renewed(first, candidates=FEW).candidates == FEW
     assert renewed(of_kind("guess"), candidates=Candidates.around(0.4)).candidates.around == 0.4
     assert renewed(of_kind("guess")).candidates.around == 0.9
-    sized = confide.calibrate(SCORES, 0.1, 1.0, score="absolute_residual", unit=5.0, n_typical=1000)
+    sized = confide.calibrate(SCORES, 0.1, 1.0, score="absolute_residual", unit=5.0)
     assert renewed(sized).candidates.unit == 5.0
     assert renewed(sized, candidates=50).candidates.recipe["unit"] == 5.0
 

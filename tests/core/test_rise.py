@@ -35,7 +35,7 @@ def test_prior_weights_rise_as_slowly_as_competitors_allow(m, rise):
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
     """All scores at one candidate and, beyond a gap, at another: the exact probability of an answer beyond it."""
-    plan = confide.plan(0.1, 1.0, 2000, neighbors=neighbors, score="lac", n_typical=2000)
+    plan = confide.plan(0.1, 1.0, 2000, neighbors=neighbors, score="lac")
     mechanism, m = plan.mechanism, plan.candidates.size
     shift = float(mechanism.target(2000)) - 0.9 * 2001
     slope = mechanism.slope_right
@@ -62,8 +62,8 @@ def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
 def test_the_rise_is_capped_and_small_for_few_records(neighbors):
     """At most 20 for any number of records, increasing with it, and about 0.3 alpha n epsilon for few."""
     assert max(RISES) == 20.0
-    sizes = (60, 200, 1000, 100_000)
-    made = [confide.plan(0.1, 1.0, n, neighbors=neighbors, score="lac", n_typical=n).mechanism for n in sizes]
+    sizes = (80, 200, 1000, 100_000)
+    made = [confide.plan(0.1, 1.0, n, neighbors=neighbors, score="lac").mechanism for n in sizes]
     rises = [mechanism.total_rise for mechanism in made]
     assert rises == sorted(rises)
     assert rises[0] <= 4.5

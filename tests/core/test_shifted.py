@@ -31,7 +31,7 @@ def records():
 
 def covered_in_simulation(shift, hardness, n, runs, rng):
     """The number of runs in which a new record of the shifted population is covered; noise from the exact law."""
-    mechanism = planned(terms(0.1, CANDIDATES, 1.0, population=shift, n_typical=n), n).mechanism
+    mechanism = planned(terms(0.1, CANDIDATES, 1.0, population=shift), n).mechanism
     covered = 0
     for _ in range(runs):
         labels = rng.choice(2, n, p=[0.8, 0.2])
@@ -68,7 +68,7 @@ def below(mechanism, counts):
 
 def test_class_thresholds_hold_under_every_shift_of_classes():
     """All pairs of up to five scores per class, one of them new, over all class shares; one threshold for all fails."""
-    own = planned(terms("1/2", 3, 6.0, n_typical=5), 5).mechanism
+    own = planned(terms("1/2", 3, 6.0), 5).mechanism
     sets = [bins for size in range(1, 6) for bins in combinations_with_replacement(range(3), size)]
 
     def missed(bins, others=()):
@@ -185,9 +185,9 @@ def test_the_ledger_distinguishes_weights(records, tmp_path):
 @pytest.mark.parametrize(("alpha", "epsilon"), [(1e-6, 1.0), (0.001, 1e-3), ("1/3", 1e6), (0.99, 0.05)])
 @pytest.mark.parametrize("population", [SHIFT, RecordWeights.bounded(3)])
 def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
-    own = {"records_per_person": 3, "n_typical": 1000}
+    own = {"records_per_person": 3}
     asked = terms(alpha, 40, epsilon, population=population, **own)
     mechanism = planned(asked, 1000).mechanism
     assert certify(mechanism, asked.alpha, 40, None, 1, None).coverage == float(asked.level)
-    spent = privacy_statement(mechanism, "add_remove", 3).epsilon
+    spent = privacy_statement(mechanism, "add_remove", 3, asked.size_scale).epsilon
     assert epsilon * (1 - 1e-9) <= spent <= epsilon

@@ -1,4 +1,4 @@
-"""Theorems S1 and S2: what an attacker learns from all messages of both rounds, for any survivor sets sent to silos."""
+"""Theorems F8 and F9: what an attacker learns from all messages of both rounds, for any survivor sets sent to silos."""
 
 import itertools
 
@@ -68,7 +68,7 @@ def learned(lists, colluders, needed):
     ("openers", "colluders", "needed"), [(3, 0, 3), (4, 0, 3), (5, 0, 4), (4, 1, 4), (5, 1, 4), (5, 2, 5)]
 )
 def test_all_that_is_learned_is_one_sum(openers, colluders, needed):
-    """S1 by rank over the field, for all ways to send sets: one sum, of a set that enough share holders received."""
+    """F8 by rank over the field, for all ways to send sets: one sum, of a set that enough share holders received."""
     assert needed >= least_needed(openers, colluders)
     opened = 0
     honest = openers - colluders

@@ -9,13 +9,9 @@ import pytest
 from scipy import integrate
 
 from confide.guarantee.certificate import (
-    LARGE_N_MIN,
     sharp_coverage,
     sharp_loss,
     sharp_losses,
-    sharp_offset,
-    sharp_prior_bonus,
-    sharp_shortfall,
     sharp_target_rank,
 )
 from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
@@ -97,46 +93,6 @@ def test_sharp_target_rank_is_the_smallest():
         assert sharp_coverage(n, target, noise) >= level
         assert sharp_coverage(n, target - Fraction(1, 16), noise) < level
     assert sharp_target_rank(9, Fraction(9, 10), SlopeNoise(0.7, 0.3, 999), 16) is None
-
-
-def test_secret_offset_and_prior_bonus_serve_every_n():
-    """The condition of Theorem C2b at each n, for random requests; a smaller offset or bonus is not enough."""
-    rng = np.random.default_rng(4)
-    for case in range(30):
-        level, fade = Fraction(int(rng.integers(10, 98)), 100), (0.0, 0.1)[case % 2]
-        left, right, rivals = np.exp(rng.uniform(np.log([0.1, 0.1, 0.5]), np.log([2.0, 2.0, 999.0]))).tolist()
-        noise = SlopeNoise(left, right, rivals)
-        offset = sharp_offset(level, noise, 100)
-        ahead = sharp_prior_bonus(level, offset, fade, 1, noise)
-        assert sharp_shortfall(level, offset, ahead, fade, 1, noise) <= 0
-        less = offset - Fraction(1, 100)
-        assert less < 0 or sharp_shortfall(level, less, 0.0, 0.0, LARGE_N_MIN, noise) > 0
-        assert ahead == 0 or sharp_shortfall(level, offset, ahead - 0.1 / left, fade, 1, noise) > 0
-        for n in range(1, 200):
-            target = level * (n + 1) + offset
-            top = math.ceil(target)
-            if top <= n:
-                x = np.array([float(target - top + 1)])
-                lost = n - top + sharp_losses(x, left, rivals, np.exp(-right * (1 - x)))[0]
-            else:
-                lost = sharp_loss(float(target - n + 1) + max(0.0, ahead - fade * n), left, rivals)
-            assert 1 - lost / (n + 1) >= float(level) - 1e-12
-
-
-def test_many_small_n_are_checked_in_blocks():
-    """More than 256 n below their target rank: the bonus serves each, and is little larger than each alone needs."""
-    level, offset, noise = Fraction(99, 100), Fraction(12), SlopeNoise(0.5, 0.5, 99.0)
-    ahead = sharp_prior_bonus(level, offset, 0.01, 1, noise)
-    x = float(offset + 2) - 0.01 * (np.arange(1, 1299) + 1)
-    left = float(offset) + 2 - x
-
-    def serves(bonus):
-        return (
-            sharp_losses(x + np.maximum(0, bonus - 0.01 * np.arange(1, 1299)), noise.left, noise.rivals) <= left + 1e-9
-        ).all()
-
-    assert serves(ahead)
-    assert not serves(ahead - 0.2)
 
 
 @pytest.mark.parametrize(("level", "delta", "n_min"), [(Fraction(9, 10), 0.05, 1), (Fraction(4, 5), 0.01, 50)])

@@ -11,7 +11,7 @@ import confide
 from confide.guarantee.certificate import sharp_coverage
 from confide.guarantee.random_rank import conditional_failure, marginal_coverage, tail
 from confide.mechanisms.certify import certify
-from confide.mechanisms.slopes import Slopes, slopes_for
+from confide.mechanisms.slopes import slopes_for
 from tests import designs
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, worst_coverage
@@ -59,42 +59,6 @@ def test_planned_public_mechanism_covers(alpha, epsilon, m):
     claimed = certify(plan.mechanism, plan.terms.alpha, m, plan.guarantee.n, None, None).coverage
     assert 1 - Fraction(alpha) <= Fraction(claimed) + Fraction(1, 10**15)
     assert worst_coverage(plan.mechanism, plan.n, m) >= claimed - 1e-12
-
-
-@pytest.mark.parametrize(
-    ("alpha", "epsilon", "m", "n_min"),
-    [
-        ("0.2", 4.0, 3, 1),
-        *slow([("0.5", 1.0, 4, 1), ("0.3", 2.0, 4, 1), ("0.1", 3.0, 4, 1), ("0.4", 3.0, 5, 1), ("0.3", 2.0, 4, 4)]),
-    ],
-)
-def test_planned_secret_mechanism_covers_for_every_n(alpha, epsilon, m, n_min):
-    """Theorem C2b: the default mechanism of `calibrate`, for every multiset of scores and every n of the test."""
-    plan = planned(10, m, alpha=alpha, epsilon=epsilon, neighbors="add_remove", n_min=n_min)
-    for n in range(n_min, 10 if m < 5 else 7):
-        assert worst_coverage(plan.mechanism, n, m) >= float(1 - plan.terms.alpha) - 1e-12
-
-
-def test_secret_certificate_is_not_vacuous():
-    """Without its prior bonus, or with a smaller offset, the same mechanism undercovers for some n."""
-    plan = planned(10, 4, alpha="0.3", epsilon=2.0, neighbors="add_remove")
-    assert plan.mechanism.head_start > 0
-    weak = Slopes(**{**vars(plan.mechanism), "head_start": 0, "offset": plan.mechanism.offset - 1})
-    assert min(worst_coverage(weak, n, 4) for n in range(1, 10)) < 0.7
-    assert certify(weak, Fraction(3, 10), 4, None, 1, None).coverage < 0.7
-
-
-@pytest.mark.parametrize("head_start", [5, *slow([0, 60])])
-def test_secret_certificate_for_arbitrary_offsets(head_start):
-    """The certified coverage of overridden targets holds for every n >= n_min."""
-    rate = Fraction(4, 5)
-    base = slopes_for(rate, Fraction(1), 3, 1, "add_remove", 3.0)
-    for offset in (Fraction(0), Fraction(3, 5), Fraction(7, 5), Fraction(3)):
-        mechanism = Slopes(rate, offset, 3, 1, base.scale, head_start)
-        for n_min in (1, 3):
-            claimed = certify(mechanism, 1 - rate, 4, None, n_min, None).coverage
-            worst = min(worst_coverage(mechanism, n, 4) for n in range(n_min, 9))
-            assert worst >= claimed - 1e-12
 
 
 def test_rank_deficit_is_dominated_by_the_tail():

@@ -11,12 +11,12 @@ import pytest
 from confide.core import ClassShift
 from confide.guarantee import (
     SlopeNoise,
-    sharp_offset,
     tail,
     weighted_loss,
     weighted_prior_bonus,
     weighted_shortfall,
 )
+from confide.guarantee.certificate import worst_loss
 from confide.mechanisms import Slopes, slopes_for
 from confide.selection import selection_law
 from tests import designs
@@ -45,7 +45,7 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
 def planned(alpha: str, epsilon: float, m: int, rise: float | None = None) -> Slopes:
     """The mechanism for weights 1, 2 and 3."""
     shift = ClassShift.of_weights({"a": 1, "b": 2, "c": 3})
-    made = designs.planned(designs.terms(alpha, m, epsilon, n_typical=10, population=shift), 10, rise=rise).mechanism
+    made = designs.planned(designs.terms(alpha, m, epsilon, population=shift), 10, rise=rise).mechanism
     assert isinstance(made, Slopes)
     assert made.weight == 3
     return made
@@ -61,7 +61,7 @@ def test_coverage_of_the_shifted_population_by_enumeration(alpha: str, epsilon: 
     worst = max(
         missed(mechanism, points, 3) for size in range(1, 6) for points in combinations_with_replacement(kinds, size)
     )
-    assert 0.5 * float(Fraction(alpha)) < worst <= float(Fraction(alpha)) + 1e-12
+    assert 0.45 * float(Fraction(alpha)) < worst <= float(Fraction(alpha)) + 1e-12
 
 
 def test_few_records_have_the_head_start_of_infinity() -> None:
@@ -110,7 +110,7 @@ def test_never_worse_than_the_random_rank(rivals: float) -> None:
     assert lost < 0.75 * mean
     assert mean == pytest.approx(math.log1p(rivals) / slope, rel=1e-3)
     # With equal weights, the unweighted certificate needs half a record less.
-    alike = float(sharp_offset(Fraction(9, 10), SlopeNoise(slope, 0.5, rivals), 160))
+    alike = worst_loss(160, SlopeNoise(slope, 0.5, rivals)) - 2
     assert alike < lost < alike + 0.6
 
 

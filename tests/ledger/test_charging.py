@@ -67,7 +67,7 @@ def test_data_sets_without_a_limit_are_held_to_the_one_that_was_given(place):
 
 @pytest.mark.slow
 def test_a_threshold_is_charged_with_its_zcdp(ledger):
-    confide.calibrate(SCORES, 0.1, 1.0, n_typical=1000, ledger=ledger, dataset="patients")
+    confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert ledger.account("patients").costs[0].rho == zcdp_of_range(1.0)
 
 

@@ -39,7 +39,6 @@ def looked(folder, **asked):
 
 PAID = {
     "calibrate epsilon": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, epsilon=x, **payer),
-    "calibrate guess": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, epsilon=x, n_typical=1000, **payer),
     "calibrate rho": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, rho=x, **payer),
     "calibrate alpha": lambda x, folder, **payer: confide.calibrate(SCORES, x / 4, 1.0, delta=x / 8, **payer),
     "calibrate unit": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, unit=x, **payer),
@@ -56,7 +55,7 @@ PAID = {
     ),
     "recalibrate": lambda x, folder, **payer: confide.recalibrate(RELEASE, SCORES, epsilon=x, **payer),
     "recalibrate guess": lambda x, folder, **payer: confide.recalibrate(
-        RELEASE, SCORES, epsilon=x, n_typical=1000, **payer
+        RELEASE, SCORES, epsilon=x, **payer
     ),
     "evaluate": lambda x, folder, **payer: confide.evaluate(RELEASE, scores=SCORES, epsilon=x, **payer),
     "evaluate confidence": lambda x, folder, **payer: confide.evaluate(
@@ -67,9 +66,7 @@ PAID = {
 }  # fmt: skip
 
 COUNTED = {
-    "calibrate": lambda k, folder, **payer: confide.calibrate(
-        SCORES, 0.1, 2.0, records_per_person=k, n_min=k, n_typical=k, **payer
-    ),
+    "calibrate": lambda k, folder, **payer: confide.calibrate(SCORES, 0.1, 2.0, records_per_person=k, n_min=k, **payer),
     "evaluate": lambda k, folder, **payer: confide.evaluate(
         RELEASE, scores=SCORES, epsilon=2.0, records_per_person=k, **payer
     ),

@@ -3,6 +3,7 @@
 import itertools
 from fractions import Fraction
 from functools import cache
+from math import tanh
 
 import numpy as np
 import pytest
@@ -16,14 +17,24 @@ from tests import designs
 from tests.exact import law, mechanism_law
 from tests.refused import Refused
 
+NUMBERS = np.arange(-60, 120)
+"""Noisy numbers of records; others have next to no probability, or the design of one of them."""
+
 # A record is a pair of bins, one under each of two scores. Sizes of sets: one step for every bin up to the threshold.
 
 
-def threshold_law(alpha, epsilon, m, typical=6):
-    """The law of the threshold's bin, by counts over m bins."""
-    terms = designs.terms(alpha, Candidates.of(np.arange(1, m) / m), epsilon, n_typical=typical)
-    mechanism = designs.planned(terms, typical).mechanism
-    return cache(lambda h: mechanism_law(mechanism, h))
+def threshold_law(alpha, epsilon, m):
+    """The law of noisy number and threshold's bin, by counts over m bins; shape (numbers, m)."""
+    terms = designs.terms(alpha, Candidates.of(np.arange(1, m) / m), epsilon)
+    mechanisms = [designs.design_of(terms, counted).mechanism for counted in NUMBERS]
+    infinite = np.eye(m)[-1]
+
+    def law(h):
+        chances = tanh(0.5 / terms.size_scale) * np.exp(-np.abs(NUMBERS - sum(h)) / terms.size_scale)
+        laws = [infinite if made is None else mechanism_law(made, h) for made in mechanisms]
+        return chances[:, None] * np.maximum(laws, 1e-200)
+
+    return cache(law)
 
 
 def counts(records, k, m):
@@ -52,8 +63,8 @@ def exact_half(n):
 
 
 def joint_law(records, choosing, threshold, m, shares):
-    """The law of choice and threshold together, shape (2, m)."""
-    joint = np.zeros((2, m))
+    """The law of choice, noisy number and threshold together, shape (2, numbers, m)."""
+    joint = np.zeros((2, len(NUMBERS), m))
     for probability, share in shares:
         choose = [record for record, coin in zip(records, share, strict=True) if coin]
         calibrate = [record for record, coin in zip(records, share, strict=True) if not coin]
@@ -159,7 +170,7 @@ def test_coverage_holds_whatever_was_chosen(alpha, epsilon_choice, epsilon, m, n
         covered = 0.0
         for i, new in enumerate(records):
             joint = joint_law(records[:i] + records[i + 1 :], choosing, threshold, m, coins(n - 1, p))
-            covered += sum(joint[k, new[k] :].sum() for k in (0, 1)) / n
+            covered += sum(joint[k, :, new[k] :].sum() for k in (0, 1)) / n
         worst = min(worst, covered)
     assert 1 - alpha - 1e-12 <= worst < 1
 

@@ -1,18 +1,18 @@
 """Upper bounds, proved by interval arithmetic, on the maxima that the coverage certificates use.
 
 A concave program is at most its tangent plane at any spread, maximised over all spreads: weak duality, the step that is
-proved in words (docs/theory.md, section 4; docs/theory-two-sided.md, section 5). So the library's search only proposes
+proved in words (docs/theory.md, section 4; docs/theory-one-number.md, section 2). So the library's search only proposes
 spreads and multipliers; what it proposes is evaluated here anew, from the definitions, with intervals for every number.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize
 
-from confide.guarantee import certificate
-from confide.guarantee.left_side import Rows
-from tests.proofs.intervals import Box, up
+from confide.guarantee import certificate, two_sided
+from tests.proofs.intervals import Box, down, up
 
 
 def upper(*terms):
@@ -79,60 +79,66 @@ class Sharp:
 
 
 class TwoSided:
-    """Lines above the programs of the two-sided certificate, Theorem T1, for the cases of one search."""
+    """A line above the program of the two-sided certificate, Theorem T1, for one row of the right side and one W_0.
 
-    def __init__(self, left, noise, cases):
-        self.left, self.noise, self.cases, slope = left, noise, cases, noise.left
-        self.q, self.y, self.twin, self.short = [], [], [], []
-        for case in cases:
-            distance = np.maximum(left.group * np.arange(left.depth) + case.low - 1, 0.0)
-            if left.group == 1 and not case.twin and case.low < 1:
-                distance[0] = distance[1]
-            behind = case.bonus if case.last else 0.0
-            q = decayed(slope, distance, behind)
-            q = Box(np.maximum(q.low, 1e-200), np.maximum(q.high, 1e-200))
-            y = decayed(slope, left.group + (case.high - case.low))
-            there = noise.step if case.twin and case.low < 1 else 0.0
-            twin = Box.of(there) * Box.of(behind).exp_minus()
-            self.q.append(q)
-            self.y.append(y)
-            self.twin.append(twin)
-            self.short.append(twin * decayed(slope, min(case.high, 1.0)))
+    The row, which describes the right side, is taken as it is. Every W_f gets a tangent of phi_f at a proposed place:
+    phi_f - p_f W_f <= A w^2 / D^2 + (B / D^2 - p_f) W_f with D = A w + B, and 0 <= W_f <= W_0.
+    """
 
-    def line(self, case, row, spread, multiplier):
-        """An upper bound on the line's true value at its W_0, for this spread and multiplier.
+    def __init__(self, x, noise, row, weight, multiplier):
+        self.in_bin, self.race, self.extra, self.later, rate, nearest = row
+        self.weight, self.multiplier, self.total = weight, multiplier, noise.mass
+        y = decayed(noise.left, 1.0)
+        self.A, B = y.one_minus(), Box.of(rate) + y * weight
+        depth = int(np.log(1 / (multiplier * -np.expm1(-noise.left) * rate) + 1) / noise.left) + 5
+        inverse = Box.of(1.0) / decayed(noise.left, x + np.arange(depth))  # 1/q_f for f >= 1
+        self.nearest = Box.of(1.0) if nearest == 1 else inverse[0]
+        first = inverse[0] * decayed(noise.left, x).one_minus() if nearest == 1 else Box.of(0.0)
+        later = inverse[1:] * self.A
+        price = Box.of(multiplier) * Box(np.append(first.low, later.low), np.append(first.high, later.high))
+        assert price.low[-1] * B.low > 1  # no W_f behind the last one is positive
+        ideal = (np.sqrt(B.high / np.maximum(price.high, 1e-300)) - B.high) / self.A.high
+        place = Box.of(np.clip(ideal, 0.0, weight))
+        D = self.A * place + B
+        self.start = (self.A * place * place / (D * D)).sum(0)
+        self.rise = Box.of(np.maximum(up((B / (D * D)).high - price.low), 0.0)).sum(0)
 
-        R and X may be stated below 0 by a rounding error; they are never below 0, and more of them lowers the program.
-        """
-        row = Rows(row.case, row.weight, *(max(float(z), 0.0) for z in row[2:]))
-        q, total = self.q[case], self.noise.mass
-        K = Box.of(spread.mass)
-        value, gradient, further = self._shares(case, row, spread, K)
-        price = Box.of(abs(multiplier)) * q
-        gain = up(gradient.high - price.low) if multiplier >= 0 else up(gradient.high + price.high)
-        top = max(gain.max(), behind_the_last(gain[-1], further, self.left.decay), 0.0)
-        used = (K * gradient[spread.place]).sum(0)
-        return float(upper(value, up(multiplier * row.weight), up(total * top), (-1, used)))
+    def at(self, weight):
+        """An upper bound on the line at another W_0, of at most twice its own: both are lines."""
+        first, last = (Box.of(self.weight) + z for z in (self.race, self.later))
+        credit = Box.of(self.in_bin) * self._tangent(self.race, weight) / (first * first)
+        credit += Box.of(self.extra) * self._tangent(self.later, weight) / (last * last)
+        spent = Box.of(self.multiplier) * weight * self.nearest
+        allowed = Box.of(self.multiplier) * self.total
+        return float(upper(1.0, allowed, (-1, spent), self.start, self.rise * weight, (-1, credit)))
 
-    def _counts(self, spread):
-        ends = np.concatenate([[0.0], self.left.points[spread.place]])
-        counts = np.diff(ends)
-        reached = np.maximum(self.left.points - ends[:, None], 0.0)
-        reached[:-1] = np.minimum(reached[:-1], counts[:, None])
-        return counts, reached
+    def _tangent(self, race, weight):
+        """The tangent of 1 / (W + race) at the line's W_0 is this divided by (W_0 + race)^2."""
+        numbers = 2 * self.weight - weight, race
+        return Box(down(numbers[0] * (1 - 2**-51) + race), up(numbers[0] * (1 + 2**-51) + race))
 
-    def _shares(self, case, row, spread, K):
-        q, y, twin, short = self.q[case], self.y[case], self.twin[case], self.short[case]
-        fixed = short + y * row.weight + (1 + row.rate)
-        behind = (K * q[spread.place]).sums_from()
-        whole = fixed[None] + y.one_minus()[None] * behind
-        race, slow = (behind[0] + twin + (1 + z) for z in (row.rate, row.later))
-        counts, reached = self._counts(spread)
-        lost = (Box.of(counts) * behind / whole).sum(0)
-        earned = Box.of(row.in_bin) * Box.of(1 + row.rate) / race + Box.of(row.extra) / slow
-        steep = Box.of(row.in_bin) * Box.of(1 + row.rate) / (race * race) + Box.of(row.extra) / (slow * slow)
-        each = fixed[None] / (whole * whole)
-        alone = Box.of(1.0) / fixed
-        slopes = (each[:, None] * reached[:-1]).sum(0) + alone * reached[-1]
-        value = Box(np.array(-upper(earned, -1.0, (-1, lost))), np.array(upper(lost, 1.0, (-1, earned))))
-        return value, q * (steep[None] + slopes), (q[-1] * alone * self.left.group).high
+
+@contextmanager
+def watched(monkeypatch):
+    """Record x, noise, row and line of all lines that the two-sided search evaluates in the block."""
+    found, lines = [], two_sided._lines
+    two_sided.two_sided_loss.cache_clear()
+
+    def noted(x, noise, rows, weight):
+        made = lines(x, noise, rows, weight)
+        found.extend((x, noise, row, line) for row, line in zip(rows.T, made.T, strict=True))
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(two_sided, "_lines", noted)
+        yield found
+
+
+def errors(found, rng, most):
+    """By how much true lines may exceed the library's, at both ends of [W_0/2, 2 W_0]; some lines drawn at random."""
+    chosen = found if len(found) <= most else [found[k] for k in rng.choice(len(found), most, replace=False)]
+    exceed = []
+    for x, noise, row, (weight, value, slope, multiplier) in chosen:
+        true = TwoSided(x, noise, row, weight, multiplier)
+        exceed += [true.at(part * weight) - (value + slope * (part - 1) * weight) for part in (0.5, 1.0, 2.0)]
+    return np.array(exceed)

@@ -35,7 +35,7 @@ WHAT = TargetColumns("f", "y")
 
 @pytest.fixture(scope="module")
 def released():
-    options = {"score": "absolute_residual", "unit": 1.0, "n_typical": 1000}
+    options = {"score": "absolute_residual", "unit": 1.0}
     return confide.calibrate(np.abs(Y - F), 0.1, 6.0, groups=GROUPS, names=NAMES, **options)
 
 

@@ -26,7 +26,6 @@ CANDIDATES = Candidates.unit(100)
     "options",
     [
         {"epsilon": 1.0},
-        {"epsilon": 1.0, "n_typical": 1000},
         {"epsilon": 0.5, "neighbors": "replace_one"},
         {"rho": 0.1},
         {"epsilon": 2.0, "records_per_person": 3},

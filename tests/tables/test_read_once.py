@@ -7,7 +7,7 @@ import pytest
 import confide
 from confide.tables import ContributionBound, ScoreColumn, TargetColumns, calibrate_table, score_batches
 from tests.builders import slow
-from tests.calibrations import suited
+from tests.draws import always
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a threshold may lie above all scores
 
@@ -23,10 +23,9 @@ def batches(columns):
 
 def test_a_stream_is_calibrated_as_planned():
     """Candidates for 1000 records, the default, would place half of such answers above all scores."""
-    plan = confide.plan(0.1, 1.0, N, score="absolute_residual", n_typical=N, **PUBLIC)
-    assert plan.mechanism == confide.plan(0.1, 1.0, N, score="absolute_residual", **PUBLIC).mechanism
+    plan = confide.plan(0.1, 1.0, N, score="absolute_residual", **PUBLIC)
     assert plan.chance_beyond < 0.05
-    for options in ({}, {"n": N}, {"n_typical": N}, {"n_typical": 7}):
+    for options in ({}, {"n": N}):
         released = calibrate_table(batches({"s": SCORES}), WHAT, 0.1, 1.0, **PUBLIC, **options)
         assert released.mechanism == plan.mechanism
         assert released.recipe == plan.candidates.recipe
@@ -86,21 +85,20 @@ def test_a_loader_is_calibrated_as_planned(options):
 
 
 @pytest.mark.slow
-def test_candidates_of_a_secret_number_ignore_the_rows():
-    """Under `add_remove` candidates depend on `n_typical` only, because they must not reveal the number of rows."""
-    found = set()
+def test_candidates_of_a_secret_number_ignore_the_rows(draw_with):
+    """Under `add_remove` candidates depend on the noisy number only, because they must not reveal that of the rows."""
+    draw_with(noisy_number=always(1000))
+    plan = confide.plan(0.1, 1.0, 1000, score="absolute_residual")
     for scores in (SCORES, SCORES[:50]):
         rows = ({"s": part} for part in np.array_split(scores, 2))
-        released = calibrate_table(rows, WHAT, 0.1, 1.0, n_typical=N)
-        assert released.recipe == suited(None, "absolute_residual", 0.1, 1.0, n_typical=N).recipe
-        found.add(released.mechanism)
-    assert found == {confide.plan(0.1, 1.0, score="absolute_residual", n_typical=N).mechanism}
+        released = calibrate_table(rows, WHAT, 0.1, 1.0)
+        assert released.recipe == plan.candidates.recipe
+        assert released.mechanism == plan.mechanism
 
 
-@pytest.mark.parametrize("options", [PUBLIC, {"n_typical": N}], ids=["public n", "secret n"])
-def test_counts_over_the_candidates_of_a_plan(options):
+def test_counts_over_the_candidates_of_a_plan():
     """For array batches, which are counted before a request is made."""
-    plan = confide.plan(0.1, 1.0, N, score="absolute_residual", **options)
+    plan = confide.plan(0.1, 1.0, N, score="absolute_residual", **PUBLIC)
     counts = score_batches(np.array_split(SCORES, 4), score="absolute_residual", candidates=plan.candidates)
-    released = confide.calibrate_histogram(counts, 0.1, 1.0, score="absolute_residual", **options)
+    released = confide.calibrate_histogram(counts, 0.1, 1.0, score="absolute_residual", **PUBLIC)
     assert released.mechanism == plan.mechanism

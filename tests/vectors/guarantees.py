@@ -152,7 +152,7 @@ def _small() -> list[dict[str, Any]]:
         text = "no certificate may state more than the least coverage over every multiset of n + 1 points"
         name = f"certificate-{n}-{statement['offset'].replace('/', '-')}"
         for kind, slack in (("sharp", 0.3), ("two-sided", 0.15)):
-            source = "theory.md, Theorem 3" if kind == "sharp" else "theory-two-sided.md, Theorem 6"
+            source = "theory.md, Theorem C2" if kind == "sharp" else "theory-one-number.md, Theorem T1"
             both = {**given, "certificate": kind}
             made.append(case(f"{name}-{kind}", "certificate", text, source, both, least, {"below": slack}))
     return made

@@ -24,7 +24,7 @@ EDGES = Candidates.unit(60, "logit").edges
 COLUMNS = ("p_0", "p_1", "p_2")
 OF_CLASSES = ClassColumns(COLUMNS, "y", NAMES)
 FEW = {"candidates": Candidates.spread("signed", 200, unit=1.0)}
-GUESS = {"n_typical": 1000}
+SHORT = {"candidates": Candidates.unit(60)}
 AT_MOST_TWO = ContributionBound("who", 2, ("visit",), "a sample")
 
 
@@ -74,26 +74,26 @@ CASES: dict[str, Case] = {
     "one column": (ClassColumns("p yes", "pair", ("no", "yes")), {}, _one()),
     "scores": (ScoreColumn("s"), {"candidates": Candidates.unit(60, "logit")}, _one()),
     "no candidates": (ScoreColumn("s"), {"candidates": Candidates.unit(1)}, _one()),
-    "holes": (ScoreColumn("holes", "lac"), {"skip_incomplete": True, **GUESS}, _one(skip_incomplete=True)),
+    "holes": (ScoreColumn("holes", "lac"), {"skip_incomplete": True, **SHORT}, _one(skip_incomplete=True)),
     "residuals": (TargetColumns("f", "t"), {"candidates": Candidates.spread("residual", 200, unit=1.0)}, _one()),
     "quantiles": (TargetColumns(("f", "g"), "t"), FEW, _one()),
     "default candidates": (TargetColumns(("f", "g"), "t"), {}, _one()),
     "sides": (TargetColumns(("f", "g"), "t", "cqr_sides"), FEW, _sides),
     "each class": (
         OF_CLASSES,
-        {"by_class": True, **GUESS},
+        {"by_class": True, **SHORT},
         lambda source, plan, what: class_histograms(source, what, plan.candidates),
     ),
     "each group": (
         OF_CLASSES,
-        {"by": "ward", "groups": ["s", "7", "n", "empty"], "people": AT_MOST_TWO, **GUESS},
+        {"by": "ward", "groups": ["s", "7", "n", "empty"], "people": AT_MOST_TWO, **SHORT},
         lambda source, plan, what: group_histograms(
             source, what, "ward", ["s", "7", "n", "empty"], plan.candidates, people=AT_MOST_TWO
         ),
     ),
     "levels of people": (
         OF_CLASSES,
-        {"alpha": [0.2, 0.1], "people": ContributionBound("who", 1, ("visit",)), **GUESS},
+        {"alpha": [0.2, 0.1], "people": ContributionBound("who", 1, ("visit",)), **SHORT},
         _one(people=ContributionBound("who", 1, ("visit",))),
     ),
 }

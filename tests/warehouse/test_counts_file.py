@@ -15,7 +15,7 @@ from tests.refused import refused
 
 PLAN = CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(11))
 GROUPS = CountingPlan.of(
-    ScoreColumn("s", "lac"), 0.1, 1.0, by="ward", groups=["n", "s"], candidates=Candidates.unit(11), n_typical=500
+    ScoreColumn("s", "lac"), 0.1, 1.0, by="ward", groups=["n", "s"], candidates=Candidates.unit(11)
 )
 SECRET = 918273
 

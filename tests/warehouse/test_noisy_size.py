@@ -43,20 +43,21 @@ def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists
     by_counts = plan.calibrate(counts_of_query(plan, pa.table({"s": SCORES}), tmp_path))
     by_arrays = release_of(Scores({None: SCORES}), plan.request)
     assert by_counts == by_arrays
-    assert drawn[:2] == drawn[2:]
-    assert drawn[0] == (2000, 20.0)
+    half = len(drawn) // 2  # without a second draw where the answer is +inf
+    assert drawn[:half] == drawn[half:]
+    assert drawn[0] == (2000, 5.0)
     assert by_counts.size.counted == counted
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("noisy_number")
 def test_release_draws_its_number(tmp_path):
-    """It fails by chance in 5e-9, the noise exceeds 20 scales, and in 4e-7, four numbers are without noise."""
+    """It fails by chance in 5e-9, the noise exceeds 20 scales, and in 1e-7, seven numbers are without noise."""
     plan = CountingPlan.of(LAC, 0.1, 1.0)
     counts = counts_of_query(plan, pa.table({"s": SCORES}), tmp_path)
-    found = [plan.calibrate(counts) for _ in range(4)]
-    assert all(abs(one.size.counted - 2000) <= 400 for one in found)
-    assert Counter(one.size.counted for one in found)[2000] < 4
+    found = [plan.calibrate(counts) for _ in range(7)]
+    assert all(abs(one.size.counted - 2000) <= 100 for one in found)
+    assert Counter(one.size.counted for one in found)[2000] < 7
     assert all(one.privacy.epsilon == 1.0 and one.coverage == 0.9 for one in found)
 
 
@@ -120,10 +121,8 @@ def test_release_is_verified_shown_and_renewed(draw_with, tmp_path, capsys, case
 @pytest.mark.parametrize(
     "options",
     [
-        {"n_typical": 1000},
         {"neighbors": "replace_one", "n": 1000},
         {"mechanism": "pps", "n_min": 200},
-        {"epsilon": 1e-5},
     ],
 )
 def test_plans_without_a_noisy_number_survive_their_file(options):

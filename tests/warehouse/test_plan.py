@@ -29,10 +29,8 @@ def test_a_plan_survives_its_file(tmp_path, case):
 
 
 def test_candidates_are_those_of_a_table():
-    """Those of the guess or of the public number; otherwise of the longest list among which a noisy number chooses."""
+    """Those of the public number; otherwise of the longest list among which a noisy number chooses."""
     assert CountingPlan.of(LAC, 0.1, 0.5).candidates == Candidates.quantiles(Spread("probability"), 7680)
-    assert CountingPlan.of(LAC, 0.1, 1e-5).candidates == suited(None, "lac", 0.1, 1e-5, n_typical=1000)
-    assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited(None, "lac", 0.1, 0.5, n_typical=300)
     public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
     assert public.candidates == suited(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
     unit = CountingPlan.of(TargetColumns("f", "t"), 0.1, 0.5, unit=25.0)
@@ -130,12 +128,11 @@ def test_files_that_are_not_plans_raise_an_error(text, words):
         ("classes", {"mechanism": "none", "epsilon": None, "n": 1200}),
         ("classes", {"alpha": ["0.2", "0.1"], "neighbors": "replace_one", "n": 1200}),
         ("each class", {"neighbors": "replace_one"}),
-        ("one column", {"n_typical": 3000}),
         ("sides", {}),
     ],
 )
 def test_a_release_equals_that_of_the_table_except_for_the_draw(case, options):
-    """Everything except the draw is equal for a public number, a guess and your own list of candidates."""
+    """Everything except the draw is equal for a public number and your own list of candidates."""
     what, given, count = CASES[case]
     options = {"alpha": 0.1, "epsilon": 1.0, **given, **options}
     table, plan = records(), CountingPlan.of(what, **options)

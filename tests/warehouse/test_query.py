@@ -187,8 +187,7 @@ def test_snowflake_finds_its_columns(database):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "most"), [("snowflake", 1_000_000), ("bigquery", 1_000_000)])
-@pytest.mark.parametrize("options", [{}, {"n_typical": 10**7}])
-def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
+def test_queries_stay_within_the_limits_of_engines(dialect, most):
     """Default lists of every kind of score, also with a thousand classes; a longer query raises an error."""
     classes = tuple(f"class number {i}" for i in range(1000))
     scores = (None, "lac", "aps_deterministic", "margin", "top_k", "raps_deterministic(penalty=0.01,k_reg=3)")
@@ -198,7 +197,7 @@ def test_queries_stay_within_the_limits_of_engines(dialect, most, options):
         (TargetColumns(("f", "g"), "t", "cqr_sides"), False),
         *((ScoreColumn("s", score), False) for score in scores),
     ):
-        plan = CountingPlan.of(what, 0.1, 10.0, by_class=by_class, **options)
+        plan = CountingPlan.of(what, 0.1, 10.0, by_class=by_class)
         assert len(counting_query(plan, dialect, "records")) < 0.8 * most
     longest = CountingPlan.of(ScoreColumn("s"), 0.1, 1.0, candidates=Candidates.spread("residual", 60_000, unit=1.0))
     assert len(counting_query(longest, "duckdb", "records")) > most

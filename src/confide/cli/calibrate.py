@@ -45,8 +45,8 @@ from confide.core import (
     calibrate_counts,
     check_combinations,
     choose_score,
-    design,
     load_release,
+    plans_of,
     prepare,
     records_needed,
     rehearse,
@@ -116,7 +116,6 @@ class RequestOptions:
             raise InputError(
                 "n",
                 "must be left out with --neighbors add_remove, where the number of records is secret",
-                remedy="See --n-typical",
             )
         if shift and not isinstance(arguments["alpha"], str):
             raise click.UsageError(
@@ -322,7 +321,7 @@ def _from_published(
     """Release a calibration from noisy counts that another engine made."""
     _ = request.levels
     alpha = one_level(str(request.alpha))
-    privacy = {name: getattr(request.privacy, name) for name in ("delta", "n_min", "n_typical")}
+    privacy = {name: getattr(request.privacy, name) for name in ("delta", "n_min")}
     check_combinations({"noise": counted.noisy_counts, **privacy})
     output.check(FileKind.RELEASE, counted.noisy_counts)
     with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
@@ -343,7 +342,6 @@ class RenewalOptions:
 
     epsilon: float | None = None
     rho: float | None = None
-    n_typical: int | None = None
     n: int | None = None
     candidates: str | None = None
 
@@ -421,7 +419,7 @@ def _what(columns: Columns, release: Release, path: Path) -> ColumnSpec | None:
     return replace(columns, score=score).columns_to_read()
 
 
-def expected_plan(released: Any, request: Request) -> Plan | None:
+def expected_plan(released: Any) -> Plan | None:
     """The plan with the expected cost of one threshold; None where it is not informative."""
     if (
         released.by is not None
@@ -430,9 +428,8 @@ def expected_plan(released: Any, request: Request) -> Plan | None:
         or remarks(released)
     ):
         return None
-    (terms,) = request.terms.values()
-    n = released.n if released.size is None else released.size.design_for
-    return Plan(design(terms, n or terms.n_typical), n or terms.n_typical)
+    plan: Plan | None = plans_of(released).get(None)
+    return plan
 
 
 def report_release(
@@ -442,7 +439,7 @@ def report_release(
 
     The request is None for published counts, whose cost was paid elsewhere.
     """
-    plan = None if request is None else expected_plan(released, request)
+    plan = None if request is None else expected_plan(released)
     heard = receipt.heard
     heard.warn()
     expected = cost = None

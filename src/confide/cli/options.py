@@ -149,8 +149,6 @@ OPTIONS: Mapping[str, Row] = dict([
         records_per_person=Row("K", "Public bound on the records of one person.", int),
         n=Row("N", "The public number of records under replace_one; databases need it with --ledger.", int),
         n_min=Row("N", "Public lower bound on the secret number of records.", int),
-        n_typical=Row("N", "Public guess of the secret number of records, for efficiency only; by default, a noisy "
-                      "number is released first, at 1/20 of the privacy budget.", int),
         dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
         confidence=Row("LEVEL", "Probability that all intervals hold simultaneously (default: 0.95)."),
         rule=Row("RULE", "basic, zcdp, or best: the least excess coverage of releases.",
@@ -373,8 +371,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "neighbors": "First look: add_remove (default) or replace_one.",
         "records_per_person": Change(help="First look: the largest number of records of one person in a look (public).",
                                      kind=_AT_LEAST_1),
-        "n_typical": Change(help="Public guess of the number of calibration records, to check the tolerance.",
-                            kind=_AT_LEAST_1, panel=WATCH),
         "tolerance": "First look: how far coverage may be below the promise (default: 0.02).",
         "looks": "First look: the planned number of looks; more may follow (default: 52).",
         "out": Change(help="Also write an HTML page with all looks.", everyday=False),
@@ -455,7 +451,8 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     },
     "federated public": {"ledger": _NAMED_LEDGER},
     "federated plan": {
-        "n_typical": Change(help="Public guess of secret numbers of records; for efficiency only.", kind=click.INT),
+        "n_typical": Row("N", "Public guess of secret numbers of records; for efficiency only.", click.INT,
+                         panel=PRIVACY),
         **_OF_PILOT,
         "pilot": f"With --compare: {_PILOT}",
         "n_min": Change(help=_SIZES_OF_SILOS, kind=_AT_LEAST_0),

@@ -226,7 +226,6 @@ class PrivacyOptions:
     neighbors: str = "add_remove"
     records_per_person: int = 1
     n_min: int = 1
-    n_typical: int | None = None
     delta: str | None = None
 
 

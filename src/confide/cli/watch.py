@@ -51,7 +51,6 @@ def watch(
     state: Path,
     look: str | None = None,
     settings: Settings,
-    n_typical: int | None = None,
     alpha: str | None = None,
     by: str | None = None,
     fingerprint: Path | None = None,
@@ -92,7 +91,7 @@ def watch(
         )
     notes = list(remarks(one))
     if not before.looks:
-        notes += before.settings.remarks(one, n_typical)
+        notes += before.settings.remarks(one)
         if not output.as_json:
             _say_start(before)
     for note in notes:

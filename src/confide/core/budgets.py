@@ -397,5 +397,4 @@ def _join_with_and(parts: Sequence[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _plan(entry: PlannedReleases, n: int, alpha: Level, neighbors: Neighbors, records: int) -> Plan:
-    size: dict[str, Any] = {"n_typical": n} if neighbors == "add_remove" else {}
-    return plan(alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records, **size)
+    return plan(alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records)

@@ -198,7 +198,7 @@ def calibrate(
     **options
         The options in `Options`: `rho` instead of epsilon, `neighbors`, `delta`, `unit`, `about`, `ledger`, ... Several
         levels hold at once with probability 1 - delta, each with an equal part of delta. A noisy number of records is
-        released first, of each group; `n_typical` is a guess of the size of one group instead. Groups are charged as
+        released first, of each group. Groups are charged as
         cells of one `partition`; if they overlap, each column is a partition of its own, "partition: column", and the
         costs of columns add up.
 
@@ -230,7 +230,7 @@ def calibrate(
     >>> scores, wards = rng.random(5000), rng.choice(["a", "b"], 5000)
     >>> released = calibrate(scores, alpha=0.1, epsilon=1.0, candidates=Candidates.unit(1000))
     >>> print(released.privacy)
-    1-differential privacy and 0.1127-zCDP for adding or removing one record
+    1-differential privacy and 0.0993-zCDP for adding or removing one record
     >>> released = calibrate(scores, [0.05, 0.1, 0.2], epsilon=1.0, score="lac")
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
@@ -354,9 +354,8 @@ def calibrate_histogram(
     alpha
         The miscoverage level, or several levels for nested thresholds under one budget.
     epsilon, score, classes, by, shares, share_low, population, **options
-        As in `calibrate` and `calibrate_sides`. Pass
-        `population` if the counts are sums of its whole weights; for weights of records the histogram must then have
-        the number of records, or `n_typical` be given. With `mechanism="none"` the threshold is the first candidate
+        As in `calibrate` and `calibrate_sides`. Pass `population` if the counts are sums of its whole weights; the
+        histogram must then have the number of records. With `mechanism="none"` the threshold is the first candidate
         that reaches the rank, because the scores are not available.
 
     Returns

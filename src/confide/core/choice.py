@@ -2,22 +2,23 @@
 
 The choice minimises the mean price of the answer under public reference laws of the scores (`ReferenceLaws`), with
 counts equal to n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon,
-the adjacency, n or a guess of it, and the kind of score. It affects efficiency, never validity (docs/theory.md,
-section 5).
+the adjacency, a public or noisy number of records, and the kind of score. It affects efficiency, never validity
+(docs/theory.md, section 5).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import FINEST, Candidates, Spread, spread_of
-from confide.guarantee import SlopeNoise, sharp_loss, tail, two_sided_saves, weighted_loss
-from confide.mechanisms import Neighbors
+from confide.guarantee import sharp_loss, tail, weighted_loss
+from confide.mechanisms import OF_TARGET
 from confide.selection import selection_law
 
 # Public reference laws of scores, and the price of a threshold under each.
@@ -224,9 +225,17 @@ _LONG = 3841
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
+_TWO_SIDED = 16.0
+"""From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate."""
+_SMALL, _FURTHER = 30.0, 7
+"""Below this alpha n epsilon lists of neighbouring sizes differ much, so that a descent may stop at a worse one. Where
+a target follows a noisy number, the search also begins at the best of so many longer lists."""
 _FEWER_WEIGHT = 0.05
 _FEWER, _FEWER_COUNTED = 3.0, 1.3
-"""A secret n may be smaller than the guess, or than the noisy number, by this factor; this case has the weight 1/20."""
+"""Where the target does not follow it, a secret n may be smaller by this factor than a guess, or than the noisy number.
+This case has the weight 1/20."""
+_FAR_NUMBER = 1.5
+"""A noisy number of records is too large, or too small, by so many scales of its noise in a quarter of the cases."""
 _GAPS_COUNTED = 4.0
 """The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number."""
 
@@ -256,21 +265,27 @@ class Choice:
         return flat_for(self.candidates.size, self.rise)
 
 
+Cases: TypeAlias = Sequence[tuple[float, float, float]]
+"""Numbers of records, the ranks by which the noise in a noisy number moves the target, and weights."""
+
+
 @dataclass(frozen=True)
 class ChoiceInputs:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
-    If records have different weights (`weighted`), n is a number of records of the largest weight. If `counted`, n is
-    a noisy number of records instead of a guess.
+    The target moves by `rate` with each record. If records have different weights (`weighted`), n is a number of
+    records of the largest weight. If `counted`, n is a noisy number of records instead of a guess, and if `moves`, the
+    target moves with it, too.
     """
 
     n: int
     level: Fraction
     epsilon: float
-    neighbors: Neighbors
+    rate: Fraction
     delta: float | None
     weighted: bool = False
     counted: bool = False
+    moves: bool = False
 
     @property
     def fewer(self) -> float:
@@ -282,6 +297,17 @@ class ChoiceInputs:
         """The factor on the weights of laws with an empty candidate range."""
         return _GAPS_COUNTED if self.counted else 1.0
 
+    @property
+    def cases(self) -> Cases:
+        """The numbers of records that may be at hand."""
+        if not self.rate:
+            return [(float(self.n), 0.0, 1.0)]
+        if not self.moves:
+            return [(float(self.n), 0.0, 1.0), (self.n / self.fewer, 0.0, _FEWER_WEIGHT)]
+        far = _FAR_NUMBER * float(1 / OF_TARGET.loss - 1) / self.epsilon
+        apart = float(self.level - self.rate)
+        return [(max(self.n - z, 1.0), apart * z, weight) for z, weight in ((0.0, 0.5), (far, 0.25), (-far, 0.25))]
+
     def scaled(self) -> "ChoiceInputs":
         """Equivalent inputs with a privacy loss of at least 1 and a round n: only n epsilon matters, and smoothly."""
         epsilon = max(self.epsilon, 1.0)
@@ -292,7 +318,7 @@ class ChoiceInputs:
 
     def slopes(self, left: float) -> tuple[float, float]:
         """Log-odds per rank, left and right, if `left` parts of PARTS are on the left."""
-        right, rate = PARTS - left, 0.0 if self.neighbors == "replace_one" else float(self.level)
+        right, rate = PARTS - left, float(self.rate)
         distance = max(left, right, rate * PARTS, (1 - rate) * PARTS) if rate else PARTS
         return self.epsilon * left / distance, self.epsilon * right / distance
 
@@ -322,7 +348,7 @@ def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
 
     Examples
     --------
-    >>> choice = choose(Spread("probability"), ChoiceInputs(1000, Fraction(9, 10), 1.0, "replace_one", None))
+    >>> choice = choose(Spread("probability"), ChoiceInputs(1000, Fraction(9, 10), 1.0, Fraction(0), None))
     >>> choice.left < 14 and choice.rise > 5
     True
     """
@@ -343,11 +369,14 @@ def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
 
     def coverage(i: int, j: int, k: int) -> float:
         typical = _laws(of, sizes[i], float(1 - inputs.level), inputs.gaps).below[0]
-        return mean_price(_anywhere(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], exactly_n=True)
+        return mean_price(_anywhere(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], [(inputs.n, 0.0, 1.0)])
 
     # The best list, with its slopes and rise.
     first = _first(of, inputs, sizes)
     starts = {first, (max(first[0] - 1, 0), *first[1:])}
+    if inputs.moves and float(1 - inputs.level) * inputs.n * inputs.epsilon < _SMALL:
+        longer = range(first[0], min(first[0] + _FURTHER, len(sizes)))
+        starts.add(min(((i, *first[1:]) for i in longer), key=lambda place: price(*place)))
     best = min((_descended(start, grids, price) for start in sorted(starts)), key=lambda place: price(*place))
 
     # The shortest list that costs little more.
@@ -372,21 +401,17 @@ def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
     return ReferenceLaws(rows, rows, np.full(len(rows), 1 / len(rows)))
 
 
-def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, *, exactly_n: bool = False) -> float:
+def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, cases: Cases | None = None) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks.
 
-    A secret n may be smaller than the planned one, unless `exactly_n` is true. Then the target is also nearer to the
-    certified one.
+    It is for the numbers of records that may be at hand, or for other cases.
     """
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
     rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
-    sizes = ((float(terms.n), 1.0), (terms.n / terms.fewer, _FEWER_WEIGHT))
-    noise = SlopeNoise(slope_left, slope_right, rivals)
-    sharp = exactly_n and terms.neighbors == "add_remove" and not two_sided_saves(noise)
-    for n, weight in sizes[:1] if exactly_n or terms.neighbors == "replace_one" else sizes:
-        target = _target(n, terms, (slope_left, slope_right), rivals, sharp=sharp)
+    for n, moved, weight in terms.cases if cases is None else cases:
+        target = _target(n, terms, (slope_left, slope_right), rivals) + moved
         if target > n:
             total += weight * PRICE_OF_ALL
             continue
@@ -445,7 +470,7 @@ def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...])
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - terms.level) * terms.n * terms.epsilon
     many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else of.shape.density
-    size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
+    size, rise = max(many * z * min(1, z / _SMALL), 10.0), min(0.3 * z, 20.0)
     return (
         int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
         int(np.argmin(np.abs(np.array(RISES) - rise))),
@@ -483,16 +508,16 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
 
 
 @lru_cache(maxsize=4096)
-def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float, *, sharp: bool = False) -> float:
-    """The approximate target rank for n records; the exact one of the certificate is computed after the choice.
-
-    `sharp` says that the two-sided certificate is not used.
-    """
+def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
+    """The approximate target rank for n records; the exact one of the certificate is computed after the choice."""
     level, slope = float(terms.level), slopes[0]
     if terms.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals)
     if terms.delta is None:
-        lost = sharp_loss(1.0, slope, rivals) if sharp else _lost(slopes, rivals)
+        lost = sharp_loss(1.0, slope, rivals)
+        many = terms.moves and (1 - level) * n * terms.epsilon >= _TWO_SIDED
+        if many or not terms.rate:  # the two-sided certificate, whose gain hardly depends on the competitors
+            lost = max(lost / 3, lost - 1.7 / sum(slopes))
         return level * (n + 1) - 1 + lost
     from scipy.special import ndtri
 
@@ -503,9 +528,3 @@ def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: 
     mean = float(missed.sum() * step)
     variance = float(2 * (missed * at).sum() * step) - mean**2
     return level * n + mean - float(ndtri(terms.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5
-
-
-def _lost(slopes: tuple[float, float], rivals: float) -> float:
-    """Approximate L2(1) of the two-sided certificate; its gain over the sharp one hardly depends on the competitors."""
-    sharp, total = sharp_loss(1.0, slopes[0], rivals), sum(slopes)
-    return max(sharp / 3, sharp - 1.7 / total)

@@ -1,4 +1,4 @@
-"""The private choice of a model or score on a share of the records; the others calibrate (docs/theory-selection.md)."""
+"""The private choice of a model or score on a share of the records; the others calibrate (Theorem S1)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The design of a threshold: everything public about it but the threshold itself.
 
 Candidates, slopes and rise have the least mean price (choice.py). Then comes the smallest target rank that a
-certificate accepts; for a secret number of records also a prior bonus of +inf, which counts where only few records are
-at hand. Validity rests on `certify` alone, which every reader of a release computes again. The published methods have
-parameters of their own.
+certificate accepts. Validity rests on that certificate alone, which every reader of a release computes again. The
+published methods have parameters of their own.
 """
 
 import math
@@ -16,19 +15,15 @@ import numpy as np
 
 from confide.candidates import FINEST, Candidates
 from confide.core.choice import LONGEST, Choice, choose, sizes_of
-from confide.core.terms import Terms
+from confide.core.terms import NUMBERED, Terms
 from confide.core.threshold import Threshold
 from confide.guarantee import (
-    LARGE_N_MIN,
     Guarantee,
-    SlopeNoise,
     conditional_offset,
     conditional_target_rank,
-    sharp_offset,
-    sharp_prior_bonus,
+    moving_offset,
     sharp_target_rank,
     tangent_rate,
-    two_sided_secret,
     two_sided_target_rank,
     weighted_loss,
     weighted_prior_bonus,
@@ -63,10 +58,8 @@ from confide.support import DEBUG, ceil_to, float_above, listening, log_event
 _OF_PUBLISHED = 1000
 """The number of candidates of a published method."""
 
-_GONE_AT = 0.15
-"""The share of n at which the prior bonus of +inf has decreased to 0."""
-_TRIES, _LITTLE = 8, Fraction(1, 20)
-"""Number of increments: an offset is increased in ranks, a prior bonus in log-odds."""
+_TRIES = 8
+"""Number of steps by which an offset is increased."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +111,14 @@ class Design:
 
 @lru_cache(maxsize=1024)
 def design(terms: Terms, n: int) -> Design:
-    """The design for a number of records, public or guessed.
+    """The design for a number of records, where the target does not move with a noisy one.
 
     Examples
     --------
     >>> from confide.core.request import Request
-    >>> chosen = design(Request(alpha=0.1, epsilon=1.0, score="lac").terms[None], 1000)
-    >>> chosen.candidates.size, chosen.guarantee.coverage
-    (576, 0.9)
+    >>> asked = Request(alpha=0.1, epsilon=1.0, score="lac", neighbors="replace_one")
+    >>> design(asked.terms[None], 1000).guarantee.coverage
+    0.9
     """
     if terms.mechanism == "slopes":
         return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)))
@@ -134,8 +127,11 @@ def design(terms: Terms, n: int) -> Design:
 
 def sized_design(terms: Terms, size: NoisySize) -> Design:
     """The design for a noisy number of records."""
-    if terms.mechanism == "slopes":
+    if terms.mechanism == "slopes" and not terms.moves:
         return replace(design(terms, size.design_for), size=size)
+    if terms.moves:
+        choice = choose(terms.known_spread, terms.inputs(size.design_for))
+        return slopes_design(terms, size.design_for, choice, size)
     return _published_design(terms, size.design_for, size)
 
 
@@ -145,6 +141,13 @@ def _published_design(terms: Terms, n: int, size: NoisySize | None = None) -> De
     return _promised(terms, n, candidates, published_mechanism(terms, n, candidates.size, size), size)
 
 
+def design_at(terms: Terms, n: int) -> Design:
+    """The design for n records: with a noisy number of records, if it is n, else for a round number near it."""
+    if terms.size_scale is None:
+        return design(terms, terms.records_of_design(n))
+    return sized_design(terms, NoisySize(n, terms.size_scale, terms.records_of_design(n)))
+
+
 def longest_list(terms: Terms) -> Candidates:
     """Candidates of which every design of these terms has some; a published method has 1000, if they are not listed."""
     spread = terms.known_spread
@@ -152,11 +155,7 @@ def longest_list(terms: Terms) -> Candidates:
         return spread
     if terms.mechanism == "none":  # nothing is drawn, so the finest list costs nothing
         return Candidates.quantiles(spread, spread.most or FINEST)
-    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism in NESTED else _OF_PUBLISHED)
-
-
-NESTED = ("slopes", "noisy-histogram")
-"""The mechanisms that choose among the lists of a spread."""
+    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism in NUMBERED else _OF_PUBLISHED)
 
 
 def _published_list(terms: Terms, n: int) -> Candidates:
@@ -174,9 +173,9 @@ def compared_list(terms: Terms) -> Candidates:
     return spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, LONGEST)
 
 
-def slopes_design(terms: Terms, n: int, choice: Choice) -> Design:
+def slopes_design(terms: Terms, n: int, choice: Choice, size: NoisySize | None = None) -> Design:
     """The design with these candidates, slopes and this rise: the least certified target, and what it promises."""
-    return _promised(terms, n, choice.candidates, _slopes(terms, n, choice))
+    return _promised(terms, n, choice.candidates, _slopes(terms, n, choice, size), size)
 
 
 def unanswered_design(terms: Terms) -> Design:
@@ -197,8 +196,6 @@ def promised(
     m: int,
     mechanism: Mechanism | None,
     size: NoisySize | None = None,
-    *,
-    two_sided: bool = True,
 ) -> tuple[Guarantee, PrivacyStatement]:
     """The guarantee and the privacy loss of a mechanism over m candidates: the same for its maker and every reader.
 
@@ -208,20 +205,22 @@ def promised(
         The number of records if it is public; else it is not used.
     size
         The noisy number of records that was released first, if there is one.
-    two_sided
-        Whether the two-sided certificate may be used: a reader knows whether the maker needed it.
     """
     public, n_min = (n, None) if terms.public_n else (None, terms.n_min)
-    if isinstance(mechanism, NoisyHistogram | PublishedHistogram) and public is None:
-        served = size is not None and mechanism.serves(terms.level, m, size.counted, size.scale)
+    if terms.sized and size is not None:
+        served = mechanism is None
+        if isinstance(mechanism, Slopes | NoisyHistogram | PublishedHistogram):
+            served = mechanism.serves(terms.level, m, size.counted, size.scale)
         guarantee = Guarantee("marginal", float(terms.level) if served else 0.0, None, None, 1, sized=True)
     else:
-        guarantee = certify(mechanism, terms.alpha, m, public, n_min, terms.delta, two_sided=two_sided)
+        guarantee = certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
     if terms.noise is not None:
         loss = None if math.isinf(terms.epsilon) else terms.epsilon
         return guarantee, StatedPrivacy.of(terms.noise, public, loss, terms.size_scale)
     if terms.population is not None:
         guarantee = replace(guarantee, population=str(terms.population))
+    if mechanism is None and size is not None:  # a noisy number decides whether there is one
+        return guarantee, price(terms)
     alone = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
     return guarantee, with_choice(alone, terms.choice)
 
@@ -231,14 +230,15 @@ def price(terms: Terms) -> PrivacyStatement:
     assert terms.size_scale is not None
     records, selection, number = terms.records_per_person, Fraction(terms.per_record), 1 / Fraction(terms.size_scale)
     slopes = terms.mechanism == "slopes"
-    rho = float_above(Fraction(zcdp_of_range(records * selection)) + size_zcdp(terms.size_scale, records))
-    # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level. A
-    # record of another weight, or in another bin, is one that is removed and one that is added. None of these changes
+    ranges = records * selection * (1 if slopes else 2)
+    rho = float_above(Fraction(zcdp_of_range(ranges)) + size_zcdp(terms.size_scale, records))
+    # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate); with delta the rate is at least the level.
+    # A record of another weight, or in another bin, is one that is removed and one that is added. None of these changes
     # the number of records.
-    moved = not slopes or terms.population is not None
-    replaced = 2 * selection if moved else selection * min(Fraction(2), 1 / terms.level)
+    ratio = 1 / max(terms.rate, 1 - terms.rate) if terms.moves else min(Fraction(2), 1 / terms.level)
+    replaced = selection * (2 if not slopes or terms.population is not None else ratio)
     added, changed = float_above(selection + number), float_above(replaced)
-    alone = PrivacyStatement(terms.neighbors, terms.epsilon, records, added, changed, rho if slopes else None)
+    alone = PrivacyStatement(terms.neighbors, terms.epsilon, records, added, changed, rho)
     return with_choice(alone, terms.choice)
 
 
@@ -267,11 +267,11 @@ def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = N
             return split_conformal_for(level, n)
 
 
-def _slopes(terms: Terms, n: int, choice: Choice) -> Slopes | None:
-    """The certified mechanism with the least target; None if no target rank up to a public n suffices."""
+def _slopes(terms: Terms, n: int, choice: Choice, size: NoisySize | None = None) -> Slopes | None:
+    """The certified mechanism with the least target; None if no target rank up to a public or noisy n suffices."""
     begin = time.perf_counter()
     with np.errstate(under="ignore"):
-        mechanism = _Search(terms, n, choice).result()
+        mechanism = _Search(terms, n, choice, size).result()
     if listening("core", DEBUG):
         log_event(
             "core",
@@ -293,6 +293,7 @@ class _Search:
     terms: Terms
     n: int
     choice: Choice
+    size: NoisySize | None = None
 
     def result(self) -> Slopes | None:
         """The mechanism."""
@@ -300,10 +301,24 @@ class _Search:
             return self._certified(self._public_line())
         if self.terms.population is not None:
             return self._weighted()
-        plain = self._certified(self._secret_line())
-        if plain is None or self.terms.delta is not None:
-            return plain
-        return self._two_sided(plain.offset) or self._with_prior_bonus(plain)
+        if self.terms.moves:
+            assert self.size is not None
+            return self._moving(self.size)
+        return self._certified(self._conditional_line())
+
+    def _moving(self, size: NoisySize) -> Slopes | None:
+        """The certified mechanism whose target moves half with the noisy number; None if that is too small."""
+        level, rate, unit = self.terms.level, self.terms.rate, self.terms.unit
+        noise = self.build(rate, Fraction(1, unit)).noise(self.m)
+        offset = moving_offset(level, size.scale, size.counted, noise, unit)
+        if offset is None:
+            return None
+        # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
+        for more in range(_TRIES):
+            mechanism = self.build(rate, offset + Fraction(more, unit))
+            if mechanism.serves(level, self.m, size.counted, size.scale):
+                return mechanism
+        return None
 
     def build(self, rate: Fraction, offset: Fraction) -> Slopes:
         """The mechanism with this target line, with its noise and its rise."""
@@ -312,15 +327,11 @@ class _Search:
         flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
-    def is_certified(self, mechanism: Slopes, n_min: int | None = None) -> bool:
-        """Whether the level is certified, for a secret number from n_min on; by default from the n that reach it."""
+    def is_certified(self, mechanism: Slopes) -> bool:
+        """Whether the level is certified, for the public number of records or a secret one from n_min on."""
         terms = self.terms
-        public = self.n if terms.public_n else None
-        if n_min is None:
-            n_min = LARGE_N_MIN if terms.delta is None else terms.n_min
-        secret_from = None if terms.public_n else n_min
-        promised = certify(mechanism, terms.alpha, self.m, public, secret_from, terms.delta)
-        return promised.coverage >= float(terms.level)
+        public, secret_from = (self.n, None) if terms.public_n else (None, terms.n_min)
+        return certify(mechanism, terms.alpha, self.m, public, secret_from, terms.delta).coverage >= float(terms.level)
 
     @property
     def m(self) -> int:
@@ -348,57 +359,20 @@ class _Search:
             target = min((rank for rank in ranks if rank is not None), default=None)
         return None if target is None or target > n else (Fraction(0), target)
 
-    def _secret_line(self) -> tuple[Fraction, Fraction]:
-        """Rate and offset of the target line for a secret n."""
+    def _conditional_line(self) -> tuple[Fraction, Fraction]:
+        """Rate and offset of the training-conditional target line for a secret n."""
         level, n_min, unit, delta = self.terms.level, self.terms.n_min, self.terms.unit, self.terms.delta
+        assert delta is not None
         noise = self.build(level, Fraction(1, unit)).noise(self.m)
-        if delta is not None:
-            # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
-            n = max(n_min, self.n)
-            rate = tangent_rate(level, delta, n)
-            steeper = replace(noise, left=self.build(rate, Fraction(1, unit)).slope_left)
-            return rate, conditional_offset(rate, level, delta, n_min, n, steeper, unit)
-        return level, sharp_offset(level, noise, unit)
-
-    def _two_sided(self, most: Fraction) -> Slopes | None:
-        """Offset and prior bonus of the two-sided certificate; None if the offset reaches `most`.
-
-        The bonus ends at a seventh of n, if the privacy loss allows it: with a slower decrease the offset is less.
-        """
-        terms, level, unit = self.terms, self.terms.level, self.terms.unit
-        trial, parts = self.build(level, Fraction(1, unit)), unit // level.denominator
-        needed = 2.5 - math.log(terms.alpha)  # approximate constant prior bonus of +inf that suffices, in log-odds
-        fade = needed * trial.scale / (_GONE_AT * max(terms.n_min, self.n))
-        # A multiple of `parts` stays an integer if the offset has a smaller denominator.
-        fade = min(max(1, math.ceil(fade / parts)), free_fade(trial) // parts) * parts / trial.scale
-        few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
-        asked = level, fade, needed + fade * few, terms.n_min, trial.noise(self.m), unit
-
-        def exact(offset: Fraction) -> SlopeNoise:
-            return self.build(level, offset).noise(self.m)
-
-        # The certificate checks all n in any case. For a guess, mostly the requirement of a few suffices, without a
-        # second check. For a noisy number, the search is itself the check.
-        guessed = terms.size_scale is None
-        for sampled in (True, False) if guessed else (False,):
-            least = two_sided_secret(*asked, sampled=sampled, exact=None if guessed else exact)
-            if least is None:
-                return None
-            offset, ahead = least
-            # Again because of the rounding of prior weights: either value may have to increase slightly.
-            for more in range(1 if sampled else _TRIES):
-                plain = self.build(level, offset + more * ceil_to(_LITTLE, unit))
-                if plain.offset >= most:
-                    return None
-                head_start = math.ceil((ahead + float(more * _LITTLE)) * plain.scale)
-                candidate = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
-                if self.is_certified(candidate, terms.n_min):
-                    return candidate
-        return None
+        # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
+        n = max(n_min, self.n)
+        rate = tangent_rate(level, delta, n)
+        steeper = replace(noise, left=self.build(rate, Fraction(1, unit)).slope_left)
+        return rate, conditional_offset(rate, level, delta, n_min, n, steeper, unit)
 
     def _weighted(self) -> Slopes:
         """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
-        terms, level, unit, m = self.terms, self.terms.level, self.terms.unit, self.m
+        level, unit, m = self.terms.level, self.terms.unit, self.m
         trial = self.build(level, Fraction(1, unit))
         offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m)), unit)
         while True:
@@ -406,18 +380,6 @@ class _Search:
             fading = replace(plain, fade=free_fade(plain))
             bonus = weighted_prior_bonus(level, offset, fading.fade_ranks, plain.noise(m))
             with_bonus = replace(fading, head_start=math.ceil(bonus * (plain.unit * plain.heaviest * plain.left)))
-            if self.is_certified(with_bonus, terms.n_min):
+            if self.is_certified(with_bonus):
                 return with_bonus
             offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset
-
-    def _with_prior_bonus(self, plain: Slopes) -> Slopes:
-        """The least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
-        terms = self.terms
-        while True:
-            fading, noise = replace(plain, fade=free_fade(plain)), plain.noise(self.m)
-            bonus = sharp_prior_bonus(terms.level, plain.offset, fading.fade_ranks, terms.n_min, noise)
-            with_bonus = replace(fading, head_start=math.ceil(bonus * plain.unit * plain.left))
-            if self.is_certified(with_bonus, terms.n_min):
-                return with_bonus
-            # The certificate of a rare offset needs slightly more.
-            plain = self.build(terms.level, plain.offset + Fraction(1, terms.unit))

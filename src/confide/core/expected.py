@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates
 from confide.core.choice import Choice, ReferenceLaws, answer_law, choose, law_of, mean_price, suggested_laws
+from confide.core.design import Design, sized_design
 from confide.core.terms import Terms
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.mechanisms import Slopes
+from confide.guarantee import least_number
+from confide.mechanisms import NoisySize, Slopes
 from confide.scores import name_of_scores, score_kind
 from confide.support import MOST_RECORDS
 
@@ -61,6 +64,57 @@ def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArr
     """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
     slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
     return answer_law(n * below, float(mechanism.target(n)), *slopes, heights)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What n typical scores lead to: coverage, and the chances of +inf and of a threshold beyond all of them."""
+
+    coverage: float
+    chance_of_all: float
+    chance_beyond: float
+
+
+_PARTS = (0.0, 0.002, 0.01, 0.03, 0.1, 0.25, 0.42, 0.58, 0.75, 0.9, 0.97, 0.99, 0.998, 1.0)
+"""The noisy numbers of records of an expectation: one in the middle of each of these parts of their law."""
+
+
+@lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
+def expectation(design: Design, n: int) -> Expectation:
+    """What a design leads to, or with a noisy number of records all designs of its terms."""
+    terms, effective = design.terms, max(1, round(design.terms.heaviest_among(n)))
+    weighted = [(1.0, design)]
+    if terms.sized:
+        weighted = [(share, sized_design(terms, size)) for share, size in _noisy_numbers(terms, n)]
+    parts = [[share * value for value in _expected_of(made, effective, n)] for share, made in weighted]
+    return Expectation(*(min(1.0, math.fsum(column)) for column in zip(*parts, strict=True)))
+
+
+def _noisy_numbers(terms: Terms, n: int) -> list[tuple[float, NoisySize]]:
+    """Noisy numbers and their probabilities."""
+    assert terms.size_scale is not None
+    return [(share, NoisySize.of(n + z, terms.size_scale, terms.n_min)) for share, z in _noise(terms.size_scale)]
+
+
+def _noise(scale: float) -> list[tuple[float, int]]:
+    """The noise of a number of this scale, and its probabilities."""
+    found = []
+    for low, high in pairwise(_PARTS):
+        middle = (low + high) / 2
+        far = round(-scale * math.log(2 * min(middle, 1 - middle)))
+        found.append((high - low, far if middle > 0.5 else -far))
+    return found
+
+
+def _expected_of(design: Design, effective: int, n: int) -> tuple[float, float, float]:
+    mechanism = design.mechanism
+    if mechanism is None:
+        return 1.0, 1.0, 1.0
+    assert isinstance(mechanism, Slopes)
+    law, below = typical_answer(mechanism, design.candidates, effective), typical_law(design.candidates)
+    none_above = np.append(0.0, below[:-1]) ** n
+    return min(1.0, float(law @ below)), float(law[-1]), min(1.0, float(law @ none_above))
 
 
 # The number of records from which on an answer beyond all scores is unlikely.
@@ -152,9 +206,17 @@ def chance_beyond_nearly(terms: Terms, choice: Choice, n: int) -> float:
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
-    exactly = max(1, round(terms.heaviest_among(n)))  # a noisy number has a design for at least 100/epsilon
+    exactly = max(1, round(terms.heaviest_among(n)))  # a noisy number has a design for 5 scales at least
     inputs = replace(terms.inputs(n), n=exactly)
-    return mean_price(typical, inputs, choice.left, choice.rise, exactly_n=True)
+    if not terms.moves:
+        return mean_price(typical, inputs, choice.left, choice.rise, [(exactly, 0.0, 1.0)])
+    assert terms.size_scale is not None
+    apart, scale = float(terms.level - terms.rate), terms.size_scale
+    chance = mean_price(
+        typical, inputs, choice.left, choice.rise, [(n, apart * z, share) for share, z in _noise(scale)]
+    )
+    short = n - least_number(terms.level, scale)
+    return chance + (0.5 * math.exp(-short / scale) if short > 0 else 1.0)
 
 
 # Sets and intervals of a plan on a public pilot sample, whose distribution is used as the true one.

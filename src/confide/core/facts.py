@@ -12,7 +12,6 @@ from confide.core.needed import records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
 from confide.core.words import ABOUT, class_list
-from confide.guarantee import Guarantee
 from confide.support import Facts, Section, versions_text
 
 MOST_NAMED = 6
@@ -27,7 +26,7 @@ def making_facts(release: Release, key: Key = None) -> Facts:
     >>> import confide
     >>> facts = dict(making_facts(confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")))
     >>> facts["calibration records"], facts["certified coverage"]
-    ('secret; the promise holds from 1 on', '0.9 (marginal, two-sided certificate)')
+    ('secret; the promise holds from 1 on', '0.9 (marginal)')
     """
     c = release.parts[key]
     guarantee, n = c.guarantee, c.n
@@ -42,15 +41,11 @@ def making_facts(release: Release, key: Key = None) -> Facts:
         ("candidate thresholds", f"{c.candidates:,} ({spread_words(c.recipe)})"),
         ("calibration records", secret if n is None else f"{n:,}, public"),
         *(() if needed is None else (("records needed", needed_text(needed)),)),
-        ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')}{_certificate(guarantee)})"),
+        ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
         *(() if guarantee.delta is None else (("failure probability delta", f"{guarantee.delta:.6g}"),)),
         ("certified by", c.proof),
         ("made with", versions_text(release.versions)),
     )
-
-
-def _certificate(guarantee: Guarantee) -> str:
-    return "" if guarantee.certificate is None else f", {guarantee.certificate} certificate"
 
 
 def making_section(release: Release) -> Section:

@@ -75,7 +75,6 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     unit: float | None = None
     neighbors: Neighbors = "add_remove"
     n_min: int = 1
-    n_typical: int | None = None
     delta: str | None = None
     records_per_person: int = 1
     mechanism: str = "slopes"
@@ -95,7 +94,6 @@ class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The number from which the list of candidates follows: the quantiles of a spread, or their number."""
     key: str | int | None = None
     counted: int | None = None
-    certificate: Literal["two-sided"] | None = None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -135,7 +133,6 @@ def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
         threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
         str(key) if isinstance(key, Fraction) else key,
         None if threshold.size is None else threshold.size.counted,
-        threshold.guarantee.certificate,
     )
 
 
@@ -275,10 +272,12 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     mechanism = None if drawn.mechanism is None else read_mechanism(drawn.mechanism, terms.noise)
     if mechanism is None and not math.isinf(value):
         raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=_UNUSABLE)
+    if (drawn.counted is None) != (terms.size_scale is None):
+        raise _contradiction("counted")
     size = None
     if drawn.counted is not None and terms.size_scale is not None:
         size = NoisySize.of(drawn.counted, terms.size_scale, terms.n_min)
-    guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size, two_sided=drawn.certificate is not None)
+    guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size)
     if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
         raise _contradiction("coverage")
     if mechanism is not None:
@@ -315,7 +314,7 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
         return mechanism.rate == 0 and not mechanism.head_start and not mechanism.fade and 0 < target <= n and aimed
     if terms.delta is not None:
         return mechanism.rate > level and not mechanism.head_start and not mechanism.fade
-    return mechanism.rate == level
+    return mechanism.rate == terms.rate
 
 
 register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))

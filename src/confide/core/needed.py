@@ -86,7 +86,7 @@ def records_needed(release: Stated, key: Key = None) -> int | None:
     >>> import confide
     >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="absolute_residual")
     >>> records_needed(released), confide.plan(0.1, 1.0, score="absolute_residual").records_needed
-    (213, 213)
+    (208, 208)
     """
     plans = plans_of(release)
     some = plans if key is None else {key: plans[key]} if key in plans else {}
@@ -102,7 +102,7 @@ def needed_facts(release: Stated, each: str = "") -> Facts:
     --------
     >>> import confide
     >>> needed_facts(confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac"))
-    (('records needed', 'about 118; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
+    (('records needed', 'about 162; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
     needed = [
         plan.records_needed for plan in plans_of(release).values() if not plan.terms.public_n or not plan.enough_records

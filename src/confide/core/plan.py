@@ -9,23 +9,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.choice import gap_crossed, law_of
-from confide.core.design import Design, design
+from confide.core.design import Design, design_at
 from confide.core.expected import (
     OnPilot,
     Pilot,
     chance_text,
     closely_needed,
-    least,
-    likely_enough,
+    expectation,
     needed_text,
     on_pilot,
-    typical_answer,
-    typical_law,
 )
 from confide.core.population import ClassShift, shifted_population
 from confide.core.request import Request
@@ -73,7 +67,7 @@ class Plan(Described):
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.905, 118)
+    (0.903, 162)
     """
 
     design: Design
@@ -92,7 +86,7 @@ class Plan(Described):
 
     @property
     def mechanism(self) -> Slopes | None:
-        """Slopes, target rank and noise scale; None if no target rank suffices: the answer is +inf without data."""
+        """Slopes, target rank and noise scale; None if no target rank suffices: the answer is +inf."""
         mechanism = self.design.mechanism
         assert mechanism is None or isinstance(mechanism, Slopes)
         return mechanism
@@ -132,10 +126,12 @@ class Plan(Described):
         return f"Gaussian residuals of {size}"
 
     @property
-    @np.errstate(under="ignore")
     def expected_coverage(self) -> float:
-        """Mean coverage for typical scores: uniform ones, or Gaussian residuals with the right unit."""
-        return 1.0 if self.mechanism is None else min(1.0, float(self._answer() @ typical_law(self.candidates)))
+        """Mean coverage for typical scores: uniform ones, or Gaussian residuals with the right unit.
+
+        Like all expectations, it is the mean over noisy numbers of records, if one is released.
+        """
+        return expectation(self.design, self.n).coverage
 
     @property
     def expected_excess(self) -> float:
@@ -150,16 +146,12 @@ class Plan(Described):
     @property
     def chance_of_all(self) -> float:
         """Probability that the answer is +inf, for typical scores."""
-        return 1.0 if self.mechanism is None else float(self._answer()[-1])
+        return expectation(self.design, self.n).chance_of_all
 
     @property
-    @np.errstate(under="ignore")
     def chance_beyond(self) -> float:
         """Probability that the answer lies beyond all scores, +inf included, for typical scores."""
-        if self.mechanism is None:
-            return 1.0
-        none_above = np.append(0.0, typical_law(self.candidates)[:-1]) ** self.n
-        return min(1.0, float(self._answer() @ none_above))
+        return expectation(self.design, self.n).chance_beyond
 
     @property
     def gap(self) -> float:
@@ -195,9 +187,8 @@ class Plan(Described):
         """About the number of records from which on the answer lies among the scores with probability 99 %.
 
         It holds for typical scores and is within 10 %. With fewer records, +inf or a threshold beyond all scores soon
-        becomes likely. If the number is public, or a noisy one is released first, each number has its own design: it
-        gets suitable candidates if they are spread. With a guess of a secret number, all numbers have the same
-        mechanism. It is the same for a release of this plan.
+        becomes likely. Each public or noisy number has its own design, with suitable candidates if they are spread. It
+        is the same for a release of this plan.
         """
         return records_for(self.terms, self.design)
 
@@ -247,8 +238,6 @@ class Plan(Described):
         if terms.size_scale is not None:
             text = f"released first, with noise of scale {terms.size_scale:g}; the design follows it"
             always.append(("number of records", text))
-        elif not terms.public_n:
-            always.append(("chosen for", f"{max(terms.n_min, terms.n_typical)} records, a public guess (n_typical)"))
         parts = [
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),
             Section("With any number of records", facts=tuple(always)),
@@ -263,14 +252,10 @@ class Plan(Described):
             parts=tuple(parts),
         )
 
-    def _answer(self) -> NDArray[np.float64]:
-        """The law of the answer for typical scores; shape (m,)."""
-        assert self.mechanism is not None
-        return typical_answer(self.mechanism, self.candidates, self.effective_n)
-
     def _rank(self) -> str:
         if math.isinf(self.target_rank):
-            return "none suffices: the answer is +inf, without reading the data"
+            without = "whatever the data are" if self.terms.sized else "without reading the data"
+            return f"none suffices: the answer is +inf, {without}"
         beyond = (
             ", above the number of records: +inf is the likely answer" if self.target_rank > self.effective_n else ""
         )
@@ -316,8 +301,8 @@ def plan(
     epsilon
         Privacy loss per person, in [1e-6, 1e6]. Give this or `rho`.
     n
-        Number of calibration records: the public number under `replace_one`. Under `add_remove` it is only a guess, for
-        which the cost is stated. The mechanism never uses it.
+        Number of calibration records: the public number under `replace_one`. Under `add_remove` the cost is stated for
+        it; a calibration does not use it.
     score
         The name of the score, which determines default candidates.
     candidates
@@ -342,7 +327,7 @@ def plan(
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     >>> p.target_rank, p.nonprivate_rank
-    (903.375, 901)
+    (903.3125, 901)
     """
     check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
     population, name = shifted_population(class_weights, weight_bound), score_kind(score).name
@@ -371,10 +356,10 @@ def needed_by_scores(
     Examples
     --------
     >>> needed_by_scores(0.1, 3.0)["probabilities of classes"]
-    (55, 65)
+    (71, 65)
     """
     shift: dict[str, Any] = {"class_weights": class_weights, "weight_bound": weight_bound}
-    public_n = {name: value for name, value in choices.items() if name not in ("n_min", "n_typical")}
+    public_n = {name: value for name, value in choices.items() if name != "n_min"}
 
     def needed(scores: Mapping[str, Any], neighbors: Neighbors) -> int:
         chosen: Any = {**(choices if neighbors == "add_remove" else public_n), "neighbors": neighbors}
@@ -394,8 +379,6 @@ _CLOSE = 1.05
 @lru_cache(maxsize=1024)
 def records_for(terms: Terms, stated: Design) -> int:
     """Compute `Plan.records_needed`; the design matters if it does not follow the number of records."""
-    if not terms.public_n and terms.size_scale is None:
-        return least(lambda n: Plan(stated, n).enough_records, likely_enough(terms))
     many = closely_needed(terms, UNLIKELY)
     return min(math.ceil(_CLOSE * many), MOST_RECORDS)
 
@@ -410,4 +393,4 @@ def records_if_public(plan: Plan) -> int | None:
 def make_plan(terms: Terms, n: int) -> Plan:
     """The plan for these terms, stated for n records; with a noisy number, the design is that for n."""
     n = positive_integer("n", n, most=MOST_RECORDS)
-    return Plan(design(terms, terms.records_of_design(n)), n)
+    return Plan(design_at(terms, n), n)

@@ -67,7 +67,7 @@ def recalibrate(
         Other candidates, such as those around a guess. Required for candidate values of your own, which a release does
         not contain.
     **options
-        `rho` and `n_typical`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken
+        `rho`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken
         over. `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it.
         `ledger`, `dataset`, `partition`, `again`, as in `calibrate`. The renewal of another
         release is another request. Therefore new records under the same name are charged, and the same renewal with
@@ -102,7 +102,7 @@ def recalibrate(
     return release(Scores(values, groups, labels, weights), request, payer)
 
 
-RENEWED = ("epsilon", "rho", "candidates", "n_typical", "about", "fingerprint")
+RENEWED = ("epsilon", "rho", "candidates", "about", "fingerprint")
 """The fields of a request that a renewal may change."""
 
 

@@ -16,16 +16,24 @@ from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
-from confide.core.design import NESTED, Design, design, longest_list
+from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.rules import check_combinations
-from confide.core.terms import Budget, Terms, most_groups, typical_of_groups
+from confide.core.terms import NUMBERED, Budget, Terms, most_groups, share_of_number, typical_of_groups
 from confide.core.words import check_about
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
+from confide.mechanisms import (
+    MECHANISMS,
+    NEIGHBORS,
+    Chosen,
+    MechanismName,
+    Neighbors,
+    Noise,
+    PublishedHistogram,
+)
 from confide.scores import score_kind
 from confide.support import (
     MOST_PER_PERSON,
@@ -68,7 +76,7 @@ class Request:
         For such counts with a noisy number of records: the scale of its discrete Laplace noise.
     chosen
         The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
-    neighbors, n_min, n_typical, delta, records_per_person, mechanism
+    neighbors, n_min, delta, records_per_person, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
     Raises
@@ -100,7 +108,6 @@ class Request:
     unit: float | None = None
     neighbors: Neighbors = "add_remove"
     n_min: int = 1
-    n_typical: int | None = None
     delta: Level | None = None
     records_per_person: int = 1
     mechanism: MechanismName = "slopes"
@@ -185,7 +192,7 @@ class Request:
         None for a threshold whose design waits for a noisy number.
         """
         return {
-            key: None if terms.size_scale is not None else design(terms, n or terms.n_typical)
+            key: None if terms.size_scale is not None else design(terms, n or terms.guess)
             for key, terms in self.terms.items()
         }
 
@@ -219,10 +226,12 @@ class Request:
         name = self.score if self.loss is None else critical_score(self.loss)
         common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
         method, records = common["mechanism"], common["records_per_person"]
-        sized = common["neighbors"] == "add_remove" and method in NESTED and self.n_typical is None
+        number = None
+        if common["neighbors"] == "add_remove" and method in NUMBERED:
+            number = share_of_number(method, common["delta"], self.population)
         terms = {}
         for (key, level), part in zip(levels.items(), budgets, strict=True):
-            epsilon, scale = part.spent(method, records, sized=sized)
+            epsilon, scale = part.spent(method, records, number)
             scale = self.n_noise if self.noise is not None else scale
             score = SCORE_OF_SIDE[key] if self.by == "side" else name
             alpha = exact_level("alpha", level)
@@ -237,12 +246,11 @@ class Request:
             raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
         groups = most_groups(self.overlap, count) if self.disjoint else 1
-        typical = typical_of_groups(groups, n_min) if self.n_typical is None else self.n_typical
         return {
             "spread": self._spread(score),
             "neighbors": "replace_one" if method == "none" else neighbors,
             "n_min": n_min,
-            "n_typical": positive_integer("n_typical", typical, most=MOST_RECORDS),
+            "guess": typical_of_groups(groups, n_min),
             "delta": None if delta is None else float(exact_level("delta", delta)),
             "records_per_person": positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON),
             "mechanism": method if self.noise is None else PublishedHistogram.name,
@@ -273,7 +281,7 @@ class Request:
         free = self.candidates is None and self.unit is None
         if self.loss is not None and (kind := kind_asked(score)).name == "lac":
             return kind.choose_candidates(self.candidates)
-        if free and self.mechanism not in (*NESTED, "none"):
+        if free and self.mechanism not in (*NUMBERED, "none"):
             return score_kind(score).candidates()
         return score_kind(score).choose_candidates(self.candidates, self.unit)
 
@@ -305,7 +313,6 @@ class Request:
             "candidates": first.spread,  # with the unit, and whatever the default of the score will be later
             "unit": None,
             "n_min": first.n_min,
-            "n_typical": None if self.n_typical is None else first.n_typical,
             "records_per_person": first.records_per_person,
         }
 

@@ -72,7 +72,7 @@ class Combination:
 COMBINATIONS = (
     Combination("mechanism", _PUBLISHED, ("rho", "delta"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
-    Combination("mechanism", ("noisy-histogram",), ("n_min", "n_typical"),
+    Combination("mechanism", ("noisy-histogram",), ("n_min",),
                 "with mechanism={value!r}: a noisy number of records is released first, and the guarantee holds for "
                 "every number"),
     Combination("mechanism", ("pps-laplace",), ("neighbors",),
@@ -115,7 +115,7 @@ COMBINATIONS = (
                 "with a chosen score: the loss of a choice is compared with that of one threshold of each record",
                 _DISJOINT),
     Combination("loss", (), ("unit",), "with a loss: its thresholds have a scale of their own"),
-    Combination("noise", (), ("rho", "by", "loss", "population", "chosen", "unit", "n_min", "n_typical", "delta",
+    Combination("noise", (), ("rho", "by", "loss", "population", "chosen", "unit", "n_min", "delta",
                               "records_per_person"), "with counts that another engine made"),
     Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is drawn",
                 ("slopes",), "left out"),

@@ -268,7 +268,7 @@ class Thresholds(Mapping[Key, Threshold]):
         >>> import confide, numpy as np
         >>> scores = np.random.default_rng(0).random(4000)
         >>> confide.calibrate(scores, 0.1, 1.0, groups=["a", "b"] * 2000, names=["a", "b"]).promises
-        {'each group': 'coverage at least 0.9 on average over calibration data and new records, for every number ...'}
+        {'each group': 'coverage at least 0.9 on average over the noisy number of records, calibration data and ...'}
         """
         if self.disjoint:
             return {f"each {self.by}": str(self.first.guarantee)}
@@ -286,7 +286,7 @@ class Thresholds(Mapping[Key, Threshold]):
         >>> rng = np.random.default_rng(0)
         >>> p = rng.random((4000, 3))
         >>> confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0).promise
-        "at most 20 % of a record's true labels are missed on average over calibration data and new records, for ..."
+        "at most 20 % of a record's true labels are missed on average over the noisy number of records, calibration ..."
         """
         if self.loss is None:
             return str(self.guarantee)

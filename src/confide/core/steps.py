@@ -104,7 +104,7 @@ class CountThenDraw:
         """What it costs at most, whatever the noisy number is, and what identifies its request."""
         terms, spread = self.terms, self.terms.known_spread
         identity = {
-            "request": _plain_fields(terms) | {"n_typical": None},
+            "request": _plain_fields(terms),
             "mechanism": None,
             "candidates": spread.digest if isinstance(spread, Candidates) else repr(replace(spread, most=None)),
         }
@@ -226,7 +226,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     >>> from confide.core.sources import Scores
     >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
     >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
-    1-differential privacy and 0.1127-zCDP for adding or removing one record
+    1-differential privacy and 0.0993-zCDP for adding or removing one record
     """
     # Prepare, from public numbers alone: the design of every threshold that waits for no noisy number, and the price.
     source, n = _with_public_number(source, request, payer)
@@ -326,7 +326,6 @@ def _check_weighted(counts: ScoreHistogram, terms: Terms) -> None:
         raise InputError(
             "histogram",
             "must have the number of records with weights, ScoreHistogram(..., records=...)",
-            remedy="Or state a public guess of it, n_typical",
         )
 
 

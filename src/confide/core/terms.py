@@ -12,14 +12,16 @@ from confide.candidates import Candidates, OwnCandidates, Spread
 from confide.core.choice import LEFTS, PARTS, ChoiceInputs
 from confide.core.population import Population
 from confide.errors import InputError
+from confide.guarantee import moving_rate
 from confide.mechanisms import (
-    SHARE,
-    SHARE_OF_RHO,
+    OF_DESIGN,
+    OF_TARGET,
     UNIT,
     MechanismName,
     Neighbors,
     Noise,
     PublishedHistogram,
+    SizeShare,
     design_for,
     size_scale,
     size_zcdp,
@@ -42,7 +44,7 @@ thresholds 20 % too high for thousands of records."""
 
 
 def typical_of_groups(groups: int, n_min: Any) -> int:
-    """The public guess of the number of records in each group where no noisy number is released and none is stated.
+    """The public guess of the number of records in each group for methods that release no noisy number.
 
     It is 1000 divided by the number of groups, at least 150, and at least n_min.
 
@@ -52,6 +54,15 @@ def typical_of_groups(groups: int, n_min: Any) -> int:
     (1000, 250, 150, 500)
     """
     return max(positive_integer("n_min", n_min, most=MOST_RECORDS), -(-_TYPICAL // groups), _LEAST_TYPICAL)
+
+
+NUMBERED = ("slopes", "noisy-histogram")
+"""The mechanisms that choose among the lists of a spread. A noisy number of records comes first if it is secret."""
+
+
+def share_of_number(mechanism: str, delta: float | None, population: Population | None) -> SizeShare:
+    """The share of a noisy number of records in the budget: more where the target moves with it (Theorem H1)."""
+    return OF_TARGET if mechanism == "slopes" and delta is None and population is None else OF_DESIGN
 
 
 def most_groups(columns: GroupColumns | None, groups: int) -> int:
@@ -70,14 +81,8 @@ class Choices(TypedDict, total=False):
     neighbors
         The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
     n_min
-        Public lower bound on the secret number of records (`add_remove` only). The coverage guarantee holds for every
-        n >= n_min.
-    n_typical
-        Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
-        target are chosen. It affects efficiency, never validity. By default a noisy number of records is released
-        first, at a twentieth of the privacy loss, and takes the place of the guess. With a published
-        method, or with epsilon below 2e-5 per record there is no noisy number, and the default is the larger of n_min
-        and 1000. With weights it is the number of records, not their weight.
+        Public lower bound on the secret number of records (`add_remove` only). With `delta`, and for published methods,
+        the coverage guarantee holds for every n >= n_min. The default guarantee holds for every n.
     delta
         Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
         coverage; in (0, 1).
@@ -92,7 +97,6 @@ class Choices(TypedDict, total=False):
     rho: float | None
     neighbors: Neighbors
     n_min: int
-    n_typical: int | None
     delta: Level | None
     records_per_person: int
     mechanism: MechanismName
@@ -134,7 +138,7 @@ class Budget:
     def _split(name: str, total: float | None, shares: Sequence[Fraction], part: Fraction) -> list[float]:
         return split_epsilon(privacy_loss(name, total), [share * part for share in shares])
 
-    def spent(self, method: str, records: int, *, sized: bool) -> tuple[float, float | None]:
+    def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
         """The epsilon of a person, and the scale of the noise of a number of records that is released first.
 
         Parameters
@@ -143,8 +147,8 @@ class Budget:
             The mechanism.
         records
             The largest number of records of a person.
-        sized
-            Whether a noisy number of records is released first, if the budget suffices for it.
+        share
+            The share of a noisy number of records that is released first, if the budget suffices for it.
 
         Returns
         -------
@@ -164,13 +168,13 @@ class Budget:
         scale = None
         if self.rho is None:
             epsilon = privacy_loss("epsilon", self.epsilon)
-            if sized and epsilon >= SHARE * LEAST_LOSS * records:
-                scale = size_scale(epsilon / records)
-        elif not sized:
+            if share is not None and epsilon >= LEAST_LOSS / share.loss * records:
+                scale = size_scale(epsilon / records, share)
+        elif share is None:
             epsilon = range_of_zcdp(privacy_loss("rho", self.rho))
         else:
             rho = privacy_loss("rho", self.rho)
-            scale = records * math.sqrt(SHARE_OF_RHO / (2 * rho))
+            scale = records / math.sqrt(2 * share.rho * Fraction(rho))
             rest = float_below(Fraction(rho) - size_zcdp(scale, records))
             epsilon = float_below(Fraction(range_of_zcdp(rest)) + records / Fraction(scale))
         if epsilon < LEAST_LOSS * records:
@@ -201,7 +205,7 @@ class Terms:
         The population of the guarantee, if it differs by a known shift.
     size_scale
         If it is a number, a noisy number of records with noise of this scale is released first, and the design follows
-        it. Otherwise the design is for the public number, or for `n_typical`, a guess.
+        it. Otherwise the design is for the public number, or for a guess.
     choice
         The privacy loss of one record of a private choice of the score, on other records; None without one.
     noise
@@ -216,7 +220,7 @@ class Terms:
     epsilon: float
     neighbors: Neighbors
     n_min: int
-    n_typical: int
+    guess: int
     delta: float | None
     records_per_person: int
     mechanism: MechanismName | Literal["published-counts"] = "slopes"
@@ -233,8 +237,8 @@ class Terms:
                 ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
                 remedy="Take neighbors='replace_one'",
             )
-        if self.mechanism == "noisy-histogram" and not self.public_n and self.size_scale is None:
-            least = SHARE * LEAST_LOSS * self.records_per_person
+        if self.mechanism in NUMBERED and not self.public_n and self.size_scale is None:
+            least = float(LEAST_LOSS / self._share.loss) * self.records_per_person
             raise InputError("epsilon", f"must be at least {least:g}, for a noisy number of records")
         if self.size_scale is not None and self.mechanism == "slopes":
             self.check_designs()
@@ -258,9 +262,26 @@ class Terms:
         return 1 - self.alpha
 
     @cached_property
+    def moves(self) -> bool:
+        """Whether the target moves half with a secret number of records and half with a noisy one (Theorem H1)."""
+        return self.size_scale is not None and self._share is OF_TARGET
+
+    @property
+    def sized(self) -> bool:
+        """Whether the guarantee is also on average over a noisy number of records."""
+        return self.moves or (self.size_scale is not None and self.mechanism != "slopes")
+
+    @cached_property
+    def rate(self) -> Fraction:
+        """The ranks by which the target moves with each record; with `delta` it is larger than this."""
+        if self.public_n:
+            return Fraction(0)
+        return moving_rate(self.level) if self.moves else self.level
+
+    @cached_property
     def unit(self) -> int:
         """Target ranks are multiples of 1/unit."""
-        denominator = self.level.denominator
+        denominator = math.lcm(self.level.denominator, self.rate.denominator)
         return UNIT if self.public_n else denominator * -(-UNIT // denominator)
 
     @cached_property
@@ -283,7 +304,11 @@ class Terms:
         """The same terms for another privacy loss, of which a noisy number of records has the same share."""
         if self.size_scale is None:
             return replace(self, epsilon=epsilon)
-        return replace(self, epsilon=epsilon, size_scale=size_scale(epsilon / self.records_per_person))
+        return replace(self, epsilon=epsilon, size_scale=size_scale(epsilon / self.records_per_person, self._share))
+
+    @property
+    def _share(self) -> SizeShare:
+        return share_of_number(self.mechanism, self.delta, self.population)
 
     def heaviest_among(self, n: int) -> float:
         """The number of records of the largest weight that weigh as much as n typical records; n without weights."""
@@ -293,13 +318,13 @@ class Terms:
         """The number of records that a design is for: n if it is public, a round one near a noisy n, or a guess."""
         if self.public_n:
             return n
-        return self.n_typical if self.size_scale is None else design_for(n, self.size_scale, self.n_min)
+        return self.guess if self.size_scale is None else design_for(n, self.size_scale, self.n_min)
 
     def inputs(self, n: int) -> ChoiceInputs:
         """The inputs of the choice of candidates, slopes and rise for n records; a secret number is at least n_min."""
         known = n if self.public_n else max(1, round(self.heaviest_among(max(self.n_min, n))))
         weighted, counted = self.population is not None, self.size_scale is not None
-        return ChoiceInputs(known, self.level, self.per_record, self.neighbors, self.delta, weighted, counted)
+        return ChoiceInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
 
     def check_designs(self) -> None:
         """Raise if the utilities of a design for some noisy number of records do not fit into 64 bits.
@@ -309,4 +334,4 @@ class Terms:
         """
         for left in (LEFTS[0], LEFTS[-1]):
             offset = Fraction(1, self.unit)
-            slopes_for(self.level, offset, left, PARTS - left, self.neighbors, self.per_record, self.weight)
+            slopes_for(self.rate, offset, left, PARTS - left, self.neighbors, self.per_record, self.weight)

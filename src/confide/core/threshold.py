@@ -90,7 +90,8 @@ class Threshold(Described):
             Failure probability, in (0, 1).
         n
             Number of calibration records; required if it is secret, and then used for this statement only. The
-            answer depends on a secret n, so it is for people who may see n.
+            answer depends on a secret n, so it is for people who may see n. If the target moves with a noisy number of
+            records, the statement is for this noisy number.
 
         Examples
         --------

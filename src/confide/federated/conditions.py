@@ -129,7 +129,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     (0.8, 'promised: 0.8')
     >>> p = rng.random((4000, 3))
     >>> promised_by(confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0))
-    (0.8, "promised: at most 20 % of a record's true labels are missed on average over calibration data and new ...")
+    (0.8, "promised: at most 20 % of a record's true labels are missed on average over the noisy number of ...")
     """
     from confide.evaluation import PrivateEvaluation
     from confide.watching import CorrectedRelease, Watch

@@ -5,10 +5,7 @@ slope_noise.py  `SlopeNoise`: the slopes and the competitor ratio, which every c
 competitors.py  the competitor ratio G: total prior weight of the candidates that can miss
 certificate.py  the sharp marginal certificate, with competitors on one side of the target, and its target ranks
 two_sided.py    the two-sided certificate, with competitors on both sides of the target
-secret_n.py     the two-sided certificate for a secret n
-adversary.py    upper bounds on the worst case of the two-sided certificate
-left_side.py    candidates left of the target, which can miss
-right_side.py   candidates right of the target, which compete with the left ones
+half_moving.py  the certificate for a secret n, whose target moves half with it
 weighted.py     the sharp certificate for weighted records: a known shift
 conditional.py  target ranks for the training-conditional guarantee
 last_rule.py    what a noisy histogram costs: one number, whatever the number of bins
@@ -16,15 +13,12 @@ statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
 from confide.guarantee.certificate import (
-    LARGE_N_MIN,
     sharp_coverage,
     sharp_loss,
-    sharp_offset,
-    sharp_prior_bonus,
-    sharp_shortfall,
     sharp_target_rank,
 )
 from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
+from confide.guarantee.half_moving import least_number, moving_line_holds, moving_offset, moving_rate
 from confide.guarantee.last_rule import (
     chosen_by_last_rule,
     laplace_residual_life,
@@ -46,16 +40,8 @@ from confide.guarantee.random_rank import (
     rank_law,
     tail,
 )
-from confide.guarantee.secret_n import (
-    two_sided_offset,
-    two_sided_prior_bonus,
-    two_sided_saves,
-    two_sided_secret,
-    two_sided_shortfall,
-)
 from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.statement import (
-    CERTIFICATES,
     GUARANTEE_KINDS,
     AboutSilos,
     Guarantee,
@@ -64,10 +50,5 @@ from confide.guarantee.statement import (
     coverage_text,
     silos_text,
 )
-from confide.guarantee.two_sided import (
-    two_sided_coverage,
-    two_sided_holds,
-    two_sided_loss,
-    two_sided_target_rank,
-)
+from confide.guarantee.two_sided import two_sided_coverage, two_sided_holds, two_sided_loss, two_sided_target_rank
 from confide.guarantee.weighted import weighted_loss, weighted_prior_bonus, weighted_shortfall

@@ -19,10 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee.slope_noise import SlopeNoise
-from confide.support import bisect, ceil_to
-
-LARGE_N_MIN = 2**60
-"""An n_min at which every n reaches its target rank."""
+from confide.support import bisect
 
 _GROUPED = 0.04
 """Small slopes: neighbouring indices share the largest of their weights, which differ by at most this log-odds."""
@@ -32,10 +29,6 @@ _ROUNDING = 1e-12
 """What floats may lose, relative to the number of points that can be missed."""
 _BRACKETS = 128
 """Largest number of fractional parts of a target rank that are computed one by one; more are taken in intervals."""
-_BLOCKS = 256
-"""Largest number of n below their target rank that are computed one by one; more are taken in blocks."""
-_FINE = 0.05
-"""Step of the prior bonus, in log-odds."""
 
 
 def sharp_losses(
@@ -128,79 +121,8 @@ def sharp_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int) -> 
     return Fraction(bisect(enough, max(whole - 1, 0) * unit, max(whole, 1) * unit), unit)
 
 
-def sharp_shortfall(
-    rate: Fraction,
-    offset: Fraction,
-    bonus: float,
-    fade: float,
-    n_min: int,
-    noise: SlopeNoise,
-) -> float:
-    """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min (Theorem C2b); at most 0 if enough.
-
-    Let x = offset + 2 - (1-rate)(n+1), and let z(n) = max(0, bonus - fade n) be the prior bonus of +inf. The
-    condition for a secret n below the target (x > 1) is L(x + z(n)) + x <= offset + 2. For a larger n it is
-    L(f) + f <= offset + 2 with f the fractional part of T(n). Bonus and fade are in ranks of the left slope.
-
-    Examples
-    --------
-    >>> short = sharp_shortfall(Fraction(9, 10), Fraction(7), 3.1, 0.0, 1, SlopeNoise(0.778, 0.333, 999.0))
-    >>> short <= 0
-    True
-    """
-    worst = _worst_above(math.lcm(rate.denominator, offset.denominator), noise)
-    last, low, high = _below_target(rate, offset, n_min)
-    if len(last):
-        ahead = np.maximum(0.0, bonus - fade * last)
-        worst = max(worst, float((sharp_losses(low + ahead, noise.left, noise.rivals) + high).max()))
-    return worst - 2 - float(offset)
-
-
-def sharp_offset(level: Fraction, noise: SlopeNoise, unit: int) -> Fraction:
-    """The smallest offset s, in steps of 1/unit, with coverage >= level at every n that reaches its target rank.
-
-    The target rank is T(n) = level (n+1) + s. Smaller n are covered by the prior bonus of +inf (`sharp_prior_bonus`).
-
-    Examples
-    --------
-    >>> float(sharp_offset(Fraction(9, 10), SlopeNoise(0.8, 0.3, 999.0), 20))
-    6.2
-    """
-    worst = _worst_above(math.lcm(level.denominator, unit), noise)
-    return ceil_to(max(0.0, worst - 2), unit)
-
-
-def sharp_prior_bonus(
-    level: Fraction,
-    offset: Fraction,
-    fade: float,
-    n_min: int,
-    noise: SlopeNoise,
-) -> float:
-    """The prior bonus of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
-
-    The bonus fades by `fade` ranks with every record. It is the largest of the bonuses that the single n need.
-
-    Examples
-    --------
-    >>> sharp_prior_bonus(Fraction(9, 10), Fraction(4), 0.0, 1, SlopeNoise(0.5, 0.5, 30.0)) < 6
-    True
-    """
-    last, low, high = _below_target(level, offset, n_min)
-    if not len(last) or noise.rivals == 0:
-        return 0.0
-    # L(x) for x > 1 on a fine grid that ends where even the sum of all weights is small enough.
-    worst = _worst_above(math.lcm(level.denominator, offset.denominator), noise)
-    most = max(worst, float(offset) + 2) - high
-    end = max(0.0, math.log(2 * noise.rivals / (float(most.min()) * -math.expm1(-noise.left))))
-    grid = 1 + np.arange(0.0, end + 2 * _FINE, _FINE) / noise.left
-    ahead = grid[np.searchsorted(-sharp_losses(grid, noise.left, noise.rivals), -most)] - low
-    needy = sharp_losses(low, noise.left, noise.rivals) > most
-    return float(np.where(needy, ahead + fade * last, 0.0).max()) + 1e-9
-
-
 @lru_cache(maxsize=4096)
-def _worst_above(unit: int, noise: SlopeNoise) -> float:
+def worst_loss(unit: int, noise: SlopeNoise) -> float:
     """The largest L(f) + f where T(n) <= n, over all fractional parts f of target ranks in steps of 1/unit.
 
     L falls with f, so L(low) + high bounds an interval.
@@ -209,17 +131,3 @@ def _worst_above(unit: int, noise: SlopeNoise) -> float:
     high = np.arange(1, parts + 1) / parts
     low = high if parts == unit else high - 1 / parts
     return float((sharp_losses(low, noise.left, noise.rivals, np.exp(-noise.right * (1 - low))) + high).max())
-
-
-def _below_target(
-    rate: Fraction, offset: Fraction, n_min: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Blocks of the secret n with a target rank above n, where +inf needs a prior bonus: last n, low x, high x."""
-    end = max(math.ceil((rate + offset) / (1 - rate)), n_min)  # from here on T(n) <= n
-    first = np.arange(n_min, end, max(1, -(-(end - n_min) // _BLOCKS)))
-    last = np.append(first[1:], end)[: len(first)] - 1
-
-    def x(n: NDArray[np.int64]) -> NDArray[np.float64]:
-        return float(offset + 2) - float(1 - rate) * (n.astype(np.float64) + 1)
-
-    return last, x(last), x(first)

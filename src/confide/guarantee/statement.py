@@ -5,13 +5,11 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-Certificate: TypeAlias = Literal["two-sided"]
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
 AboutSilos: TypeAlias = Literal["alike", "by size"]
 
 _NEXT_TO_NOTHING = 2e-5
 
-CERTIFICATES: tuple[Certificate, ...] = ("two-sided",)
 GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional", "none")
 
 _SILOS: dict[AboutSilos | None, str] = {
@@ -63,8 +61,6 @@ class Guarantee:
         The public number of calibration records, or None if it is secret.
     n_min
         If n is secret, the guarantee holds for every number of records from n_min on; else None.
-    certificate
-        `"two-sided"` if the guarantee uses the two-sided certificate (docs/theory-two-sided.md), else None.
     silos
         For a federation: `"alike"` if new records and those of all silos must come from one population; `"by size"` if
         the new record belongs to a silo drawn by its size. Else None. It follows from the plan.
@@ -86,15 +82,13 @@ class Guarantee:
     delta: float | None
     n: int | None
     n_min: int | None
-    certificate: Certificate | None = None
     silos: AboutSilos | None = None
     population: str | None = None
     sized: bool = False
 
     def fields(self) -> dict[str, Any]:
         """The fields as JSON values, without those that follow from a plan or from weights."""
-        stated = {name: value for name, value in asdict(self).items() if name not in ("silos", "population", "sized")}
-        return {name: value for name, value in stated.items() if name != "certificate" or value is not None}
+        return {name: value for name, value in asdict(self).items() if name not in ("silos", "population", "sized")}
 
     @property
     def brief(self) -> str:

@@ -1,4 +1,4 @@
-"""The two-sided marginal certificate, with competitors on both sides of the target (docs/theory-two-sided.md).
+"""The two-sided marginal certificate, with competitors on both sides of the target (docs/theory-one-number.md).
 
 The sharp certificate counts all points right of rank c + 1, c = ceil(T), as missed, and gives the candidates left of a
 missed point one competitor. But candidates near those points cover them and compete with the left ones, and left
@@ -9,32 +9,53 @@ candidates that reach a point compete for it as well. With x = T - c + 1 and N =
     credit = [ v (s+1) (1+R) + X ] / (W_0 + a + 1 + R),
     phi_f  = W_f / (W_f + 1 + R + a e^(-lx) + y (W_0 - W_f)).
 
-K is the mass of the left candidates by index d, q_d their weights, W_f = sum_(d>=f) K_d q_d, and y = exp(-l). a is the
-weight of a candidate exactly at rank c, if there is one. s is the number of points beyond rank c + 1 in the bin of rank
-c + 1, and v the weight of that bin's candidate g when it has to cover them. R = w exp(-rs) rho is the weight of the
-candidates right of g, with w = exp(-r (c - T)). X = w exp(-rs) [ kappa + (1-v)(s+1) rho ] is that weight times the
-number of points that it covers beyond those of g. The docs write kappa_0 for kappa.
+K is the mass of the left candidates by index d, of at most G in all, q_d their weights, W_f = sum_(d>=f) K_d q_d, and
+y = exp(-l). a is the weight of a twin, a candidate exactly at rank c, if there is one. s is the number of points beyond
+rank c + 1 in the bin of rank c + 1, and v the weight of that bin's candidate g when it has to cover them. R = w
+exp(-rs) rho is the weight of the candidates right of g, with w = exp(-r (c - T)). X = w exp(-rs) [ kappa + (1-v)(s+1)
+rho ] is that weight times the number of points that it covers beyond those of g. The docs write kappa_0 for kappa
+and eta for y.
+
+The adversary's choices right of rank c are a table of rows: s, a corner of the polygon below all (rho, kappa), and twin
+or not. For a given W_0 the program is separable in the W_f, with one linear constraint, sum_f W_f (1/q_f - 1/q_(f-1))
+<= G - W_0/q_0. Every multiplier of it gives an upper bound in closed form, and a line above the program as a function
+of W_0. For W_0 between two values a mixture of the lines at both is a bound. Ranges of W_0 are divided where the bound
+is too large. It is valid whatever multipliers are used and whenever the search stops.
 """
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeAlias
 
-from confide.guarantee.adversary import accuracy, largest
-from confide.guarantee.left_side import Case
+import numpy as np
+from numpy.typing import NDArray
+
 from confide.guarantee.slope_noise import SlopeNoise
 
-_UNLIMITED = 2**40
-_FLAT = 0.008
-"""For a smaller sum of slopes the search takes seconds to minutes. The sharp certificate is used there."""
+_Array: TypeAlias = NDArray[np.float64]
+
+_TOLERANCE = 0.002, 0.0005
+"""Accuracy in ranks, and relative to the loss."""
+_SPARE = 1e-7
+"""Rounding lowers no bound by more than this, relative to the larger of 1 and the loss."""
+_ENDS = np.append(0.0, np.geomspace(0.01, 1.0, 9))
+"""First division of W_0, relative to its largest value."""
+_ROUNDS = 12
+"""How often ranges of W_0 are bounded at most. In between, some are halved."""
+_STEPS = 4
+"""Number of multipliers tried for each line: steps of Newton's method."""
+_GROUPED = 0.05
+"""Small slopes: neighbouring s whose weights differ by at most this log-odds are one."""
+_EDGES = 0.4, 2.7
+"""Slopes of the polygon's edges: the smallest one above 0, and their growth factor."""
+_STEEP = 40.0
+"""Weights fall by this log-odds per index at most, which only raises the bound: larger powers overflow."""
+_LONGEST = 400
+"""Largest number of points right of g's bin that earn credit. More would only add to it."""
 
 
-def two_sided_coverage(
-    n: int,
-    target: Fraction,
-    noise: SlopeNoise,
-) -> Fraction:
+def two_sided_coverage(n: int, target: Fraction, noise: SlopeNoise) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem T1a).
 
     Examples
@@ -43,104 +64,174 @@ def two_sided_coverage(
     0.9
     """
     c = math.ceil(target)
-    lost = two_sided_loss(float(target - c + 1), noise, beyond=n - c)
+    lost = two_sided_loss(float(target - c + 1), noise, n - c)
     return max(Fraction(0), (c + 1 - Fraction(lost)) / (n + 1))
 
 
-@lru_cache(maxsize=4096)
-def two_sided_loss(
-    x: float,
-    noise: SlopeNoise,
-    *,
-    beyond: int | None = None,
-) -> float:
-    """L2(x): an upper bound on the expected number of missed points less the number of points beyond rank c + 1.
-
-    `beyond` is the number of points beyond rank c + 1. None bounds L2 for all large numbers.
-
-    Examples
-    --------
-    >>> round(two_sided_loss(1.0, SlopeNoise(0.45, 0.55, 28.0)), 1)
-    3.3
-    """
-    many = _UNLIMITED if beyond is None else beyond
-    return largest(noise, list(adversaries(noise, x, x, many, beyond))) - x
-
-
-@lru_cache(maxsize=4096)
-def two_sided_holds(
-    n: int,
-    target: Fraction,
-    level: Fraction,
-    noise: SlopeNoise,
-) -> bool:
+def two_sided_holds(n: int, target: Fraction, level: Fraction, noise: SlopeNoise) -> bool:
     """Whether coverage >= level is certified for a public n and a target rank. Plans and readers of releases use this.
-
-    It is faster than `two_sided_coverage`, which may stay below the level by the accuracy of its maximum.
 
     Examples
     --------
     >>> two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9))
     True
     """
-    if not 0 < target <= n:
-        return False
-    c = math.ceil(target)
-    x, goal = float(target - c + 1), float(target + 2 - level * (n + 1))
-    return largest(noise, list(adversaries(noise, x, x, n - c, n - c)), goal) <= goal
+    return 0 < target <= n and two_sided_coverage(n, target, noise) >= level
 
 
-def two_sided_target_rank(
-    n: int,
-    level: Fraction,
-    noise: SlopeNoise,
-    unit: int,
-) -> Fraction | None:
-    """A small target rank, in steps of 1/unit, that `two_sided_holds` accepts at a public n.
+def two_sided_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int) -> Fraction | None:
+    """The smallest target rank, in steps of 1/unit, that `two_sided_holds` accepts at a public n.
 
-    None if n is too small, or if the slopes are so small that the search would take long.
+    None if n is too small.
 
     Examples
     --------
     >>> float(two_sided_target_rank(1000, Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9), 16))
     903.25
     """
+    below, above = 0, n * unit + 1  # in steps: the first fails; the second is past n, or holds
+    step, stride = math.ceil(level * (n + 1) * unit), Fraction(1, 4)
+    while above - below > 1:
+        if not below < step < above:
+            step = n * unit if above > n * unit else (below + above) // 2
+        # The number of ranks that is lacking hardly depends on the target's fractional part.
+        lacking = (level - two_sided_coverage(n, Fraction(step, unit), noise)) * (n + 1) * unit
+        if lacking > 0:
+            below, step = step, step + math.ceil(max(stride, lacking))
+        else:
+            above, step = step, step - math.floor(max(stride, -lacking, Fraction(1)))
+        stride *= 2
+    return Fraction(above, unit) if above <= n * unit else None
 
-    def enough(number: int) -> bool:
-        target = Fraction(number, unit)
-        return two_sided_holds(n, target, level, noise)
 
-    if noise.left + noise.right < _FLAT:
-        return None
-    # The rank above level (n+1) hardly depends on the target's fractional part, unless it or `beyond` is small.
-    beyond, lost, guess = None, 0.0, 1
-    for _ in range(3):
-        lost = two_sided_loss(1.0, noise, beyond=beyond)
-        above = Fraction(lost + accuracy(lost) / 2) - 1
-        guess = min(max(1, math.ceil((level * (n + 1) + above) * unit)), n * unit)
-        left_over = n - -(-guess // unit)
-        if left_over == beyond or left_over > 6 / noise.right:
+@lru_cache(maxsize=4096)
+def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool = False) -> float:
+    """L2(x; Y): an upper bound on the expected number of missed points less the number Y of points beyond rank c + 1.
+
+    It is for Y = `beyond`, or with `at_least` for every Y >= `beyond` (Theorem T1b).
+
+    Examples
+    --------
+    >>> round(two_sided_loss(1.0, SlopeNoise(0.45, 0.55, 28.0), 40, at_least=True), 1)
+    3.3
+    """
+    rows = _right_side(x, noise, beyond, at_least)
+    most = noise.mass / rows[-1]
+    grid = _lines(x, noise, rows.repeat(len(_ENDS), axis=1), np.outer(most, _ENDS).ravel()).reshape(4, -1, len(_ENDS))
+    low, high = grid[..., :-1].reshape(4, -1), grid[..., 1:].reshape(4, -1)
+    rows = rows.repeat(len(_ENDS) - 1, axis=1)
+    reached = worst = -math.expm1(-noise.right * (1 - x))  # 1 - v
+    for turn in range(_ROUNDS):
+        reached = max(reached, float(low[1].max()), float(high[1].max()))
+        bounds = _mixtures(low, high)
+        enough = reached + max(_TOLERANCE[0], _TOLERANCE[1] * reached) if turn < _ROUNDS - 1 else math.inf
+        divided = bounds > enough
+        worst = float(bounds[~divided].max(initial=worst))
+        if not divided.any():
             break
-        beyond = left_over
-    stride = 1
-    while not enough(guess):
-        if guess == n * unit:
-            return None
-        guess, stride = min(guess + stride, n * unit), 2 * stride
-    stride = max(1, unit // 8)
-    while (lost < 1 or beyond is not None) and guess > stride and enough(guess - stride):
-        guess -= stride
-    return Fraction(guess, unit)
+        rows, low, high = rows[:, divided], low[:, divided], high[:, divided]
+        middle = _lines(x, noise, rows, np.maximum(np.sqrt(low[0] * high[0]), high[0] / 3))
+        rows, low, high = np.hstack([rows, rows]), np.hstack([low, middle]), np.hstack([middle, high])
+    return worst + _SPARE * max(1.0, worst)
 
 
-def adversaries(
-    noise: SlopeNoise, low: float, high: float, beyond: int, most: int | None, bonus: float = 0.0
-) -> Iterator[Case]:
-    """All choices of an adversary for x in [low, high]; x > 1 means that T(n) exceeds n."""
-    if high > 1:
-        yield Case(False, True, low, high, 0, 0, bonus)
-        return
-    for twin in (True, False) if low < 1 and noise.step > 0 else (True,):
-        yield Case(twin, False, low, high, beyond, most, bonus)
-        if most is not None:
-            yield Case(twin, True, low, high, beyond, most, bonus)
+def _mixtures(low: _Array, high: _Array) -> _Array:
+    """The largest mixture of the lines at both ends of a range, each weighted by the distance to the other end."""
+    (start, first, rise, _), (end, last, fall, _) = low, high
+    bend = (fall - rise) * (end - start)
+    climb = last - first - bend
+    inside = (bend < 0) & (climb > 0) & (climb < -2 * bend)
+    top = first - np.divide(climb**2, 4 * bend, out=np.zeros_like(climb), where=inside)
+    largest: _Array = np.maximum(np.maximum(first, last), top)
+    return largest
+
+
+def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
+    """For each row and W_0, a line above the program that has this W_0 in every phi_f: W_0, value, slope, multiplier.
+
+    With A = 1 - y, B = 1 + R + a e^(-lx) + y W_0 and p_f the multiplier times 1/q_f - 1/q_(f-1), W_f <= W_0 adds
+    W_f / (A W_f + B) - p_f W_f. This is largest at W_f = W_0 for small f, at 0 for large f, and in between at
+    (sqrt(B / p_f) - B) / A, where it is (1 - sqrt(B p_f))^2 / A. From f = 2 on, p_f is a geometric sequence.
+    """
+    in_bin, race, extra, later, rate, nearest = rows  # nearest is 1/q_0
+    slope, share = min(noise.left, _STEEP), -math.expm1(-noise.left)  # share is A
+    near = math.exp(slope * x)  # 1/q_1
+    B = rate + (1 - share) * weight
+    D, root = share * weight + B, np.sqrt(B)
+    free, nearer = np.maximum(noise.mass - weight * nearest, 0.0), near - nearest
+    # The multiplier is 1/u^2. With integrals over f, the first one spends all of G - W_0/q_0.
+    spent = np.maximum(weight, 1e-3 * free) * (1 + 4 * math.sinh(slope / 8) ** 2) / (2 * math.sinh(slope / 2) * D)
+    u = np.sqrt((free + weight * near) / spent)
+    best, rises, prices = np.full_like(B, np.inf), np.zeros_like(B), np.zeros_like(B)
+    for _ in range(_STEPS):
+        price = u**-2
+        second, cost = price * near * share, np.maximum(price * nearer, 1e-300)
+        ideal = (root / np.sqrt(cost) - B) / share
+        W_1, capped = np.clip(ideal, 0.0, weight), ideal >= weight
+        full = np.maximum(np.floor(np.log(B / (D * D * second)) / slope), 0.0)  # number of f >= 2 with W_f = W_0
+        some = np.maximum(np.floor(np.log(1 / (B * second)) / slope), full)  # and with W_f > 0
+        first, last = near * np.exp(slope * full), near * np.exp(slope * some)  # 1/q_f behind them
+        roots = math.sqrt(share) * (np.sqrt(last) - np.sqrt(first)) / -math.expm1(-slope / 2)
+        value = price * (free - weight * (first - near)) + W_1 / (share * W_1 + B) - cost * W_1 + full * weight / D
+        value += (some - full - 2 * root * roots / u + B * price * (last - first)) / share
+        rise = (full + capped) * B / (D * D) - price * (first - np.where(capped, 0.0, nearer))
+        better = value < best
+        best, rises, prices = np.where(better, [value, rise, price], [best, rises, prices])
+        used = W_1 * nearer + weight * (first - near) + (root * u * roots - B * (last - first)) / share
+        speed = root * (roots + np.where((ideal > 0) & ~capped, np.sqrt(nearer), 0.0)) / share
+        u = np.clip(u + (free - used) / np.maximum(speed, 1e-100), u / 8, 8 * u)
+    race, later = race + weight, later + weight
+    value, rise = 1 - in_bin / race - extra / later + best, in_bin / race**2 + extra / later**2 + rises
+    return np.stack([weight, value, rise, prices])
+
+
+def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Array:
+    """The rows, shape (6, rows): v (s+1) (1+R), a + 1 + R, X, a + 1 + R in the term of X, 1 + R + a e^(-lx), 1/q_0.
+
+    The last s has also a row without candidates right of g, for g = +inf and all larger s.
+    """
+    slope, near = noise.right, math.exp(-noise.right * (1 - x))
+    stride, end = max(1, int(_GROUPED / slope)), min(beyond, int(12 / slope) + 8)
+    # A group has the s + 1 of its first s, and the weights and chains of its last one.
+    s = np.arange(0, end + 1, stride)
+    last = np.minimum(s + stride - 1, end)
+    chains, multipliers = _chains(slope, not at_least)
+    lines = chains[:, np.minimum(beyond - last, chains.shape[1] - 1)].T
+    rho = np.diff(lines) / np.diff(multipliers)
+    rho = np.column_stack([rho, np.where((beyond > last) | (not at_least), 1.0, 0.0)])
+    kappa = np.maximum(lines - multipliers * rho, 0.0)
+    larger = np.column_stack([rho[:, 0], rho[:, :-1]])
+    fall, number = near * np.exp(-slope * last)[:, None], np.broadcast_to((s + 1.0)[:, None], rho.shape)
+    columns = [(fall * rho).ravel(), (fall * larger).ravel(), (fall * kappa).ravel(), number.ravel()]
+    weight, later, covered, count = (np.append(z, w) for z, w in zip(columns, (0, 0, 0, end + 1.0), strict=True))
+    tables = []
+    for twin in (True, False) if x < 1 and noise.step > 0 else (True,):
+        v, a = (near, noise.step if x < 1 else 0.0) if twin else (1.0, 0.0)
+        extra = covered + (1 - v) * count * weight
+        rate = 1 + weight + a * math.exp(-noise.left * x)
+        nearest = np.full_like(rate, 1.0 if twin else math.exp(min(noise.left, _STEEP) * x))
+        tables.append([v * count * (1 + weight), a + 1 + weight, extra, a + 1 + later, rate, nearest])
+    return np.concatenate(tables, axis=1)
+
+
+@lru_cache(maxsize=64)
+def _chains(slope: float, last: bool) -> tuple[_Array, _Array]:
+    """Smallest kappa + multiplier rho over all ways to put 0, 1, .. or more points into bins right of g.
+
+    A bin of k points that begins after t others adds exp(-slope t) to rho and exp(-slope t) (t + exp(-slope) k) to
+    kappa. With `last`, the last candidate counts as well, as the last bin or behind it. Shape (multipliers, points);
+    the multipliers are also returned.
+    """
+    number = 4 + max(0, math.ceil(math.log(0.5 / slope, _EDGES[1])))
+    multipliers = np.append(0.0, _EDGES[0] * _EDGES[1] ** np.arange(number))
+    top = min(_LONGEST, max(2, int(14 / slope)))
+    finite = np.zeros((len(multipliers), top + 1))
+    counted = finite.copy()
+    for n in range(top + 1):
+        t = np.arange(n + 1)
+        bins = np.exp(-slope * t) * (t + multipliers[:, None] + math.exp(-slope) * (n - t))
+        finite[:, n] = np.min(finite[:, :n] + bins[:, :n], axis=1) if n else 0.0
+        counted[:, n] = np.min(finite[:, : n + 1] + bins, axis=1)
+    if last:
+        finite[:, :top] = counted[:, :top]  # the last number stands for all larger ones
+    return np.minimum.accumulate(finite[:, ::-1], axis=1)[:, ::-1], multipliers

@@ -24,9 +24,10 @@ from confide.mechanisms.fields import decoded, mechanism_fields, read_mechanism
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
 from confide.mechanisms.noisy_histogram import NoisyHistogram, bins_for, noisy_histogram_for, sized_histogram_for
 from confide.mechanisms.noisy_size import (
-    SHARE,
-    SHARE_OF_RHO,
+    OF_DESIGN,
+    OF_TARGET,
     NoisySize,
+    SizeShare,
     design_for,
     draw_size,
     size_scale,

@@ -20,15 +20,12 @@ def certify(
     n: int | None,
     n_min: int | None,
     delta: float | None,
-    *,
-    two_sided: bool = True,
 ) -> Guarantee:
-    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems C2 and C3; docs/theory-two-sided.md).
+    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems C2 and C3).
 
     Exactly one of n (public) and n_min (n secret) is given. Without a mechanism the answer is +inf, which covers all.
     A training-conditional guarantee that does not hold is certified at coverage 0, and so is each one for mechanisms
-    other than `slopes`. A mechanism without a certificate has a guarantee of kind `"none"`. If the sharp certificate
-    does not reach the level, the two-sided one is used, unless `two_sided` is False.
+    other than `slopes`. A mechanism without a certificate has a guarantee of kind `"none"`.
     """
     level = 1 - alpha
     if mechanism is None:
@@ -40,9 +37,6 @@ def certify(
         coverage = level if kept else Fraction(0)
     if coverage is None:
         return Guarantee("none", 0.0, None, n, n_min)
-    sharp = not two_sided or coverage >= level or delta is not None
-    if not sharp and isinstance(mechanism, Slopes) and mechanism.two_sided(level, m, n, n_min):
-        return Guarantee("marginal", float(level), None, n, n_min, "two-sided")
     kind: GuaranteeKind = "marginal" if delta is None else "training_conditional"
     return Guarantee(kind, _rounded_down(coverage, level), delta, n, n_min)
 

@@ -44,7 +44,7 @@ def _slopes(mechanism: Slopes, m: int) -> Facts:
         ("target rank", f"{grows}{_decimal(mechanism.offset)}"),
         ("slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
         ("rise of the prior weights", _rise(mechanism, m)),
-        ("prior bonus of +inf", _head_start(mechanism)),
+        *((("prior bonus of +inf", _head_start(mechanism)),) if mechanism.head_start else ()),
         ("drawn by", f"the exponential mechanism, noise scale {mechanism.scale:.17g} (OpenDP)"),
     )
 
@@ -72,7 +72,7 @@ def _rise(mechanism: Slopes, m: int) -> str:
 
 
 def _head_start(mechanism: Slopes) -> str:
-    if not mechanism.head_start or not mechanism.fade:
+    if not mechanism.fade:
         return f"{mechanism.head_start_ranks:.6g} ranks"
     return (
         f"{mechanism.head_start_ranks:.6g} ranks without records; it decreases by {mechanism.fade_ranks:.4g} with each "
@@ -101,9 +101,10 @@ def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool
     if shifted:
         return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
     part = "b" if guarantee.n is None else "a"
-    if guarantee.certificate == "two-sided":
-        return f"docs/theory-two-sided.md, Theorem T1{part}; privacy by docs/theory.md, Theorem P1"
-    return f"docs/theory.md, Theorem C2{part}; privacy by Theorem P1"
+    if guarantee.sized:
+        return "docs/theory-one-number.md, Theorem H1; privacy by docs/theory.md, Theorem P1"
+    two_sided = "" if guarantee.n is None else " or docs/theory-one-number.md, Theorem T1a"
+    return f"docs/theory.md, Theorem C2{part}{two_sided}; privacy by docs/theory.md, Theorem P1"
 
 
 # The privacy loss by unit

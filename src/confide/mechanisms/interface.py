@@ -49,9 +49,9 @@ class Mechanism(Protocol):
         return None
 
     @property
-    def bounded_range(self) -> bool:
-        """Whether the loss is bounded-range, so that `zcdp_of_range` of it is a zCDP loss."""
-        return False
+    def range_factor(self) -> int:
+        """The length of an interval of all log-ratios of two neighbouring laws, in units of the loss: 1 or 2."""
+        return 2
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that uses private counts."""

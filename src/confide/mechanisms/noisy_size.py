@@ -1,25 +1,34 @@
-"""A noisy number of records, released first, and the design for it (docs/theory-noisy-size.md, Theorem N1).
+"""A noisy number of records, released first, and the design for it (docs/theory-one-number.md, Theorem N1).
 
-A secret number n of records is released as n~ = n + Z with discrete Laplace noise Z, at 1/20 of the privacy loss of one
-record. Candidates, slopes, rise and prior bonus are chosen for a public function of n~. The threshold has the rest of
-the privacy loss, and both add up. The coverage of every design holds for every n.
+A secret number n of records is released as n~ = n + Z with discrete Laplace noise Z, at a share of the privacy loss of
+one record. Candidates, slopes and rise are chosen for a public function of n~. The threshold has the rest of the
+privacy loss, and both add up. Where the target moves with n~ as well, coverage holds on average over Z, otherwise for
+every Z.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
 
 from confide.errors import InputError
 from confide.selection import noisy_number
 from confide.support import LEAST_LOSS, MOST_RECORDS, float_above, scale_for
 
-SHARE = 20
-"""The number of records has 1/SHARE of the privacy loss of one record; of a zCDP loss, 1/SHARE_OF_RHO."""
-SHARE_OF_RHO = 200
+
+class SizeShare(NamedTuple):
+    """The share of a noisy number of records in the privacy loss of one record, and in a zCDP loss."""
+
+    loss: Fraction
+    rho: Fraction
+
+
+OF_TARGET, OF_DESIGN = SizeShare(Fraction(1, 5), Fraction(1, 10)), SizeShare(Fraction(1, 20), Fraction(1, 200))
+"""Its share if the target moves with it, and if only the design follows it."""
 
 _LEAST_DESIGN = 5
-"""The smallest design is for 5 times the scale of the noise: 100/epsilon records."""
+"""The smallest design is for 5 times the scale of the noise: 25/epsilon or 100/epsilon records."""
 
 _STEPS = (100, 110, 125, 140, 160, 180, 200, 220, 250, 280, 320, 350, 400, 450, 500, 560, 630, 700, 800, 900, 1000)
 """Possible numbers of records of a design: 20 in each decade."""
@@ -36,8 +45,7 @@ class NoisySize:
     scale
         The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
     design_for
-        The number of records for which candidates, slopes, rise and prior bonus are chosen; a function of the others
-        and of n_min.
+        The number of records for which candidates, slopes and rise are chosen; a function of the others and of n_min.
 
     Examples
     --------
@@ -66,6 +74,16 @@ class NoisySize:
         """
         return float_above(1 / Fraction(self.scale))
 
+    def most(self, error: float) -> int:
+        """The number of records that is exceeded with probability `error` at most, and at least 1.
+
+        Examples
+        --------
+        >>> NoisySize(213, 20.0, 220).most(0.025)
+        273
+        """
+        return max(1, self.counted + reach_of_noise(self.scale, 2 * error))
+
     def __str__(self) -> str:
         return f"about {self.counted:,} (+-{reach_of_noise(self.scale, 0.05):,} at 95 %)"
 
@@ -83,26 +101,25 @@ def reach_of_noise(scale: float, error: float) -> int:
     return max(0, math.ceil(-scale * math.log(error * (1 + y) / 2)) - 1)
 
 
-def size_scale(epsilon: float) -> float:
+def size_scale(epsilon: float, share: SizeShare) -> float:
     """The scale of the noise for a privacy loss of epsilon per record.
 
     Raises
     ------
     InputError
-        If 1/20 of epsilon is below the smallest privacy loss.
+        If the share of the number is below the smallest privacy loss.
 
     Examples
     --------
-    >>> size_scale(1.0)
-    20.0
+    >>> size_scale(1.0, OF_TARGET), size_scale(1.0, OF_DESIGN)
+    (5.0, 20.0)
     """
-    if epsilon < SHARE * LEAST_LOSS:
+    if epsilon < LEAST_LOSS / share.loss:
         raise InputError(
-            "n_typical",
-            f"must be a number if epsilon is less than {SHARE * LEAST_LOSS:g} per record",
-            remedy="1/20 of it is too little for a noisy number of records",
+            "epsilon",
+            f"must be at least {float(LEAST_LOSS / share.loss):g} per record, for a noisy number of records",
         )
-    return scale_for(SHARE, epsilon)
+    return scale_for(1 / share.loss, epsilon)
 
 
 def design_for(counted: int, scale: float, n_min: int) -> int:

@@ -44,7 +44,7 @@ class OpenDPQuantile(Mechanism):
     """
 
     name: ClassVar[Literal["opendp-quantile"]] = "opendp-quantile"
-    bounded_range: ClassVar[bool] = True
+    range_factor: ClassVar[int] = 1
 
     level: Fraction
     size: int | None

@@ -66,7 +66,7 @@ class PrivatePredictionSets(Mechanism):
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
-    bounded_range: ClassVar[bool] = True
+    range_factor: ClassVar[int] = 1
 
     level: Fraction
     gamma: float
@@ -260,7 +260,7 @@ class PpsOfSecretSize(Mechanism):
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
-    bounded_range: ClassVar[bool] = True
+    range_factor: ClassVar[int] = 1
 
     rate: Fraction
     offset: Fraction
@@ -368,9 +368,9 @@ class PpsOfSecretSize(Mechanism):
         return min(1.0, (float(self.target(n)) + beyond + 1) / (n + 1))
 
 
-def pps_of_secret_size(alpha: Fraction, epsilon: float, m: int, n_typical: int) -> PpsOfSecretSize:
-    """The mechanism for a secret n: the line T(n), with the optimal gamma for n_typical, a public guess of n."""
-    gamma = optimal_gamma(n_typical, alpha, epsilon, m)
+def pps_of_secret_size(alpha: Fraction, epsilon: float, m: int, guess: int) -> PpsOfSecretSize:
+    """The mechanism for a secret n: the line T(n), with the optimal gamma for a public guess of n."""
+    gamma = optimal_gamma(guess, alpha, epsilon, m)
     rate = min(ceil_to((1 - alpha) / (1 - Fraction(gamma) * alpha), GRID), 1 - Fraction(1, GRID))
     offset = ceil_to(2 / epsilon * math.log(m / (gamma * float(alpha))), GRID)
     return PpsOfSecretSize(rate, offset, gamma, scale_for(2 * GRID, epsilon))

@@ -39,8 +39,8 @@ class PrivacyStatement:
     replace_one
         Loss when one record is replaced by another.
     rho
-        zCDP loss per person under `neighbors`, for the exponential mechanism (`zcdp_of_range`) and for mechanisms
-        with zCDP only; else None.
+        zCDP loss per person under `neighbors`, from the range of its log-ratios (`zcdp_of_range`); None if it has
+        none.
     claimed
         Loss per person that a published analysis states, if it differs from the proven `epsilon`; else None.
 
@@ -179,7 +179,7 @@ def _statement(mechanism: Mechanism | None, neighbors: Neighbors, records_per_pe
         records_per_person=records_per_person,
         add_remove=mechanism.add_remove if neighbors == "add_remove" else None,
         replace_one=mechanism.replace_one,
-        rho=zcdp_of_range(epsilon) if mechanism.bounded_range else None,
+        rho=zcdp_of_range(mechanism.range_factor * Fraction(epsilon)),
         claimed=None if mechanism.claimed is None else records_per_person * mechanism.claimed,
     )
 

@@ -1,4 +1,4 @@
-"""A private choice among models or scores, on a share of the records (docs/theory-selection.md, Theorem S1).
+"""A private choice among models or scores, on a share of the records (docs/theory-one-number.md, Theorem S1).
 
 Each record is in the share by a coin of its own. The choice uses the records of the share, the threshold all others, so
 that the loss of both together is the larger one. For score k and candidate t, the utility subtracts from 0 the sizes of

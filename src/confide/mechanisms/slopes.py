@@ -8,8 +8,8 @@ It is the public height h_j (the logarithm of a prior weight) on the bin that co
 Heights rise from candidate to candidate. They favour the larger, safer threshold where the counts do not decide. They
 are public, so they have no privacy cost, and with them the price does not depend on the number of candidates.
 
-The last candidate is +inf. It covers everything, so it has no left penalty. If n is secret it may get a prior bonus
-(`head_start`), which provides the guarantee for small n and fades with every record.
+The last candidate is +inf. It covers everything, so it has no left penalty. With weighted records it gets a prior bonus
+(`head_start`), which provides the guarantee for few records and fades with every record.
 
 All utilities are integers: ranks are multiplied by the common denominator `unit` of rate and offset, and one draw
 with one float scale follows. Therefore the privacy map is exact. Integers of any size are supported. Utilities that
@@ -36,11 +36,11 @@ from confide.guarantee import (
     competitor_ratio,
     competitor_ratio_right,
     mean_overshoot,
+    moving_line_holds,
+    moving_rate,
     rank_law,
     sharp_coverage,
-    sharp_shortfall,
     two_sided_holds,
-    two_sided_shortfall,
     weighted_shortfall,
 )
 from confide.mechanisms.interface import Mechanism
@@ -93,7 +93,7 @@ class Slopes(Mechanism):
     """
 
     name: ClassVar[Literal["slopes"]] = "slopes"
-    bounded_range: ClassVar[bool] = True
+    range_factor: ClassVar[int] = 1
 
     rate: Fraction
     offset: Fraction
@@ -229,30 +229,24 @@ class Slopes(Mechanism):
         return select(self.utilities(counts), self.scale)
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
-        """Guaranteed marginal coverage by the sharp certificate (Theorem C2)."""
+        """Guaranteed marginal coverage; 0 for a secret n without weights: see `serves`.
+
+        For a public n by the sharp certificate, and `level` also by the two-sided one (Theorems C2 and T1).
+        """
         noise = self.noise(m)
-        line = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
         if self.weight is not None:
+            line = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
             serves = n is None and weighted_shortfall(*line, noise) <= 0
             return self.rate if serves else Fraction(0)
         if n is not None:
-            return sharp_coverage(n, self.target(n), noise)
-        assert n_min is not None
-        short = sharp_shortfall(*line, n_min, noise)
-        return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
+            sharp = sharp_coverage(n, self.target(n), noise)
+            return sharp if sharp >= level or not two_sided_holds(n, self.target(n), level, noise) else level
+        return Fraction(0)
 
-    def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
-        """Whether the two-sided certificate guarantees this marginal coverage (Theorem T1); False with weights."""
-        if self.weight is not None:
-            return False
-        if n is not None:
-            return two_sided_holds(n, self.target(n), level, self.noise(m))
-        assert n_min is not None
-
-        def bonus(n: int) -> float:
-            return self.prior_bonus(n) / self.scale
-
-        return self.rate >= level and two_sided_shortfall(self.rate, self.offset, bonus, n_min, self.noise(m)) <= 0
+    def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
+        """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem H1)."""
+        moves = self.weight is None and not self.head_start and not self.fade and self.rate == moving_rate(level)
+        return moves and moving_line_holds(level, size_scale, counted, self.offset, self.noise(m))
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of the random rank for n records (Theorem C1); None for weighted records."""

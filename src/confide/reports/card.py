@@ -74,7 +74,7 @@ def card(
     >>> written
     MarkdownPage('triage')
     >>> [line.strip() for line in written.text.splitlines() if "value:" in line]
-    ['value: 0.9', 'value: 1.0', 'value: 0.11267618310262001']
+    ['value: 0.9', 'value: 1.0', 'value: 0.09929884885810965']
     """
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind", type(release).__name__)

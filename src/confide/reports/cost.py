@@ -13,14 +13,10 @@ def number_note(request: Terms) -> str:
     Examples
     --------
     >>> from confide import plan
-    >>> number_note(plan(alpha=0.1, epsilon=1.0, n_typical=1000).terms)
-    'n is a guess that the mechanism does not use.'
+    >>> number_note(plan(alpha=0.1, epsilon=1.0).terms)
+    'At other n the candidates are those of the design for that number.'
     """
-    if request.public_n:
-        return ""
-    if request.size_scale is not None:
-        return "At other n the candidates are those of the design for that number."
-    return "n is a guess that the mechanism does not use."
+    return "" if request.public_n else "At other n the candidates are those of the design for that number."
 
 
 def cost_facts(plan: Plan, noun: str = "set") -> Facts:

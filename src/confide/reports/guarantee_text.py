@@ -24,6 +24,7 @@ from confide.core import (
     typical_answer,
     typical_law,
 )
+from confide.errors import InputError
 from confide.federated import FederatedThreshold
 from confide.guarantee import Guarantee, binomial_at_least, coverage_text, law_failure, silos_text
 from confide.mechanisms import Mechanism, Slopes
@@ -220,15 +221,19 @@ def laws(part: Threshold) -> tuple[Law, ...]:
     """
     level = float(1 - part.alpha)
     if isinstance(part, FederatedThreshold):
-        failure = part.coverage_failure()
+        try:
+            failure = part.coverage_failure()
+        except InputError:  # a sum of noisy counts has no such law
+            return ()
         return () if failure(0.5) == 1.0 or failure(1.0) == 0.0 else (law(failure, None, level, part.n),)
-    sizes = _sizes(part.n, part.guarantee.n_min)
+    known = part.size.counted if part.size is not None and part.guarantee.sized else part.n
+    sizes = _sizes(None if known is None else max(1, known), part.guarantee.n_min)
     return _laws(part.mechanism, candidates_of(part), level, sizes)
 
 
 def plan_laws(plan: Plan) -> tuple[Law, ...]:
     """Laws of a plan, also at its own number of records."""
-    sizes = _sizes(plan.guarantee.n, plan.terms.n_min, plan.n)
+    sizes = _sizes(plan.n if plan.terms.sized else plan.guarantee.n, plan.terms.n_min, plan.n)
     return _laws(plan.mechanism, plan.candidates, float(plan.terms.level), sizes)
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from confide.candidates import SpreadKind
-from confide.core import ClassShift, Plan, RecordWeights, law_of, typical_of_groups
+from confide.core import ClassShift, Plan, RecordWeights, law_of
 from confide.mechanisms import mechanism_facts
 from confide.reports.cost import number_note, price
 from confide.reports.guarantee_text import explanation, law_sections, plan_laws, promise, short_guarantee
@@ -76,7 +76,6 @@ def calibrate_command(plan: Plan) -> str:
     """
     r = plan.terms
     law = law_of(plan.candidates)
-    guess = None if r.neighbors == "add_remove" and r.population is None else typical_of_groups(1, r.n_min)
     words = ["confide", "calibrate", "records.parquet", *_COLUMNS.get(law.kind if law else None, _CLASSES)]
     words += ["--unit", f"{law.unit:.12g}"] if law and law.unit else []
     words += ["--alpha", _level(r.alpha), "--epsilon", f"{r.epsilon:.12g}"]
@@ -85,7 +84,6 @@ def calibrate_command(plan: Plan) -> str:
     for option, value, default in (
         ("--records-per-person", r.records_per_person, 1),
         ("--n-min", r.n_min, 1),
-        ("--n-typical", r.n_typical if r.size_scale is None else None, guess),
         ("--delta", r.delta, None),
     ):
         if value != default:

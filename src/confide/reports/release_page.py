@@ -181,7 +181,6 @@ def _plan(release: Release) -> Plan:
         neighbors=c.privacy.neighbors,
         candidates=candidates_of(c),
         n_min=c.guarantee.n_min or 1,
-        n_typical=None if c.n is not None or c.size is not None else n,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
         class_weights=shift if isinstance(shift, ClassShift) else None,

@@ -5,7 +5,8 @@ A marginal guarantee allows that one calibration of a correct release covers les
 release is at most `high`, the upper limit for the counted records. Therefore a correct release is called broken with
 probability CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations
 reach with probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of
-each other. If the number of calibration records is secret, it holds for the numbers that a finding states.
+each other. If their number is secret, the law is that of the most that a noisy number of records allows (with a fifth
+of that probability for its noise); without a noisy number it holds for the numbers that a finding states.
 """
 
 import warnings
@@ -115,7 +116,11 @@ CHANCE = 0.001
 more."""
 
 TYPICAL = 1000
-"""If the number of calibration records is secret, this many are assumed for luck, or `n_min` if that is larger."""
+"""If the number of calibration records is secret, and no promise rests on a noisy one, this many are assumed for luck,
+or `n_min` if that is larger."""
+
+_OF_NUMBER, _OF_LAW = CHANCE / 10, 0.4 * CHANCE
+"""The probability that a noisy number of records is too small; that the coverage of a calibration is."""
 
 Luck: TypeAlias = Literal["excluded", "rare", "unknown", "not read"]
 """The role of luck in calibrating: it does not explain the shortfall; only an unlucky calibration does,
@@ -228,9 +233,8 @@ def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
     >>> import confide
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> count_shortfall(released, 880, 1000)
-    >>> found = count_shortfall(released, 505, 1000)
-    >>> found.is_broken, found.from_records < 100
-    (True, True)
+    >>> count_shortfall(released, 505, 1000).is_broken
+    True
     """
     return shortfall_at(release, hits / n, count_limit(hits, n), n)
 
@@ -285,7 +289,7 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
         return None if lucky or promised == 0 else found("unknown")
     secret = [part for part in release.parts.values() if _secret(part)]
     if not secret:
-        excluded, least = _failure(release, None)(high) <= CHANCE / 2, None
+        excluded, least = _failure(release, None)(high) <= _OF_LAW, None
     else:
         n_min = max(part.guarantee.n_min or 1 for part in secret)
         typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
@@ -303,7 +307,7 @@ def has_law(release: Release) -> bool:
         return False  # there is no guarantee, or the law holds for identically distributed silos
     try:
         for part in _different(parts):
-            part.coverage_failure(TYPICAL if _secret(part) else None)
+            part.coverage_failure(_records(part, TYPICAL, 1))
     except InputError:
         return False
     return True
@@ -311,14 +315,21 @@ def has_law(release: Release) -> bool:
 
 def _secret(part: Threshold) -> bool:
     """Whether the law of coverage needs a number of records that is secret."""
-    return part.mechanism is not None and part.n is None
+    return part.mechanism is not None and part.n is None and not part.guarantee.sized
+
+
+def _records(part: Threshold, secret: int | None, parts: int) -> int | None:
+    """The number of records for the law of coverage: public, the most by the noisy number, or `secret`."""
+    if part.size is not None and part.guarantee.sized:
+        return part.size.most(_OF_NUMBER / parts)
+    return secret if _secret(part) else None
 
 
 def _from_records(release: Release, high: float, few: int, many: int) -> int | None:
     """The number from which on luck does not explain such a coverage; None if luck of `many` records explains it."""
 
     def excluded(n: int) -> bool:
-        return _failure(release, n)(high) <= CHANCE / 2
+        return _failure(release, n)(high) <= _OF_LAW
 
     tried: list[int] = np.unique(np.geomspace(few, many, _GRID).astype(np.int64)).tolist()
     passed = list(takewhile(excluded, reversed(tried)))
@@ -340,7 +351,7 @@ def _failure(release: Release, n: int | None) -> Callable[[float], float]:
     multiplicity = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
     one_of = {_law_of(part): part for part in parts}
     laws = [
-        (count, share, one_of[key].coverage_failure(n if _secret(one_of[key]) else None))
+        (count, share, one_of[key].coverage_failure(_records(one_of[key], n, len(parts))))
         for (key, share), count in multiplicity.items()
     ]
     return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
@@ -352,4 +363,4 @@ def _different(parts: list[Threshold]) -> list[Threshold]:
 
 def _law_of(part: Threshold) -> Any:
     """The inputs of the law of coverage; parts with equal inputs have the same law."""
-    return part if part.mechanism is None else (part.mechanism, part.candidates, part.guarantee)
+    return part if part.mechanism is None else (part.mechanism, part.candidates, part.guarantee, part.size)

@@ -267,7 +267,7 @@ def calibrate_table(
     >>> rng = np.random.default_rng(0)
     >>> table = pyarrow.table({"s": rng.random(5000), "ward": rng.choice(["a", "b"], 5000)})
     >>> print(calibrate_table(table, ScoreColumn("s", "lac"), alpha=0.1, epsilon=1.0).privacy)
-    1-differential privacy and 0.1127-zCDP for adding or removing one record
+    1-differential privacy and 0.0993-zCDP for adding or removing one record
     >>> list(calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """

@@ -72,7 +72,7 @@ def calibrate(
         DataLoader or any iterable.
     alpha, epsilon, candidates, **options
         As in `confide.calibrate`. Under `replace_one` default candidates suit the number of records from the loader,
-        as those of `confide.plan(n=...)` do; under `add_remove` they suit `n_typical` records.
+        as those of `confide.plan(n=...)` do.
     score
         A classification score, as in `confide.class_score`, or `absolute_residual`, `gamma` or `cqr`.
     logits

@@ -53,7 +53,7 @@ from confide.tables import (
     class_keys,
 )
 
-OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "mechanism", "epsilon", "unit")
+OPTIONS = ("rho", "neighbors", "n_min", "delta", "records_per_person", "mechanism", "epsilon", "unit")
 """The options of `calibrate` that a plan contains."""
 
 Names = tuple[str | int, ...]

@@ -219,12 +219,9 @@ class Settings:
         """Number of noisy counts in a look."""
         return len(self.bins) or 2 * len(self.promised)
 
-    def remarks(self, release: Release, n_typical: int | None = None) -> tuple[str, ...]:
-        """Warnings before anything is spent, about small looks and about a tolerance that chance alone exceeds.
-
-        `n_typical` is a public guess of the number of calibration records, where that is secret.
-        """
-        strict = _too_strict(release, self.tolerance, n_typical) if self.promised else ()
+    def remarks(self, release: Release) -> tuple[str, ...]:
+        """Warnings before anything is spent, about small looks and about a tolerance that chance alone exceeds."""
+        strict = _too_strict(release, self.tolerance) if self.promised else ()
         made = self.batch, self.noise_epsilon, self.looks
         return (*self._too_small(), *strict, *(self.correction.remarks(*made) if self.correction else ()))
 
@@ -290,10 +287,11 @@ def size_bins(classes: int) -> tuple[int, ...]:
     return tuple(int(edge) for edge in size_parts(classes).edges)
 
 
-def _too_strict(release: Release, tolerance: float, n_typical: int | None) -> tuple[str, ...]:
+def _too_strict(release: Release, tolerance: float) -> tuple[str, ...]:
     """Warning that the coverage of a correct release may vary by more than the tolerance."""
-    sizes = ((part, part.n or n_typical) for part in release.parts.values() if part.guarantee.kind == "marginal")
-    spread = [(2 * sqrt(part.coverage * (1 - part.coverage) / n), n) for part, n in sizes if n]
+    marginal = (part for part in release.parts.values() if part.guarantee.kind == "marginal")
+    sizes = ((part, part.n or (part.size.counted if part.size else 0)) for part in marginal)
+    spread = [(2 * sqrt(part.coverage * (1 - part.coverage) / n), n) for part, n in sizes if n > 0]
     if not spread or max(spread)[0] <= tolerance:
         return ()
     needed, n = max(spread)

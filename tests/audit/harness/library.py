@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.core import plan
-from confide.core.choice import Choice, flat_for
-from confide.core.design import _Search
+from confide.core.choice import flat_for
+from confide.core.terms import Terms
 from confide.mechanisms import (
     NEIGHBORS,
     LaplaceHistogram,
@@ -34,6 +34,7 @@ from confide.support import ceil_to
 from tests import designs
 from tests.audit.harness.exact import exact_law
 from tests.audit.harness.subject import Claims, Law, Scores, Subject
+from tests.draws import SECURE
 from tests.mechanisms.opendp_scores import quantile_scores
 
 EDGES = (0.25, 0.5, 0.75)
@@ -54,20 +55,34 @@ def library_subjects() -> Iterator[Subject]:
 
 def slopes_subject(neighbors: Neighbors) -> Subject:
     """The slope mechanism as planned for few records and four candidates, and for many records and 100 candidates."""
-    m = len(ATOMS)
-    # With these slopes and this rise, few records nearly reach the claimed loss.
-    level, public = Fraction(7, 10), neighbors == "replace_one"
-    request = designs.terms(1 - level, m, EPSILON, neighbors=neighbors, n_typical=None if public else RECORDS)
-    rate, offset = (Fraction(0), level * (RECORDS + 1)) if public else (level, Fraction(0))
-    plain = slopes_for(rate, ceil_to(offset + Fraction(1, 2), request.unit), 7, 3, neighbors, EPSILON)
-    plain = replace(plain, flat=flat_for(m, 2.0), rise=math.floor(2 * plain.scale))
-    search = _Search(request, RECORDS, Choice(Candidates.unit(m), 7, 3, 2.0))
-    small = plain if public else search._with_prior_bonus(plain)
-    large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100)
-    n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
-    coverage = certify(small, request.alpha, m, n, n_min, None).coverage
-    law, run = partial(utility_law, small, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
-    return _subject("slopes", neighbors, small, law, run, small_coverage=coverage)
+    m, level, public = len(ATOMS), Fraction(7, 10), neighbors == "replace_one"
+    # With these slopes and this rise, few records nearly reach the claimed loss. A secret number has a noisy one.
+    rate, offset = (Fraction(0), level * (RECORDS + 1)) if public else (Fraction(1, 2), Fraction(RECORDS + 1, 5))
+    unit, slopes = (16, (7, 3)) if public else (10, (5, 5))
+    plain = slopes_for(rate, ceil_to(offset + Fraction(1, 2), unit), *slopes, neighbors, EPSILON)
+    small = replace(plain, flat=flat_for(m, 2.0), rise=math.floor(2 * plain.scale))
+    coverage = certify(small, 1 - level, m, RECORDS, None, None).coverage if public else None
+    law, large = partial(utility_law, small, Candidates.of(EDGES)), designs.terms("0.1", 100, EPSILON)
+    made = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100).mechanism if public else _Sized(large)
+    return _subject("slopes", neighbors, small, law, (LARGE, made, 100), small_coverage=coverage)
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """A noisy number of records, drawn first, and the design for it."""
+
+    terms: Terms
+
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """Draw the number, and then a candidate."""
+        counted = SECURE.noisy_number(int(counts.sum()), self.terms.size_scale)
+        mechanism = _design_of(self.terms, counted)
+        return len(counts) - 1 if mechanism is None else mechanism.choose(counts)
+
+
+@cache
+def _design_of(terms: Terms, counted: int) -> Any:
+    return designs.design_of(terms, counted).mechanism
 
 
 def _pps(neighbors: Neighbors) -> Subject:

@@ -203,7 +203,7 @@ class PrivateQQ(SortedReplies):
     --------
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> made = plan(silos, 0.1, 5.0, score="lac")
+    >>> made = plan(silos, 0.1, 5.0, score="lac", method="private-qq")
     >>> made.protocol.target_rank(0) < 200, made.loss(0)
     (True, 5.0)
     """
