@@ -190,7 +190,7 @@ class Plan(Described):
         becomes likely. Each public or noisy number has its own design, with suitable candidates if they are spread. It
         is the same for a release of this plan.
         """
-        return records_for(self.terms, self.design)
+        return records_for(self.terms)
 
     @property
     def enough_records(self) -> bool:
@@ -377,8 +377,8 @@ _CLOSE = 1.05
 
 
 @lru_cache(maxsize=1024)
-def records_for(terms: Terms, stated: Design) -> int:
-    """Compute `Plan.records_needed`; the design matters if it does not follow the number of records."""
+def records_for(terms: Terms) -> int:
+    """Compute `Plan.records_needed`, which is the same for every n of a plan."""
     many = closely_needed(terms, UNLIKELY)
     return min(math.ceil(_CLOSE * many), MOST_RECORDS)
 
@@ -387,7 +387,7 @@ def records_if_public(plan: Plan) -> int | None:
     """The smaller number of records needed if it were public (`replace_one`); None if it is, or cannot be."""
     if plan.terms.public_n or plan.terms.population is not None:
         return None
-    return records_for(replace(plan.terms, neighbors="replace_one", size_scale=None), plan.design)
+    return records_for(replace(plan.terms, neighbors="replace_one", size_scale=None))
 
 
 def make_plan(terms: Terms, n: int) -> Plan:
