@@ -65,9 +65,11 @@ def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise
         least = two_sided_loss(1.0, noise, _in_scales(_POINTS, scale), at_least=True) - 1 + margin
         offset = min(sharp, base + ceil_to(max(0.0, least), unit))
     step = Fraction(math.ceil(unit / _STEPS), unit)
-    while offset < sharp and not moving_line_holds(level, scale, counted, offset, noise):
+    while not moving_line_holds(level, scale, counted, offset, noise):
+        if offset >= sharp:
+            return None
         offset = min(sharp, offset + step)
-    return offset if moving_line_holds(level, scale, counted, offset, noise) else None
+    return offset
 
 
 def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fraction, noise: SlopeNoise) -> bool:
