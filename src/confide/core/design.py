@@ -127,12 +127,12 @@ def design(terms: Terms, n: int) -> Design:
 
 def sized_design(terms: Terms, size: NoisySize) -> Design:
     """The design for a noisy number of records."""
-    if terms.mechanism == "slopes" and not terms.moves:
-        return replace(design(terms, size.design_for), size=size)
+    n = size.design_for
     if terms.moves:
-        choice = choose(terms.known_spread, terms.inputs(size.design_for))
-        return slopes_design(terms, size.design_for, choice, size)
-    return _published_design(terms, size.design_for, size)
+        return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)), size)
+    if terms.mechanism == "slopes":
+        return replace(design(terms, n), size=size)
+    return _published_design(terms, n, size)
 
 
 def _published_design(terms: Terms, n: int, size: NoisySize | None = None) -> Design:
@@ -145,7 +145,7 @@ def design_at(terms: Terms, n: int) -> Design:
     """The design for n records: with a noisy number of records, if it is n, else for a round number near it."""
     if terms.size_scale is None:
         return design(terms, terms.records_of_design(n))
-    return sized_design(terms, NoisySize(n, terms.size_scale, terms.records_of_design(n)))
+    return sized_design(terms, NoisySize.of(n, terms.size_scale, terms.n_min))
 
 
 def longest_list(terms: Terms) -> Candidates:
