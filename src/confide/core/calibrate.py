@@ -198,9 +198,8 @@ def calibrate(
     **options
         The options in `Options`: `rho` instead of epsilon, `neighbors`, `delta`, `unit`, `about`, `ledger`, ... Several
         levels hold at once with probability 1 - delta, each with an equal part of delta. A noisy number of records is
-        released first, of each group. Groups are charged as
-        cells of one `partition`; if they overlap, each column is a partition of its own, "partition: column", and the
-        costs of columns add up.
+        released first, of each group. Groups are charged as cells of one `partition`; if they overlap, each column is a
+        partition of its own, "partition: column", and the costs of columns add up.
 
     Returns
     -------
