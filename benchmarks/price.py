@@ -31,7 +31,7 @@ import confide
 
 Floats = NDArray[np.float64]
 LEVELS = {1: (0.1,), 2: (0.2, 0.1), 3: (0.2, 0.1, 0.05), 8: (0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05)}
-"""Miscoverage levels by their number. Several levels share epsilon evenly."""
+"""Miscoverage levels by their number."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def sizes(runs: int, few: bool) -> Iterator[Row]:
 
 
 def levels(runs: int, few: bool) -> Iterator[Row]:
-    """Several levels that share epsilon = 1."""
+    """Several levels at epsilon = 1 together."""
     for scores in LAWS:
         for n in (1000,) if few else (1000, 10**5):
             for public in (True, False):

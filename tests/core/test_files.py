@@ -76,7 +76,7 @@ def test_a_file_holds_the_arguments_and_the_draw_alone(name):
     """Neither guarantee nor privacy is stated but as one number each, which are computed again."""
     content = content_of(name)
     assert set(content) <= {"kind", "schema", "request", "thresholds", "epsilon", "versions", "n", "sha256"}
-    fields = {"key", "threshold", "coverage", "mechanism", "candidates", "counted"}
+    fields = {"key", "threshold", "coverage", "mechanism", "candidates", "counted", "counts"}
     assert all(set(part) <= fields for part in content["thresholds"])
     assert "n" not in content or content["request"].get("neighbors") or content["request"]["mechanism"] == "none"
 

@@ -245,7 +245,7 @@ def test_export_is_plain_json_without_fingerprints(ledger):
     text = json.dumps(ledger.export(), allow_nan=False)
     assert mark not in text
     kept = json.dumps(json.loads(text)["datasets"][0]["entries"][0]["release"])
-    assert read_entry(released.request.terms[None], None, kept) == (released.only, released.versions)
+    assert read_entry(released.request, (None,), None, kept) == ({None: released.only}, released.versions)
 
 
 def test_an_export_writes_an_infinite_loss_as_a_text(ledger):

@@ -9,7 +9,9 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.mechanisms.noisy_histogram import NoisyHistogram, bins_for, noisy_histogram_for, sized_histogram_for
+from confide.candidates import Candidates, Spread
+from confide.core import histogram_size
+from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, sized_histogram_for
 from confide.selection import noisy_counts
 from confide.selection.selector import laplace_map
 from tests.builders import slow
@@ -172,23 +174,30 @@ def test_efficiency_and_coverage_on_uniform_scores(neighbors):
     ("n", "alpha", "epsilon"), [(500, 0.1, 1.0), (1000, 0.1, 3.0), (5000, 0.1, 1.0), (2000, 0.02, 1.0)]
 )
 def test_number_of_bins_is_near_the_best(n, alpha, epsilon):
-    """Mean excess and 0.4 standard deviations on uniform scores, edges shifted: no other number is 15 % better."""
-    rng, runs = np.random.default_rng(0), 2000
-    u, chosen = (np.arange(runs) + 0.5) / runs, bins_for(n, alpha, epsilon)
-    mechanism = noisy_histogram_for(1 - Fraction(str(alpha)), epsilon, n)
+    """Mean excess and 0.4 standard deviations on uniform scores of many sizes: no other number is 15 % better."""
+    rng, runs, spread = np.random.default_rng(0), 2000, Spread("probability")
+    level = 1 - Fraction(str(alpha))
+    mechanism = noisy_histogram_for(level, epsilon, n)
+    chosen = histogram_size(spread, n, (level,), mechanism.scale)
     p = -math.expm1(-1 / mechanism.scale)
 
-    def price(m):
-        widths = np.full((runs, m + 1), 1 / m)
-        widths[:, 0], widths[:, -1] = (1 - u) / m, u / m
-        counts = rng.multinomial(n, widths)
+    def price(size):
+        edges = Candidates.quantiles(spread, size).edges
+        shrunk = 1 - np.arange(runs)[:, None] / runs * 2 / size  # the largest score: candidates lie anywhere among them
+        below = np.column_stack([np.minimum(edges / shrunk, 1), np.ones(runs)])
+        counts = rng.multinomial(n, np.diff(below, prepend=0))
         noisy = counts + rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
-        failed = np.cumsum(noisy[:, :0:-1], axis=1) > mechanism.beyond
-        beyond = np.where(failed.any(axis=1), failed.argmax(axis=1), m)  # bins
-        thresholds = 1 - np.where(beyond > 0, beyond - 1 + u, 0) / m
-        return thresholds.mean() - (1 - alpha) + 0.4 * thresholds.std()
+        coverage = below[np.arange(runs), last_rule(noisy, mechanism.beyond)]
+        return coverage.mean() - (1 - alpha) + 0.4 * coverage.std()
 
     ours = price(chosen)  # standard errors are below 5 % of it
     assert all(ours < 1.15 * price(round(chosen * share)) for share in (0.3, 0.5, 0.75, 1.5, 2.5))
     assert ours < 0.9 * price(chosen // 10)
     assert ours < 0.9 * price(chosen * 10)
+
+
+def last_rule(noisy, limit):
+    """The first candidate from which on at most `limit` noisy records lie beyond each."""
+    beyond = np.cumsum(noisy[:, :0:-1], axis=1)
+    failed = beyond > limit
+    return noisy.shape[1] - 1 - np.where(failed.any(axis=1), failed.argmax(axis=1), noisy.shape[1] - 1)

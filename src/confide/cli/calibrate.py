@@ -46,7 +46,7 @@ from confide.core import (
     check_combinations,
     choose_score,
     load_release,
-    plans_of,
+    plan_of,
     prepare,
     records_needed,
     rehearse,
@@ -428,8 +428,7 @@ def expected_plan(released: Any) -> Plan | None:
         or remarks(released)
     ):
         return None
-    plan: Plan | None = plans_of(released).get(None)
-    return plan
+    return plan_of(released)
 
 
 def report_release(

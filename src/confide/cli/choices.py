@@ -38,10 +38,7 @@ def one_level(alpha: str) -> str:
     """Check that there is one level, and return it."""
     levels_of(alpha)
     if "," in alpha:
-        raise click.UsageError(
-            f"--alpha must be one level here; got {alpha!r}. `confide calibrate` divides --epsilon evenly among "
-            "several levels: plan each of them with its share"
-        )
+        raise click.UsageError(f"--alpha must be one level here; got {alpha!r}. State one of them")
     return alpha
 
 

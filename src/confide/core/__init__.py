@@ -18,7 +18,7 @@ from confide.core.calibrate import (
     shares_of_sides,
     split_options,
 )
-from confide.core.choice import LONGEST, PARTS, answer_law, flat_for, law_of, sizes_of
+from confide.core.choice import LONGEST, PARTS, answer_law, flat_for, histogram_size, law_of, sizes_of, typical_law
 from confide.core.choose import Choice, choose_score
 from confide.core.design import Design, design
 from confide.core.documents import Document, load, register_kind
@@ -29,14 +29,13 @@ from confide.core.expected import (
     needed_text,
     share_of_pilot,
     typical_answer,
-    typical_law,
 )
 from confide.core.facts import about_facts, facts_of, making_facts, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.keys import SIDES, By, Key
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, check_bound, critical_score, kind_asked, limit_text
-from confide.core.needed import candidates_of, plans_of, records_needed, records_of_design
+from confide.core.needed import candidates_of, plan_of, records_needed, records_of_design
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
 from confide.core.published_counts import PublishedCounts

@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 
 
 class Bill(NamedTuple):
-    """The price of a threshold, whatever is drawn, and what identifies its request in a ledger: public JSON values."""
+    """The price of a draw, whatever is drawn, and what identifies its request in a ledger: public JSON values."""
 
     price: PrivacyStatement
     method: str
     identity: Mapping[str, Any]
 
 
-Answer: TypeAlias = tuple[Threshold, Mapping[str, str]]
-"""The threshold of an earlier release, and the versions of the libraries that made it."""
+Drawn: TypeAlias = Mapping[Key, Threshold]
+"""The thresholds that one draw decided, by key."""
+
+Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
+"""The thresholds of an earlier draw, and the versions of the libraries that made it."""
 
 
 class Account(Protocol):
@@ -47,9 +50,9 @@ class Account(Protocol):
         """The earlier releases of these requests with these records; raises if the records are others."""
 
     def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
-        """Charge all thresholds but some, durably: a token for each."""
+        """Charge all draws but some, durably: a token for each."""
 
-    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Threshold], marks: Mapping[Key, bytes]) -> None:
+    def store(self, tokens: Mapping[Key, str], drawn: "Mapping[Key, Drawn]", marks: Mapping[Key, bytes]) -> None:
         """Store what was drawn, durably, before anybody sees it."""
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
@@ -71,10 +74,10 @@ class NoAccount:
         return {}
 
     def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
-        """Every threshold is due."""
+        """Every draw is due."""
         return dict.fromkeys(self.keys, "")
 
-    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Threshold], marks: Mapping[Key, bytes]) -> None:
+    def store(self, tokens: Mapping[Key, str], drawn: "Mapping[Key, Drawn]", marks: Mapping[Key, bytes]) -> None:
         """Nothing is stored."""
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
@@ -84,7 +87,7 @@ class NoAccount:
 
 @dataclass(frozen=True)
 class LedgerAccount:
-    """Payments for all thresholds, from one ledger and about one data set."""
+    """Payments for all draws, from one ledger and about one data set."""
 
     request: Request
     transaction: "Transaction[Key]"
@@ -106,12 +109,12 @@ class LedgerAccount:
         """Charge in one transaction, all or none."""
         return self.transaction.charge(without)
 
-    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Threshold], marks: Mapping[Key, bytes]) -> None:
-        """Store every threshold under the token of its charge."""
+    def store(self, tokens: Mapping[Key, str], drawn: "Mapping[Key, Drawn]", marks: Mapping[Key, bytes]) -> None:
+        """Store the thresholds of every draw under the token of its charge."""
         from confide.core.files import entry_text
 
         made = library_versions()
-        texts = {key: entry_text(self.request.terms[key], threshold, made) for key, threshold in drawn.items()}
+        texts = {key: entry_text(self.request, thresholds, made) for key, thresholds in drawn.items()}
         self.transaction.store([(tokens[key], text, marks[key]) for key, text in texts.items()])
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
@@ -119,7 +122,8 @@ class LedgerAccount:
         from confide.core.files import read_entry
 
         self.transaction.tell(earlier)
-        return {key: read_entry(self.request.terms[key], n, entry.text) for key, entry in earlier.items()}
+        keys = self.request.draws
+        return {key: read_entry(self.request, keys[key], n, entry.text) for key, entry in earlier.items()}
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ class Payer:
         return LedgerAccount(request, Transaction.of(payments))
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
-        """The data set, or its cell, that pays for each threshold; empty without a ledger."""
+        """The data set, or its cell, that pays for each draw; empty without a ledger."""
         given = (self.ledger, self.dataset, self.partition)
         if not request.disjoint and self.partition is not None:
             raise InputError("partition", "must be left out: the release has no groups")
@@ -181,7 +185,7 @@ class Payer:
                 )
             return {}
         if not request.disjoint:
-            return dict.fromkeys(request.terms, self.dataset)
+            return dict.fromkeys(request.draws, self.dataset)
         from confide.ledger import Dataset, Group
 
         if self.partition is None or self.dataset is None or self.ledger is None:
@@ -217,6 +221,7 @@ def entry_checksums(release: "Release") -> set[str]:
 
     if not isinstance(release.request, Request):
         return set()
-    terms, made = release.request.terms, release.versions
-    texts = (entry_text(terms[key], part, made) for key, part in release.parts.items())
+    request, parts = release.request, release.parts
+    draws = [{key: parts[key] for key in keys} for keys in request.draws.values()]
+    texts = (entry_text(request, drawn, release.versions) for drawn in draws)
     return {hashlib.sha256(text.encode()).hexdigest() for text in texts}

@@ -143,8 +143,11 @@ def calibrate(
 
     Every call is a separate release: two calls on the same data cost the sum of their epsilons.
 
-    Several levels divide the budget. Every threshold is raised to the largest one of the larger miscoverage levels, so
-    that sets are nested; this never lowers coverage, and it uses only released numbers.
+    Several levels follow from one noisy histogram, at the privacy loss of one (docs/theory.md, section 6), and so does
+    every other level afterwards (`Release.at`). Sets are nested. The promise of a level holds if it was chosen without
+    looking at the histogram. With `rho`, `delta` or `shares` levels divide the budget instead, and every threshold is
+    raised to the largest one of the larger miscoverage levels: this never lowers coverage, and uses only released
+    numbers.
 
     With groups, each has its own guarantee (Mondrian conformal prediction: Vovk, Lindsay, Nouretdinov and Gammerman,
     "Mondrian confidence machine", 2003). They are disjoint, so under `add_remove` each may spend the whole budget. A
@@ -173,8 +176,8 @@ def calibrate(
     by
         The property that selects the threshold: `"group"` or `"class"`.
     shares
-        Division of the budget among several levels, in their order: positive numbers that sum to one; equal shares by
-        default.
+        Divides the budget among several levels, in their order, instead of one noisy histogram for all of them:
+        positive numbers that sum to one.
     score
         Name of the score, for arrays that do not carry one; it is recorded in the release. The names of this library
         and of `register_score` set good default candidates, and the range of the scores is checked. Any other name is
@@ -231,8 +234,10 @@ def calibrate(
     >>> print(released.privacy)
     1-differential privacy and 0.0993-zCDP for adding or removing one record
     >>> released = calibrate(scores, [0.05, 0.1, 0.2], epsilon=1.0, score="lac")
-    >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
-    ([0.8, 0.9], True)
+    >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon
+    ([0.8, 0.9], 1.0)
+    >>> released[0.2].threshold < released.at(0.15).threshold < released[0.1].threshold
+    True
     >>> released = calibrate(scores, 0.1, 1.0, groups=wards, names=["a", "b"], neighbors="replace_one", score="lac")
     >>> released.privacy.epsilon <= 1, released["a"].epsilon
     (True, 0.5)

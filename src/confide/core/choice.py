@@ -343,6 +343,53 @@ def sizes_of(spread: Spread) -> tuple[int, ...]:
     return tuple(reversed(sizes))
 
 
+@lru_cache(maxsize=256)
+@np.errstate(under="ignore")
+def typical_law(candidates: Candidates) -> NDArray[np.float64]:
+    """P(score <= e_j) for typical scores, float64 of shape (m,).
+
+    Examples
+    --------
+    >>> typical_law(Candidates.unit(5))
+    array([0.25, 0.5 , 0.75, 1.  , 1.  ])
+    """
+    below = np.append(suggested_laws(candidates.edges, law_of(candidates))[0][0], 1.0)
+    below.flags.writeable = False
+    return below
+
+
+_SPREAD = 0.2
+"""The price of a standard deviation of the noise beyond a threshold, in its ranks."""
+
+
+@lru_cache(maxsize=1024)
+def histogram_size(spread: Spread, n: int, levels: tuple[Fraction, ...], scale: float) -> int:
+    """About the best number of bins of a noisy histogram for levels of coverage, from public numbers alone.
+
+    More bins cost less distance between candidates, and more spread: the noise of all bins beyond a threshold adds up.
+
+    Parameters
+    ----------
+    scale
+        The scale of the noise in each bin, in records.
+
+    Examples
+    --------
+    >>> levels = (Fraction(9, 10),)
+    >>> [histogram_size(Spread("probability"), n, levels, 1.0) for n in (100, 1000, 100_000)]
+    [80, 320, 7680]
+    """
+
+    def price(size: int) -> float:
+        below = typical_law(Candidates.quantiles(spread, size))
+        places = np.searchsorted(below, [float(level) for level in levels])
+        distances = n * np.diff(below, prepend=0.0)[places] / 2
+        spreads = scale * np.sqrt(2 * (len(below) - places))
+        return float((distances + _SPREAD * spreads).sum())
+
+    return min(sizes_of(spread), key=price)
+
+
 def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from confide.candidates import FINEST, Candidates
-from confide.core.choice import LONGEST, Choice, choose, sizes_of
+from confide.core.choice import LONGEST, Choice, choose, histogram_size, sizes_of
 from confide.core.terms import NUMBERED, Terms
 from confide.core.threshold import Threshold
 from confide.guarantee import (
@@ -36,7 +36,6 @@ from confide.mechanisms import (
     PublishedHistogram,
     Slopes,
     StatedPrivacy,
-    bins_for,
     certify,
     free_fade,
     noisy_histogram_for,
@@ -53,7 +52,7 @@ from confide.mechanisms import (
     with_choice,
 )
 from confide.selection import zcdp_of_range
-from confide.support import DEBUG, ceil_to, float_above, listening, log_event
+from confide.support import DEBUG, ceil_to, float_above, listening, log_event, scale_for
 
 _OF_PUBLISHED = 1000
 """The number of candidates of a published method."""
@@ -108,6 +107,14 @@ class Design:
             largest=terms.largest,
         )
 
+    def counted_threshold(self, noisy: tuple[int, ...]) -> Threshold:
+        """The threshold that follows from noisy counts of its candidates: no step on private data."""
+        value = math.inf
+        if self.mechanism is not None:
+            assert isinstance(self.mechanism, NoisyHistogram)
+            value = float(self.candidates.values[self.mechanism.select(np.array(noisy))])
+        return replace(self.threshold(value), noisy_counts=noisy)
+
 
 @lru_cache(maxsize=1024)
 def design(terms: Terms, n: int) -> Design:
@@ -137,8 +144,19 @@ def sized_design(terms: Terms, size: NoisySize) -> Design:
 
 def _published_design(terms: Terms, n: int, size: NoisySize | None = None) -> Design:
     """The design of a published method, for a public n, a guess of it, or a noisy number of records."""
-    candidates = _published_list(terms, n)
+    return listed_design(terms, n, _published_list(terms, n), size)
+
+
+def listed_design(terms: Terms, n: int, candidates: Candidates, size: NoisySize | None) -> Design:
+    """The design of a published method over these candidates."""
     return _promised(terms, n, candidates, published_mechanism(terms, n, candidates.size, size), size)
+
+
+def threshold_at(terms: Terms, counted: Threshold) -> Threshold:
+    """The threshold of these terms that follows from the noisy counts of another threshold."""
+    assert counted.noisy_counts is not None
+    n, candidates = counted.n or terms.n_min, Candidates.from_recipe(counted.recipe)
+    return listed_design(terms, n, candidates, counted.size).counted_threshold(counted.noisy_counts)
 
 
 def design_at(terms: Terms, n: int) -> Design:
@@ -163,8 +181,8 @@ def _published_list(terms: Terms, n: int) -> Candidates:
     spread = terms.known_spread
     if isinstance(spread, Candidates) or terms.mechanism != "noisy-histogram":
         return longest_list(terms)
-    best = math.log(bins_for(n, float(terms.alpha), terms.per_record))
-    return Candidates.quantiles(spread, min(sizes_of(spread), key=lambda size: abs(math.log(size) - best)))
+    scale = scale_for(2 if terms.public_n else 1, terms.per_record)
+    return Candidates.quantiles(spread, histogram_size(spread, n, terms.served, scale))
 
 
 def compared_list(terms: Terms) -> Candidates:

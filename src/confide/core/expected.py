@@ -13,34 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates
-from confide.core.choice import Choice, ReferenceLaws, answer_law, choose, law_of, mean_price, suggested_laws
-from confide.core.design import Design, sized_design
+from confide.core.choice import Choice, ReferenceLaws, answer_law, choose, mean_price, typical_law
+from confide.core.design import Design, design, sized_design
 from confide.core.terms import Terms
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.guarantee import least_number
-from confide.mechanisms import NoisySize, Slopes
+from confide.mechanisms import NoisyHistogram, NoisySize, Slopes
 from confide.scores import name_of_scores, score_kind
 from confide.support import MOST_RECORDS
 
 # The answer of a mechanism for typical scores: the law of its choice if counts equal their expectations.
 #
 # Typical scores are the first of the reference laws: uniform, or Gaussian residuals with the right unit.
-
-
-@lru_cache(maxsize=256)
-@np.errstate(under="ignore")
-def typical_law(candidates: Candidates) -> NDArray[np.float64]:
-    """P(score <= e_j) for typical scores, float64 of shape (m,).
-
-    Examples
-    --------
-    >>> typical_law(Candidates.unit(5))
-    array([0.25, 0.5 , 0.75, 1.  , 1.  ])
-    """
-    below = np.append(suggested_laws(candidates.edges, law_of(candidates))[0][0], 1.0)
-    below.flags.writeable = False
-    return below
 
 
 @lru_cache(maxsize=1024)
@@ -217,6 +202,32 @@ def chance_beyond_nearly(terms: Terms, choice: Choice, n: int) -> float:
     )
     short = n - least_number(terms.level, scale)
     return chance + (0.5 * math.exp(-short / scale) if short > 0 else 1.0)
+
+
+def needed_by_counts(terms: Terms, unlikely: float) -> int:
+    """The same for a noisy histogram."""
+    return least(lambda n: _chance_beyond_counted(terms, n) <= unlikely, likely_enough(terms), parts=50)
+
+
+def _chance_beyond_counted(terms: Terms, n: int) -> float:
+    """The probability that the noise beyond all of n typical scores exceeds the limit, or that there is no limit."""
+    designs = [(1.0, design(terms, n))]
+    if terms.size_scale is not None:
+        designs = [(share, sized_design(terms, size)) for share, size in _noisy_numbers(terms, n)]
+    return math.fsum(share * _noise_beyond(chosen, n) for share, chosen in designs)
+
+
+def _noise_beyond(design: Design, n: int) -> float:
+    """About the probability of a sum of noises above the limit, at most twice that of all together (Levy)."""
+    from scipy.special import ndtr
+
+    mechanism = design.mechanism
+    if mechanism is None:
+        return 1.0
+    assert isinstance(mechanism, NoisyHistogram)
+    empty = float((np.append(0.0, typical_law(design.candidates)[:-1]) ** n).sum())
+    alone = empty * math.exp(-mechanism.beyond / mechanism.scale) / 2
+    return min(1.0, alone + 2 * float(ndtr(-mechanism.beyond / (mechanism.scale * math.sqrt(2 * empty)))))
 
 
 # Sets and intervals of a plan on a public pilot sample, whose distribution is used as the true one.

@@ -49,6 +49,8 @@ from confide.support import MOST_CANDIDATES, MOST_RECORDS, Fields, shapes
 _UNUSABLE = "Do not use it"
 _NEAR = 1e-9
 """The last digits of a coverage may differ on another machine."""
+_MOST_COUNTED = 2**62
+"""The largest sum of noisy counts, without their signs; their partial sums are 64-bit integers."""
 _LEAST_SPENT = {"pps": 0.49}
 """The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it."""
 
@@ -94,6 +96,8 @@ class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The number from which the list of candidates follows: the quantiles of a spread, or their number."""
     key: str | int | None = None
     counted: int | None = None
+    counts: list[int] | None = None
+    """Noisy counts from which it follows; those of several levels stand once, at the first."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -106,22 +110,38 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     n: int | None = None
 
 
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """The thresholds of one draw in a ledger."""
+
+    thresholds: list[_Drawn]
+    versions: dict[str, str]
+
+
 # Writing.
 
 
-def entry_text(terms: Terms, threshold: Threshold, versions: Mapping[str, str]) -> str:
-    """One threshold as text, for a ledger that stores it with its request."""
-    return json.dumps(msgspec.to_builtins(_drawn(terms, threshold)) | {"versions": dict(versions)})
+def entry_text(request: Request, thresholds: Mapping[Key, Threshold], versions: Mapping[str, str]) -> str:
+    """The thresholds of one draw as text, for a ledger that stores it with its request."""
+    content = _Entry(_all_drawn(request, thresholds), dict(versions))
+    return json.dumps(msgspec.to_builtins(content))
 
 
 def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
-    drawn = [_drawn(request.terms[key], part, key) for key, part in release.parts.items()]
+    drawn = _all_drawn(request, release.parts)
     loss: Any = shapes.json_number(release.privacy.epsilon)
     file = _File(_stated(request), drawn, loss, dict(release.versions), release.first.n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
+
+
+def _all_drawn(request: Request, thresholds: Mapping[Key, Threshold]) -> list[_Drawn]:
+    """Thresholds as they are stored; noisy counts that serve several stand at the first."""
+    drawn = [_drawn(request.terms[key], threshold, key) for key, threshold in thresholds.items()]
+    for later in drawn[1:] if request.joint else ():
+        later.counts = None
+    return drawn
 
 
 def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
@@ -133,6 +153,7 @@ def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
         threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
         str(key) if isinstance(key, Fraction) else key,
         None if threshold.size is None else threshold.size.counted,
+        None if threshold.noisy_counts is None else list(threshold.noisy_counts),
     )
 
 
@@ -186,11 +207,7 @@ def _read_content(fields: Fields) -> Release:
         request = _read_request(file.request)
     if (file.n is None) == request.public_n:
         raise _contradiction("n")
-    parts = {}
-    for place, drawn in enumerate(file.thresholds):
-        with _refused(f"release.thresholds[{place}]"):
-            key = Fraction(str(drawn.key)) if request.by == "level" else drawn.key
-            parts[key] = _read_threshold(request.terms[key], file.n, drawn)
+    parts = _read_thresholds(request, file.n, file.thresholds)
     if set(parts) != set(request.terms) or len(parts) != len(file.thresholds):
         raise _contradiction("thresholds")
     with _refused("release"):
@@ -203,12 +220,30 @@ def _read_content(fields: Fields) -> Release:
     return release
 
 
-def read_entry(terms: Terms, n: int | None, text: str) -> tuple[Threshold, dict[str, str]]:
-    """The threshold and the versions of `entry_text`."""
+def read_entry(
+    request: Request, keys: tuple[Key, ...], n: int | None, text: str
+) -> tuple[dict[Key, Threshold], dict[str, str]]:
+    """The thresholds, of these keys, and the versions of `entry_text`."""
     with _refused("entry"):
-        content = json.loads(text)
-        versions = content.pop("versions")
-        return _read_threshold(terms, n, msgspec.convert(content, _Drawn, strict=True)), versions
+        entry = msgspec.convert(json.loads(text), _Entry, strict=True)
+        thresholds = _read_thresholds(request, n, entry.thresholds)
+        if set(thresholds) != set(keys):
+            raise _contradiction("thresholds")
+        return thresholds, entry.versions
+
+
+def _read_thresholds(request: Request, n: int | None, stored: list[_Drawn]) -> dict[Key, Threshold]:
+    """The thresholds by key, each with the noisy counts that it follows from, if there are some."""
+    parts = {}
+    for place, drawn in enumerate(stored):
+        with _refused(f"release.thresholds[{place}]"):
+            key = Fraction(str(drawn.key)) if request.by == "level" else drawn.key
+            if request.joint and place:
+                if drawn.counts is not None:
+                    raise _contradiction("counts")
+                drawn.counts = stored[0].counts
+            parts[key] = _read_threshold(request.terms[key], n, drawn)
+    return parts
 
 
 def _contradiction(place: str) -> FormatError:
@@ -286,7 +321,26 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         if histogram and mechanism != published_mechanism(terms, n or 1, listed.size, size):
             raise _contradiction("mechanism")
     guarantee = replace(guarantee, coverage=drawn.coverage)
-    return Design(terms, n or 1, listed, mechanism, guarantee, privacy, size).threshold(value)
+    design = Design(terms, n or 1, listed, mechanism, guarantee, privacy, size)
+    if drawn.counts is None:
+        if isinstance(mechanism, NoisyHistogram):
+            raise _contradiction("counts")
+        return design.threshold(value)
+    return _checked_counts(design, value, drawn.counts)
+
+
+def _checked_counts(design: Design, value: float, counts: list[int]) -> Threshold:
+    """The threshold, if it follows from these noisy counts, of which there is one for each candidate."""
+    alone = design.mechanism is None and not design.terms.levels
+    if alone or len(counts) != design.candidates.size or sum(map(abs, counts)) > _MOST_COUNTED:
+        raise _contradiction("counts")
+    noisy = tuple(counts)
+    if not isinstance(design.candidates, Candidates):  # a file has only the number of your own
+        return replace(design.threshold(value), noisy_counts=noisy)
+    threshold = design.counted_threshold(noisy)
+    if threshold.threshold != value:
+        raise _contradiction("threshold")
+    return threshold
 
 
 def _check_mechanism(terms: Terms, n: int | None, mechanism: Mechanism, coverage: float) -> None:

@@ -100,7 +100,7 @@ def calibrate_counts(
     value = math.inf
     if made.mechanism is not None:
         value = float(counts.candidates.values[made.mechanism.choose(counts.counts)])
-    released = assembled(request, {None: made.threshold(value)}, library_versions())
+    released = assembled(request, {None: {None: made.threshold(value)}}, library_versions())
 
     # What is reported and warned of.
     log_event("core", "released from published counts", score=counts.score, alpha=released.alpha)

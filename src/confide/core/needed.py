@@ -12,9 +12,9 @@ from confide.candidates import BUILDERS, Candidates, OwnCandidates
 from confide.core.design import Design
 from confide.core.expected import needed_text
 from confide.core.keys import Key
-from confide.core.plan import Plan
+from confide.core.plan import Plan, records_for
 from confide.core.request import Request
-from confide.core.terms import Terms, typical_of_groups
+from confide.core.terms import NUMBERED, Terms, typical_of_groups
 from confide.core.threshold import Threshold
 from confide.guarantee import LongRun
 from confide.support import MOST_CANDIDATES, Facts
@@ -44,14 +44,30 @@ def candidates_of(part: Threshold) -> Candidates:
     return Candidates.unit(min(part.candidates, MOST_CANDIDATES))
 
 
-def plan_of_part(terms: Terms, part: Threshold) -> Plan | None:
-    """The plan of a threshold; None for other mechanisms, for one candidate, and after a correction."""
-    if terms.mechanism != "slopes" or part.candidates == 1 or isinstance(part.guarantee, LongRun):
-        return None
-    listed, n = candidates_of(part), records_of_design(part)
-    if isinstance(terms.spread, OwnCandidates):
-        terms = replace(terms, spread=listed)
-    return Plan(Design(terms, n, listed, part.mechanism, part.guarantee, part.privacy), n)
+def terms_of(release: Stated) -> dict[Key, Terms]:
+    """The terms of the thresholds whose number of required records is known.
+
+    It is not for published methods, one candidate, and after a correction.
+    """
+    request = release.request
+    if not isinstance(request, Request):
+        return {}
+    return {
+        key: _with_candidates(request.terms[key], part)
+        for key, part in release.parts.items()
+        if request.terms[key].mechanism in NUMBERED and part.candidates > 1 and not isinstance(part.guarantee, LongRun)
+    }
+
+
+def _with_candidates(terms: Terms, part: Threshold) -> Terms:
+    return replace(terms, spread=candidates_of(part)) if isinstance(terms.spread, OwnCandidates) else terms
+
+
+def plan_of(release: Stated) -> Plan:
+    """The plan of a release with one threshold, by slopes."""
+    (terms,), (part,) = terms_of(release).values(), release.parts.values()
+    n = records_of_design(part)
+    return Plan(Design(terms, n, candidates_of(part), part.mechanism, part.guarantee, part.privacy), n)
 
 
 def records_of_design(part: Threshold) -> int:
@@ -62,17 +78,8 @@ def records_of_design(part: Threshold) -> int:
     return typical_of_groups(1, n_min) if part.size is None else max(n_min, part.size.design_for)
 
 
-def plans_of(release: Stated) -> dict[Key, Plan]:
-    """The plans of the thresholds that have one."""
-    request = release.request
-    if not isinstance(request, Request):
-        return {}
-    plans = {key: plan_of_part(request.terms[key], part) for key, part in release.parts.items()}
-    return {key: plan for key, plan in plans.items() if plan is not None}
-
-
 def records_needed(release: Stated, key: Key = None) -> int | None:
-    """About the required number of records, as in `confide.plan`; None for other mechanisms, and without one.
+    """About the required number of records, as in `confide.plan`; None for published methods, and without one.
 
     Parameters
     ----------
@@ -88,15 +95,15 @@ def records_needed(release: Stated, key: Key = None) -> int | None:
     >>> records_needed(released), confide.plan(0.1, 1.0, score="absolute_residual").records_needed
     (208, 208)
     """
-    plans = plans_of(release)
-    some = plans if key is None else {key: plans[key]} if key in plans else {}
-    return max((plan.records_needed for plan in some.values()), default=None)
+    known = terms_of(release)
+    some = known if key is None else {key: known[key]} if key in known else {}
+    return max(map(records_for, some.values()), default=None)
 
 
 def needed_facts(release: Stated, each: str = "") -> Facts:
     """A printable fact: the number for the most demanding threshold; `each` is a phrase for what it belongs to.
 
-    Empty for other mechanisms, and if a public number of records suffices.
+    Empty for published methods, and if a public number of records suffices.
 
     Examples
     --------
@@ -104,7 +111,7 @@ def needed_facts(release: Stated, each: str = "") -> Facts:
     >>> needed_facts(confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac"))
     (('records needed', 'about 162; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
-    needed = [
-        plan.records_needed for plan in plans_of(release).values() if not plan.terms.public_n or not plan.enough_records
-    ]
-    return (("records needed", needed_text(max(needed), each)),) if needed else ()
+    needed = records_needed(release)
+    if needed is None or any(part.n is not None and part.n >= needed for part in release.parts.values()):
+        return ()
+    return (("records needed", needed_text(needed, each)),)

@@ -18,6 +18,7 @@ from confide.core.expected import (
     chance_text,
     closely_needed,
     expectation,
+    needed_by_counts,
     needed_text,
     on_pilot,
 )
@@ -379,15 +380,17 @@ _CLOSE = 1.05
 @lru_cache(maxsize=1024)
 def records_for(terms: Terms) -> int:
     """Compute `Plan.records_needed`, which is the same for every n of a plan."""
+    if terms.mechanism == "noisy-histogram":
+        return needed_by_counts(terms, UNLIKELY)
     many = closely_needed(terms, UNLIKELY)
     return min(math.ceil(_CLOSE * many), MOST_RECORDS)
 
 
-def records_if_public(plan: Plan) -> int | None:
+def records_if_public(terms: Terms) -> int | None:
     """The smaller number of records needed if it were public (`replace_one`); None if it is, or cannot be."""
-    if plan.terms.public_n or plan.terms.population is not None:
+    if terms.public_n or terms.population is not None:
         return None
-    return records_for(replace(plan.terms, neighbors="replace_one", size_scale=None))
+    return records_for(replace(terms, neighbors="replace_one", size_scale=None))
 
 
 def make_plan(terms: Terms, n: int) -> Plan:

@@ -5,8 +5,10 @@ but the thresholds follows from its request and from the public statement of the
 a release is read, by the same functions.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,23 +16,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import Groups, as_positions
+from confide.candidates import BUILDERS
+from confide.core.design import threshold_at
 from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import KEYS, Key
 from confide.core.losses import MissedAreaLoss
 from confide.core.needed import needed_facts
+from confide.core.request import Request
 from confide.core.statement import Thresholds
+from confide.core.threshold import meaning_of_infinity
 from confide.core.words import names_among
-from confide.errors import InputError, InputTypeError
+from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import PublishedHistogram
 from confide.support import (
     Facts,
     Level,
     Section,
+    caller_stacklevel,
     class_count,
+    exact_level,
     order_of,
 )
 
+OF_ANY_LEVEL = (
+    "one noisy histogram answers every level; the promise of a level holds if it was chosen without looking at it"
+)
 _UNCOMPARED = "_uncompared"
 _OTHER_MODEL = (
     "Recalibrate for this model, or use the calibrated one; if it is the same, compare the probe records, or leave the "
@@ -90,20 +101,69 @@ class Release(Document, Thresholds):
     def at(self, alpha: Level | None) -> "Release":
         """The release of one level; without one that of the only level.
 
+        A noisy histogram answers every other level as well, at no further privacy loss. The promise of a level holds if
+        it was chosen without looking at the release: to try levels until a set looks right, and then to quote that
+        level's promise, is to choose by the noise.
+
+        Parameters
+        ----------
+        alpha
+            Miscoverage level in (0, 1). Without a noisy histogram: one of the stated levels.
+
+        Returns
+        -------
+        Release
+            Its threshold is +inf if the number of records, or the list of candidates, does not resolve the level.
+
+        Warns
+        -----
+        CoverageWarning
+            If the threshold of another level than the stated ones excludes nothing.
+
         Raises
         ------
         InputError
-            If it is not one of the levels, or is missing although there are several.
+            If it is not one of the levels, and none can be computed, or is missing although there are several.
+
+        Notes
+        -----
+        Theorems W3 and W3b of docs/theory-one-number.md, for each level.
 
         Examples
         --------
         >>> import confide
-        >>> released = confide.calibrate(np.linspace(0, 1, 2000), [0.1, 0.2], 2.0)
+        >>> released = confide.calibrate(np.linspace(0, 1, 2000), [0.1, 0.2], 2.0, score="lac")
         >>> released.at(0.2).threshold == released[0.2].threshold, released.at(0.2).epsilon
-        (True, 1.0)
+        (True, 2.0)
+        >>> released.at(0.2).threshold < released.at(0.15).threshold < released.at(0.1).threshold
+        True
         """
+        asked = None if alpha is None else exact_level("alpha", alpha)
+        if asked is not None and asked not in self.levels and self._answers_all:
+            return self._at_another(asked)
         level = self.level_of(alpha)
         return self.alone(level) if self.by == "level" else self
+
+    @property
+    def _answers_all(self) -> bool:
+        """Whether noisy counts over a known list were released for every threshold."""
+        parts = self.parts.values()
+        counted = self.loss is None and all(part.noisy_counts is not None for part in parts)
+        return counted and isinstance(self.request, Request) and all(part.recipe["kind"] in BUILDERS for part in parts)
+
+    def _at_another(self, alpha: Fraction) -> "Release":
+        """The release of a level that is not stated, from the noisy counts."""
+        assert isinstance(self.request, Request)
+        request = self.request.at_level(alpha)
+        counted = {None: self.first} if self.by == "level" else self.parts
+        parts = {key: threshold_at(request.terms[key], part) for key, part in counted.items()}
+        another = replace(self, request=request, parts=parts)
+        if another.infinite:
+            meaning = meaning_of_infinity(self.score)
+            remedy = "More records, or a list with candidates closer together, resolve it"
+            note = f"the threshold for alpha={float(alpha):g} excludes nothing: {meaning}. {remedy}"
+            warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
+        return another
 
     def alone(self, key: Key) -> "Release":
         """The threshold of one level or side as a release of its own, with its share of the budget.
@@ -240,6 +300,8 @@ class Release(Document, Thresholds):
             facts.append(("method", mechanism.name))
         if isinstance(mechanism, PublishedHistogram):
             facts.append(("condition", f"every count has {mechanism.noise}"))
+        if self.first.noisy_counts is not None:
+            facts.append(("levels", OF_ANY_LEVEL))
         if self.fingerprint is not None:
             facts.append(("fingerprint of the model", str(self.fingerprint)))
         return Section(type(self).__name__, self._lead, (*facts, *self._needed), parts=self._table)

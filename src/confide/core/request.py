@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -86,9 +86,9 @@ class Request:
 
     Examples
     --------
-    >>> request = Request(alpha=(0.1, 0.2), by="level", epsilon=1.0, score="lac")
-    >>> [(str(key), terms.epsilon) for key, terms in request.terms.items()]
-    [('1/10', 0.5), ('1/5', 0.5)]
+    >>> request = Request(alpha=(0.1, 0.2), by="level", rho=0.1, score="lac")
+    >>> [(str(key), round(terms.epsilon, 2)) for key, terms in request.terms.items()]
+    [('1/10', 0.7), ('1/5', 0.7)]
     """
 
     alpha: Any = None
@@ -148,6 +148,8 @@ class Request:
 
     def at(self, key: Key) -> Request:
         """The request of one of several levels, or of one side, alone, with its share of the budget."""
+        if self.joint:
+            return self.at_level(key)
         places = list(self.terms)
         part = Budget(self.epsilon, self.rho).divided(exact_shares(self.shares, len(places)))[places.index(key)]
         delta = part_of_failure(self.delta, len(places))
@@ -157,10 +159,32 @@ class Request:
         )
         return alone
 
+    def at_level(self, alpha: Fraction) -> Request:
+        """The request of another level, which a noisy histogram answers as well."""
+        again, terms = copy(self), {None: self._first} if self.by == "level" else self.terms
+        terms = {key: replace(part, alpha=alpha, levels=()) for key, part in terms.items()}
+        by = None if self.by == "level" else self.by
+        again._set(by=by, alpha=alpha, mechanism="noisy-histogram", terms=terms)
+        return again
+
     @property
     def disjoint(self) -> bool:
         """Whether each record belongs to one part, or to one of each column, and the sizes of the parts stay secret."""
         return self.by in ("group", "class")
+
+    @property
+    def joint(self) -> bool:
+        """Whether one noisy histogram serves all of several levels, each at the whole privacy loss (Theorem W3).
+
+        It has no statement with `delta`, and a zCDP loss is better divided among the levels.
+        """
+        divided = self.shares is not None or self.delta is not None or self.rho is not None
+        return self.by == "level" and self.mechanism in NUMBERED and not divided
+
+    @property
+    def draws(self) -> dict[Key, tuple[Key, ...]]:
+        """The thresholds that each draw decides: one, or those of all levels that one noisy histogram serves."""
+        return {None: tuple(self.terms)} if self.joint else {key: (key,) for key in self.terms}
 
     @property
     def overlap(self) -> GroupColumns | None:
@@ -218,13 +242,15 @@ class Request:
             share = Fraction(1, len(self.overlap or [1]))
             budgets = budget.divided([share], replaced=neighbors == "replace_one") * k
             neighbors = "add_remove"
-        elif self.by is None:
-            budgets = [budget]
+        elif self.by is None or self.joint:
+            budgets = [budget] * k
         else:
             budgets = budget.divided(exact_shares(self.shares, k))
             delta = part_of_failure(delta, k)
         name = self.score if self.loss is None else critical_score(self.loss)
         common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
+        if self.joint:
+            common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
         method, records = common["mechanism"], common["records_per_person"]
         number = None
         if common["neighbors"] == "add_remove" and method in NUMBERED:

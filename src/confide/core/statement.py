@@ -37,6 +37,8 @@ class Statement(Protocol):
     @property
     def by(self) -> By | None: ...  # noqa: D102
     @property
+    def joint(self) -> bool: ...  # noqa: D102
+    @property
     def overlap(self) -> GroupColumns | None: ...  # noqa: D102
     @property
     def neighbors(self) -> Neighbors: ...  # noqa: D102
@@ -185,12 +187,12 @@ class Thresholds(Mapping[Key, Threshold]):
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds together (docs/theory.md, section 6).
 
-        Sequential composition of levels and sides; parallel composition of the groups of a column, and the sum over
-        columns.
+        That of the noisy histogram that serves all levels; otherwise sequential composition of levels and sides;
+        parallel composition of the groups of a column, and the sum over columns.
         """
         parts = list(self.parts.values())
-        if self.by is None:
-            return self.first.privacy
+        if self.by is None or self.request.joint:
+            return max((part.privacy for part in parts), key=lambda privacy: privacy.epsilon)
         if not self.disjoint:
             return sequential_composition([part.privacy for part in parts])
         sized = self.chosen is not None or any(part.size is not None for part in parts)

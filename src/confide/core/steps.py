@@ -1,7 +1,8 @@
 """The one way from records to a release.
 
-A request has one step for each threshold: `Draw`, whose design is known before a record is read, or `CountThenDraw`,
-which releases a noisy number of records first. `release` runs them: prepare, check, read, compare, charge, draw, store.
+A request has one step for each draw, of a threshold or of a noisy histogram that serves several levels: `Draw`, whose
+design is known before a record is read, or `CountThenDraw`, which releases a noisy number of records first. `release`
+runs them: prepare, check, read, compare, charge, draw, store.
 """
 
 import math
@@ -24,6 +25,7 @@ from confide.core.threshold import Threshold
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import (
+    NoisyHistogram,
     NoisySize,
     PpsOfSecretSize,
     PrivacyStatement,
@@ -40,35 +42,42 @@ from confide.support import (
 
 @dataclass(frozen=True)
 class Draw:
-    """A threshold whose design is known.
+    """Thresholds whose designs are known: one, or those of several levels, which follow from one noisy histogram.
 
     Parameters
     ----------
-    design
-        Everything public about the threshold but the threshold.
+    designs
+        Everything public about each threshold but the threshold, by key.
     request
         The request that it belongs to.
     """
 
-    design: Design
+    designs: Mapping[Key, Design]
     request: Request
 
     @property
+    def design(self) -> Design:
+        """The first design; the candidates and the noise are the same in all of them."""
+        return next(iter(self.designs.values()))
+
+    @property
     def terms(self) -> Terms:
-        """The terms that the design follows from."""
+        """The terms that the first design follows from."""
         return self.design.terms
 
     @property
     def bill(self) -> Bill:
         """What it costs, and what identifies its request."""
         design, terms = self.design, self.terms
+        mechanisms = [None if one.mechanism is None else repr(one.mechanism) for one in self.designs.values()]
         identity = {
             "request": _plain_fields(terms) | {"candidates": design.candidates.size},
             "n": design.n if terms.public_n else None,
-            "mechanism": None if design.mechanism is None else repr(design.mechanism),
+            "mechanism": mechanisms if terms.levels else mechanisms[0],
             "candidates": design.candidates.digest,
         }
-        return _bill(terms, self.request, design.privacy, identity)
+        dearest = max((one.privacy for one in self.designs.values()), key=lambda privacy: privacy.epsilon)
+        return _bill(terms, self.request, dearest, identity)
 
     @property
     def candidates(self) -> Candidates:
@@ -76,28 +85,46 @@ class Draw:
         return self.design.candidates
 
     def prepared(self, counts: ScoreHistogram) -> "Draw":
-        """The step itself: its design waits for nothing."""
+        """The step itself: its designs wait for nothing."""
         return self
 
-    def draw(self, counts: ScoreHistogram) -> Threshold:
-        """Draw one candidate: the only step whose result depends on private counts and is released."""
-        candidates, mechanism = self.design.candidates, self.design.mechanism
-        if counts.candidates != candidates:
-            counts = counts.over(candidates)
-        chosen = None if mechanism is None else mechanism.choose(counts.counts)
-        return self.design.threshold(math.inf if chosen is None else float(candidates.values[chosen]))
+    def draw(self, counts: ScoreHistogram) -> dict[Key, Threshold]:
+        """Draw noisy counts, or one candidate: the only step that depends on private counts and is released."""
+        candidates = self.candidates
+        counted = (counts if counts.candidates == candidates else counts.over(candidates)).counts
+        known = [design.mechanism for design in self.designs.values() if design.mechanism is not None]
+        if not known:
+            return self.rehearsed()
+        if isinstance(known[0], NoisyHistogram):
+            noisy = tuple(known[0].noisy(counted).tolist())
+            return {key: design.counted_threshold(noisy) for key, design in self.designs.items()}
+        value = float(candidates.values[known[0].choose(counted)])
+        return {key: design.threshold(value) for key, design in self.designs.items()}
 
-    def rehearsed(self) -> Threshold:
+    def rehearsed(self) -> dict[Key, Threshold]:
         """The threshold +inf, without a draw."""
-        return self.design.threshold(math.inf)
+        return {key: design.threshold(math.inf) for key, design in self.designs.items()}
 
 
 @dataclass(frozen=True)
 class CountThenDraw:
-    """The default: a noisy number of records is released first, and the design follows it."""
+    """The default: a noisy number of records is released first, and the designs follow it.
 
-    terms: Terms
+    Parameters
+    ----------
+    parts
+        The terms of each threshold, by key: one, or several levels that one noisy histogram serves.
+    request
+        The request that it belongs to.
+    """
+
+    parts: Mapping[Key, Terms]
     request: Request
+
+    @property
+    def terms(self) -> Terms:
+        """The first terms; all have the same noisy number, and the same price."""
+        return next(iter(self.parts.values()))
 
     @property
     def bill(self) -> Bill:
@@ -116,12 +143,12 @@ class CountThenDraw:
         return compared_list(self.terms)
 
     def prepared(self, counts: ScoreHistogram) -> Draw:
-        """Draw the noisy number of records, and search the design for it."""
+        """Draw the noisy number of records, and search the designs for it."""
         assert self.terms.size_scale is not None
         size = draw_size(counts.total, self.terms.size_scale, self.terms.n_min)
-        return Draw(sized_design(self.terms, size), self.request)
+        return Draw({key: sized_design(terms, size) for key, terms in self.parts.items()}, self.request)
 
-    def rehearsed(self) -> Threshold:
+    def rehearsed(self) -> dict[Key, Threshold]:
         """The threshold +inf after a negative number of records of many digits, without a mechanism.
 
         `Terms.check_designs` has checked all mechanisms.
@@ -129,7 +156,8 @@ class CountThenDraw:
         scale, n_min = self.terms.size_scale, self.terms.n_min
         assert scale is not None
         size = NoisySize.of(-MOST_RECORDS, scale, n_min)
-        return Draw(replace(unanswered_design(self.terms), size=size), self.request).rehearsed()
+        few = {key: replace(unanswered_design(terms), size=size) for key, terms in self.parts.items()}
+        return Draw(few, self.request).rehearsed()
 
 
 Step: TypeAlias = Draw | CountThenDraw
@@ -162,7 +190,7 @@ def _plain(value: Any) -> Any:
 
 
 def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
-    """The steps of a request, from public numbers alone; `n` is the number of records if it is public.
+    """The steps of a request by draw, from public numbers alone; `n` is the number of records if it is public.
 
     Raises
     ------
@@ -170,9 +198,12 @@ def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
         If the request cannot be answered for this number of records.
     """
     steps: dict[Key, Step] = {}
-    for key, chosen in request.designs(n).items():
-        steps[key] = CountThenDraw(request.terms[key], request) if chosen is None else Draw(chosen, request)
-        if chosen is not None:
+    designs = request.designs(n)
+    for draw, keys in request.draws.items():
+        known = {key: chosen for key in keys if (chosen := designs[key]) is not None}
+        waiting = {key: request.terms[key] for key in keys if key not in known}
+        steps[draw] = CountThenDraw(waiting, request) if waiting else Draw(known, request)
+        for chosen in known.values():
             _check_pps_minimum(chosen)
     return steps
 
@@ -190,9 +221,9 @@ def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
     from confide.core.files import entry_text
 
     check_sampler()
-    rehearsed = {key: step.rehearsed() for key, step in steps.items()}
-    for key, threshold in rehearsed.items():
-        entry_text(request.terms[key], threshold, {})
+    rehearsed = {draw: step.rehearsed() for draw, step in steps.items()}
+    for thresholds in rehearsed.values():
+        entry_text(request, thresholds, {})
     assembled(request, rehearsed, library_versions()).to_json()
 
 
@@ -228,7 +259,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
     1-differential privacy and 0.0993-zCDP for adding or removing one record
     """
-    # Prepare, from public numbers alone: the design of every threshold that waits for no noisy number, and the price.
+    # Prepare, from public numbers alone: every design that waits for no noisy number, and the price of each draw.
     source, n = _with_public_number(source, request, payer)
     steps = prepare(request, 1 if n == 0 else n)
     account = payer.account(request, {key: step.bill for key, step in steps.items()})
@@ -260,7 +291,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     account.store(tokens, drawn, marks)
     _tell_released(drawn)
     answered = account.answers(earlier, n)
-    whole = {key: drawn[key] if key in drawn else answered[key][0] for key in steps}
+    whole = {draw: drawn[draw] if draw in drawn else answered[draw][0] for draw in steps}
     released = assembled(request, whole, library_versions() if drawn else next(iter(answered.values()))[1])
     warn_about(released)
     warn_of_choices(released)
@@ -283,11 +314,11 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
 
 
 def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int | None) -> dict[Key, ScoreHistogram]:
-    """The counts of every threshold, in one pass over a list of which the lists of all designs are parts."""
+    """The counts of every draw, in one pass over a list of which the lists of all designs are parts."""
     by_row = source.count(request, request.counted_over(n))
-    counts = {key: by_row[request.row(key)] for key in steps}
-    for key, step in steps.items():
-        _check_weighted(counts[key], step.terms)
+    counts = {draw: by_row[request.row(draw)] for draw in steps}
+    for draw, step in steps.items():
+        _check_weighted(counts[draw], step.terms)
     return counts
 
 
@@ -299,9 +330,10 @@ def _mark(step: Step, counts: ScoreHistogram) -> bytes:
     return marked + counts.records.to_bytes(8, "little") if sized and counts.records is not None else marked
 
 
-def assembled(request: Request, thresholds: Mapping[Key, Threshold], made_with: Mapping[str, str]) -> Release:
-    """The release of these thresholds; those of several levels are nested."""
-    thresholds = _nested(request, thresholds) if request.by == "level" else thresholds
+def assembled(request: Request, drawn: Mapping[Key, Mapping[Key, Threshold]], made_with: Mapping[str, str]) -> Release:
+    """The release of the thresholds of all draws; those of several levels are nested."""
+    thresholds = {key: threshold for thresholds in drawn.values() for key, threshold in thresholds.items()}
+    thresholds = _nested(request, thresholds) if request.by == "level" and not request.joint else thresholds
     return Release(request.stated(), thresholds, made_with)
 
 
@@ -348,11 +380,11 @@ def _check_pps_minimum(design: Design) -> None:
         )
 
 
-def _tell_released(drawn: Mapping[Key, Threshold]) -> None:
+def _tell_released(drawn: Mapping[Key, Mapping[Key, Threshold]]) -> None:
     """Report the public part of a release, without its thresholds, the only fields that depend on the records."""
     if not listening("core"):
         return
-    for key, threshold in drawn.items():
+    for key, threshold in (item for thresholds in drawn.values() for item in thresholds.items()):
         log_event(
             "core",
             "released",

@@ -212,6 +212,8 @@ class Terms:
         The law of the noise in counts that another engine made (`mechanism="published-counts"`).
     largest
         The largest value of the score, from which on a threshold excludes nothing.
+    levels
+        The miscoverage levels that one noisy histogram serves; empty if it serves this one alone.
     """
 
     spread: Candidates | Spread | OwnCandidates
@@ -229,6 +231,7 @@ class Terms:
     choice: float | None = None
     noise: Noise | None = None
     largest: float = math.inf
+    levels: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mechanism == "pps" and not self.public_n and self.alpha > Fraction(1, 2):
@@ -260,6 +263,11 @@ class Terms:
     def level(self) -> Fraction:
         """1 - alpha, exactly."""
         return 1 - self.alpha
+
+    @property
+    def served(self) -> tuple[Fraction, ...]:
+        """The levels of coverage that its candidates serve."""
+        return tuple(1 - alpha for alpha in self.levels or (self.alpha,))
 
     @cached_property
     def moves(self) -> bool:

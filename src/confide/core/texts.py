@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from confide.candidates import SHAPES, Candidates
-from confide.core.needed import plans_of
-from confide.core.plan import Plan, records_if_public
+from confide.core.needed import terms_of
+from confide.core.plan import records_for, records_if_public
 from confide.core.release import Release, as_release, reminder_due
 from confide.core.rules import unusual
+from confide.core.terms import Terms
 from confide.core.threshold import Threshold, meaning_of_infinity
 from confide.errors import CoverageWarning
 from confide.guarantee import LongRun, coverage_text
@@ -51,9 +52,9 @@ def remarks(release: Release) -> tuple[str, ...]:
     """
     groups: dict[tuple[str, str], list[str]] = {}
     names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
-    plans = plans_of(release)
+    known = terms_of(release)
     for name, (key, part) in zip(names, release.parts.items(), strict=True):
-        for remark in _remarks(part, plans.get(key), grouped=release.disjoint):
+        for remark in _remarks(part, known.get(key), grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
     return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
@@ -125,7 +126,7 @@ def _remark_text(release: Release, what: str, why: str, names: list[str]) -> str
     return f"the threshold {what} for {which}; {why}"
 
 
-def _remarks(c: Threshold, plan: Plan | None, *, grouped: bool) -> Iterator[tuple[str, str]]:
+def _remarks(c: Threshold, terms: Terms | None, *, grouped: bool) -> Iterator[tuple[str, str]]:
     """Notes on a guarantee below the level, and on a threshold that is +inf or nearly so: the statement, its reason."""
     if isinstance(c.mechanism, PpsOfSecretSize) and c.coverage < float(1 - c.alpha):
         enough = c.mechanism.certified_from(1 - c.alpha, c.candidates)
@@ -134,28 +135,28 @@ def _remarks(c: Threshold, plan: Plan | None, *, grouped: bool) -> Iterator[tupl
             f"the promise is coverage of at least {coverage_text(c.coverage)}, not {float(1 - c.alpha):g}: with few "
             f"records pps covers less; state n_min={enough} or more, if so many are certain",
         )
-    if remark := _remark(c, plan, grouped=grouped):
+    if remark := _remark(c, terms, grouped=grouped):
         yield remark
 
 
-def _remark(c: Threshold, plan: Plan | None, *, grouped: bool) -> tuple[str, str] | None:
+def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, str] | None:
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
     if isinstance(c.guarantee, LongRun):
         paid = "earlier records were missed more often than alpha, and +inf pays this back"
         what = "is +inf" if c.threshold == math.inf else "is the largest value of the score"
         return (what, f"{meaning_of_infinity(c.score)}; {paid}") if c.excludes_nothing else None
     if math.isinf(c.threshold) and c.threshold > 0:
-        return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, plan, grouped=grouped)}"
+        return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, terms, grouped=grouped)}"
     if c.excludes_nothing:
         return (
             f"is {c.threshold:g} (at least the largest value of the score)",
-            f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, plan, grouped)}",
+            f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, terms, grouped)}",
         )
     high = score_kind(c.score).plausible_size(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     is_drawn = c.mechanism is not None and math.isfinite(c.epsilon)
     if size > high:
-        by_chance = f"either few records drew it by chance, far beyond all scores: {_enough(c, plan, grouped)}; or "
+        by_chance = f"either few records drew it by chance, far beyond all scores: {_enough(c, terms, grouped)}; or "
         return (
             f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
             f"{by_chance if is_drawn else ''}scores have that size: {_UNIT}",
@@ -170,9 +171,9 @@ def _remark(c: Threshold, plan: Plan | None, *, grouped: bool) -> tuple[str, str
     return None
 
 
-def _reason(c: Threshold, plan: Plan | None, *, grouped: bool) -> str:
+def _reason(c: Threshold, terms: Terms | None, *, grouped: bool) -> str:
     """The reason why the threshold is +inf, as far as it follows from public numbers."""
-    at, needed = _at(c, plan), None if plan is None else plan.records_needed
+    at, needed = _at(c, terms), None if terms is None else records_for(terms)
     records = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
     if needed is None:
@@ -180,7 +181,7 @@ def _reason(c: Threshold, plan: Plan | None, *, grouped: bool) -> str:
     elif records < needed:
         there = "there may be fewer" if c.n is None else f"there are {c.n}"
         too_few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
-        too_few += _if_public(plan, grouped)
+        too_few += _if_public(terms, grouped)
     else:
         there = f"there are {'at least ' if c.n is None else ''}{records} calibration records"
         too_few = f"{there}, where about {needed} are needed {at}"
@@ -219,23 +220,23 @@ def too_large(c: Threshold) -> str:
     return reason
 
 
-def _at(c: Threshold, plan: Plan | None) -> str:
-    loss = c.epsilon if plan is None else plan.terms.epsilon
+def _at(c: Threshold, terms: Terms | None) -> str:
+    loss = c.epsilon if terms is None else terms.epsilon
     return f"at alpha={float(c.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
 
 
-def _enough(c: Threshold, plan: Plan | None, grouped: bool) -> str:
+def _enough(c: Threshold, terms: Terms | None, grouped: bool) -> str:
     """The number of records that suffices, if it is known."""
-    if plan is None:
+    if terms is None:
         return _MORE
-    needed = f"about {plan.records_needed} calibration records are needed {_at(c, plan)}"
-    return f"{needed}: {_MORE}{_if_public(plan, grouped)}"
+    needed = f"about {records_for(terms)} calibration records are needed {_at(c, terms)}"
+    return f"{needed}: {_MORE}{_if_public(terms, grouped)}"
 
 
-def _if_public(plan: Plan | None, grouped: bool) -> str:
+def _if_public(terms: Terms | None, grouped: bool) -> str:
     """State that fewer records suffice if their number is public; for groups the sizes stay secret."""
-    fewer = None if grouped or plan is None else records_if_public(plan)
-    if plan is None or fewer is None or fewer >= plan.records_needed:
+    fewer = None if grouped or terms is None else records_if_public(terms)
+    if terms is None or fewer is None or fewer >= records_for(terms):
         return ""
     return f"; or make their number public (neighbors='replace_one', --neighbors replace_one), then about {fewer} do"
 

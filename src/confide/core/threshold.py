@@ -40,6 +40,9 @@ class Threshold(Described):
         The noisy number of records that was released first, and the design for it; None without one.
     largest
         The largest value of the score, up to rounding; +inf if it is unknown.
+    noisy_counts
+        The noisy number of records in the bin below each candidate, from which it follows, and a threshold for any
+        other level, too (`Release.at`); None if none were released.
     """
 
     threshold: float
@@ -52,6 +55,7 @@ class Threshold(Described):
     recipe: Mapping[str, Any] = field(hash=False)
     size: NoisySize | None = None
     largest: float = field(default=math.inf, compare=False)
+    noisy_counts: tuple[int, ...] | None = field(default=None, hash=False)
 
     @property
     def coverage(self) -> float:

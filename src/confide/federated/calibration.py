@@ -111,7 +111,7 @@ class PlanStatement:
     plan: AnyPlan
 
     overlap = loss = fingerprint = population = chosen = renews = None
-    bound = 1.0
+    bound, joint = 1.0, False
 
     @property
     def by(self) -> By | None:

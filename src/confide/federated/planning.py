@@ -4,6 +4,7 @@ Targets, slopes and noise follow from public numbers. Expected coverages are not
 known distribution (docs/federated.md, "Which method").
 """
 
+import math
 import secrets
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,7 +24,6 @@ from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, Options
 from confide.federated.terms import PlanChoices, Terms, check_count
 from confide.ledger import name_key, similar
-from confide.mechanisms import bins_for
 from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,
@@ -157,9 +157,23 @@ def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> i
     (44, 400)
     """
     if method == "secure-sum":
-        many = bins_for(max(1, sum(sizes)), 0.1, epsilon / 2)
+        many = _bins_for(max(1, sum(sizes)), 0.1, epsilon / 2)
         return int(min(max(many, _FEWEST), _MOST_SUMMED)) * min(more, 2)
     return round(min(max(more * median(sizes or [1]) * epsilon / 2, more * _FEWEST), _MOST))
+
+
+def _bins_for(n: int, alpha: float, epsilon: float) -> int:
+    """About the best number of bins of a noisy histogram of even scores.
+
+    More bins cost less distance between candidates, n/(2m) ranks, and more spread: the noise of alpha m bins lies
+    beyond the threshold.
+
+    Examples
+    --------
+    >>> _bins_for(1000, 0.1, 1.0), _bins_for(100_000, 0.1, 1.0)
+    (315, 6786)
+    """
+    return max(2, round(math.pow(n * epsilon / (0.4 * math.sqrt(2 * alpha)), 2 / 3)))
 
 
 _SHARES = (0.6, 0.4, 0.25, 0.15)

@@ -22,7 +22,7 @@ from confide.mechanisms.certify import certify
 from confide.mechanisms.facts import loss_facts, losses, mechanism_facts, proof_of
 from confide.mechanisms.fields import decoded, mechanism_fields, read_mechanism
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
-from confide.mechanisms.noisy_histogram import NoisyHistogram, bins_for, noisy_histogram_for, sized_histogram_for
+from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, sized_histogram_for
 from confide.mechanisms.noisy_size import (
     OF_DESIGN,
     OF_TARGET,

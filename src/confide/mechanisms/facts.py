@@ -7,6 +7,7 @@ from fractions import Fraction
 from confide.guarantee import Guarantee
 from confide.mechanisms.fields import mechanism_fields
 from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.privacy import NEIGHBORS, PrivacyStatement
 from confide.mechanisms.published_counts import PublishedHistogram
 from confide.mechanisms.slopes import Slopes
@@ -27,6 +28,15 @@ def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
         return (("mechanism", "none: +inf was returned without reading the data"),)
     if isinstance(mechanism, Slopes):
         return _slopes(mechanism, m)
+    if isinstance(mechanism, NoisyHistogram):
+        return (
+            (
+                "mechanism",
+                "a noisy histogram, and the first candidate from which on few enough records lie beyond each",
+            ),
+            ("noise in each bin", f"discrete Laplace of scale {mechanism.scale:.17g} (OpenDP)"),
+            ("noisy records beyond the threshold", f"at most {mechanism.beyond:,}"),
+        )
     stated = {name: str(value) for name, value in mechanism_fields(mechanism).items()}
     noise = (("noise", str(mechanism.noise)),) if isinstance(mechanism, PublishedHistogram) else ()
     return (("mechanism", stated.pop("name")), *noise, *stated.items())
@@ -94,17 +104,18 @@ def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool
         return "+inf covers everything"
     if isinstance(mechanism, PublishedHistogram):
         return "docs/theory-published-counts.md, Theorem E1"
+    if isinstance(mechanism, NoisyHistogram):
+        return f"docs/theory-one-number.md, Theorem W3{'b' if guarantee.sized else ''}; privacy by docs/methods.md"
     if not isinstance(mechanism, Slopes):
         return "docs/methods.md"
     if guarantee.delta is not None:
         return "docs/theory.md, Theorem C3" if guarantee.n is None else "docs/theory.md, Theorem C1b"
     if shifted:
         return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
-    part = "b" if guarantee.n is None else "a"
+    theorem = "docs/theory.md, Theorem C2a or docs/theory-one-number.md, Theorem T1a"
     if guarantee.sized:
-        return "docs/theory-one-number.md, Theorem H1; privacy by docs/theory.md, Theorem P1"
-    two_sided = "" if guarantee.n is None else " or docs/theory-one-number.md, Theorem T1a"
-    return f"docs/theory.md, Theorem C2{part}{two_sided}; privacy by docs/theory.md, Theorem P1"
+        theorem = "docs/theory-one-number.md, Theorem H1"
+    return f"{theorem}; privacy by docs/theory.md, Theorem P1"
 
 
 # The privacy loss by unit

@@ -8,7 +8,6 @@ reached. Everything released is a function of the noisy counts, whose loss is 2/
 (add/remove).
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -60,9 +59,17 @@ class NoisyHistogram(Mechanism):
         """What the noise costs, in ranks."""
         return laplace_residual_life(self.scale)
 
+    def noisy(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add noise to all counts, shape (m,): the only step that uses private counts."""
+        return noisy_counts(counts, self.scale)
+
+    def select(self, noisy: NDArray[np.int64]) -> int:
+        """The index that the last rule selects from noisy counts, shape (m,)."""
+        return int(chosen_by_last_rule(noisy, self.beyond))
+
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Add noise to all counts, and return the index that the last rule selects."""
-        return int(chosen_by_last_rule(noisy_counts(counts, self.scale), self.beyond))
+        return self.select(self.noisy(counts))
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
         """Guaranteed coverage for a public n (Theorem W3); None for a secret one: see `serves`."""
@@ -109,17 +116,3 @@ def sized_histogram_for(level: Fraction, epsilon: float, counted: int, size_scal
     if counted < least_counted(level, size_scale, cost):
         return None
     return NoisyHistogram(most_beyond(level, counted, cost), scale)
-
-
-def bins_for(n: int, alpha: float, epsilon: float) -> int:
-    """About the best number of bins, from public numbers alone.
-
-    More bins cost less distance between candidates, n/(2m) ranks for even scores, and more spread: the noise of alpha m
-    bins lies beyond the threshold.
-
-    Examples
-    --------
-    >>> bins_for(1000, 0.1, 1.0), bins_for(100_000, 0.1, 1.0)
-    (315, 6786)
-    """
-    return max(2, round(math.pow(n * epsilon / (0.4 * math.sqrt(2 * alpha)), 2 / 3)))
