@@ -99,7 +99,9 @@ def test_every_other_level_follows_as_well(released):
 
 def test_a_level_that_is_not_resolved(released):
     with pytest.warns(confide.CoverageWarning, match=r"for alpha=0.0001 excludes nothing: every label is in every set"):
-        assert released.at(0.0001).threshold == math.inf
+        useless = released.at(0.0001)
+    assert useless.threshold == math.inf
+    assert confide.Release.from_json(useless.to_json()) == useless
     with refused(InputError, "alpha"):
         released.at(0)
     with refused(InputError, "alpha"):

@@ -331,8 +331,8 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
 
 def _checked_counts(design: Design, value: float, counts: list[int]) -> Threshold:
     """The threshold, if it follows from these noisy counts, of which there is one for each candidate."""
-    alone = design.mechanism is None and not design.terms.levels
-    if alone or len(counts) != design.candidates.size or sum(map(abs, counts)) > _MOST_COUNTED:
+    of_histogram = design.terms.mechanism == "noisy-histogram"
+    if not of_histogram or len(counts) != design.candidates.size or sum(map(abs, counts)) > _MOST_COUNTED:
         raise _contradiction("counts")
     noisy = tuple(counts)
     if not isinstance(design.candidates, Candidates):  # a file has only the number of your own

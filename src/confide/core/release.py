@@ -6,7 +6,7 @@ a release is read, by the same functions.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,8 +24,8 @@ from confide.core.keys import KEYS, Key
 from confide.core.losses import MissedAreaLoss
 from confide.core.needed import needed_facts
 from confide.core.request import Request
-from confide.core.statement import Thresholds
-from confide.core.threshold import meaning_of_infinity
+from confide.core.statement import Statement, Thresholds
+from confide.core.threshold import Threshold, meaning_of_infinity
 from confide.core.words import names_among
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import PublishedHistogram
@@ -39,7 +39,7 @@ from confide.support import (
     order_of,
 )
 
-OF_ANY_LEVEL = (
+_ANY_LEVEL = (
     "one noisy histogram answers every level; the promise of a level holds if it was chosen without looking at it"
 )
 _UNCOMPARED = "_uncompared"
@@ -157,7 +157,7 @@ class Release(Document, Thresholds):
         request = self.request.at_level(alpha)
         counted = {None: self.first} if self.by == "level" else self.parts
         parts = {key: threshold_at(request.terms[key], part) for key, part in counted.items()}
-        another = replace(self, request=request, parts=parts)
+        another = self._with(request, parts)
         if another.infinite:
             meaning = meaning_of_infinity(self.score)
             remedy = "More records, or a list with candidates closer together, resolve it"
@@ -175,10 +175,14 @@ class Release(Document, Thresholds):
         >>> confide.calibrate_sides(quantiles, targets, 0.1, 1.0).alone("low").score
         'cqr_low'
         """
-        part = replace(self, request=self.request.at(key), parts={None: self.parts[key]})
+        return self._with(self.request.at(key), {None: self.parts[key]})
+
+    def _with(self, request: Statement, parts: Mapping[Key, Threshold]) -> "Release":
+        """The release of another request and other thresholds, which share the reminder to compare the model."""
+        other = replace(self, request=request, parts=parts)
         if _UNCOMPARED in vars(self):
-            vars(part)[_UNCOMPARED] = vars(self)[_UNCOMPARED]
-        return part
+            vars(other)[_UNCOMPARED] = vars(self)[_UNCOMPARED]
+        return other
 
     def for_model(self, fingerprint: ModelFingerprint) -> Self:
         """The release itself, if its fingerprint is that of the model that is used; all functions that apply it follow.
@@ -301,7 +305,7 @@ class Release(Document, Thresholds):
         if isinstance(mechanism, PublishedHistogram):
             facts.append(("condition", f"every count has {mechanism.noise}"))
         if self.first.noisy_counts is not None:
-            facts.append(("levels", OF_ANY_LEVEL))
+            facts.append(("levels", _ANY_LEVEL))
         if self.fingerprint is not None:
             facts.append(("fingerprint of the model", str(self.fingerprint)))
         return Section(type(self).__name__, self._lead, (*facts, *self._needed), parts=self._table)
