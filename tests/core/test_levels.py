@@ -116,15 +116,28 @@ def test_a_level_that_is_not_resolved(released):
 
 @pytest.mark.parametrize(
     "asked",
-    [{"rho": 0.1}, {"epsilon": 1.0, "delta": 0.1}, {"epsilon": 1.0, "shares": [0.2, 0.3, 0.5]}],
-    ids=lambda asked: list(asked)[-1],
+    [
+        {"rho": 0.1, "score": "lac"},
+        {"epsilon": 1.0, "score": "lac", "delta": 0.1},
+        {"epsilon": 1.0, "score": "lac", "shares": [0.2, 0.3, 0.5]},
+        {"epsilon": 1.0, "score": "absolute_residual"},
+        {"epsilon": 1.0},
+    ],
+    ids=["rho", "delta", "shares", "no unit", "no name"],
 )
 def test_levels_that_divide_the_budget_know_the_stated_ones_only(asked):
-    released = confide.calibrate(SCORES, LEVELS, score="lac", **asked)
+    released = confide.calibrate(SCORES, LEVELS, **asked)
     assert all(part.noisy_counts is None and part.mechanism.name == "slopes" for part in released.values())
     assert released.at(0.1).threshold == released[0.1].threshold
     with refused(InputError, "alpha"):
         released.at(0.15)
+
+
+@pytest.mark.parametrize("options", [{"unit": 1.0}, {"candidates": confide.Candidates.around(1.0)}])
+def test_residuals_with_a_unit_or_a_guess_have_one_histogram(options):
+    released = confide.calibrate(SCORES, LEVELS, 1.0, score="absolute_residual", **options)
+    assert released.at(0.15).threshold > released[0.2].threshold
+    assert confide.Release.from_json(released.to_json()) == released
 
 
 def test_one_histogram_of_one_level_or_of_groups_answers_others_too():

@@ -145,9 +145,9 @@ def calibrate(
 
     Several levels follow from one noisy histogram, at the privacy loss of one (docs/theory.md, section 6), and so does
     every other level afterwards (`Release.at`). Sets are nested. The promise of a level holds if it was chosen without
-    looking at the histogram. With `rho`, `delta` or `shares` levels divide the budget instead, and every threshold is
-    raised to the largest one of the larger miscoverage levels: this never lowers coverage, and uses only released
-    numbers.
+    looking at the histogram. With `rho`, `delta` or `shares`, and for residuals without a unit, levels divide the
+    budget instead, and every threshold is raised to the largest one of the larger miscoverage levels: this never
+    lowers coverage, and uses only released numbers.
 
     With groups, each has its own guarantee (Mondrian conformal prediction: Vovk, Lindsay, Nouretdinov and Gammerman,
     "Mondrian confidence machine", 2003). They are disjoint, so under `add_remove` each may spend the whole budget. A

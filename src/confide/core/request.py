@@ -16,6 +16,7 @@ from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
+from confide.core.choice import law_of
 from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
@@ -174,12 +175,8 @@ class Request:
 
     @property
     def joint(self) -> bool:
-        """Whether one noisy histogram serves all of several levels, each at the whole privacy loss (Theorem W3).
-
-        It has no statement with `delta`, and a zCDP loss is better divided among the levels.
-        """
-        divided = self.shares is not None or self.delta is not None or self.rho is not None
-        return self.by == "level" and self.mechanism in NUMBERED and not divided
+        """Whether one noisy histogram serves all of several levels, each at the whole privacy loss (Theorem W3)."""
+        return bool(self._first.levels)
 
     @property
     def draws(self) -> dict[Key, tuple[Key, ...]]:
@@ -238,18 +235,19 @@ class Request:
         """The terms of each threshold."""
         levels = self._levels()
         k, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
+        joint = self.by == "level" and self._is_joint()
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             share = Fraction(1, len(self.overlap or [1]))
             budgets = budget.divided([share], replaced=neighbors == "replace_one") * k
             neighbors = "add_remove"
-        elif self.by is None or self.joint:
+        elif self.by is None or joint:
             budgets = [budget] * k
         else:
             budgets = budget.divided(exact_shares(self.shares, k))
             delta = part_of_failure(delta, k)
         name = self.score if self.loss is None else critical_score(self.loss)
         common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
-        if self.joint:
+        if joint:
             common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
         method, records = common["mechanism"], common["records_per_person"]
         number = None
@@ -263,6 +261,19 @@ class Request:
             alpha = exact_level("alpha", level)
             terms[key] = Terms(alpha=alpha, score=score, epsilon=epsilon, size_scale=scale, **common)
         return terms
+
+    def _is_joint(self) -> bool:
+        """Whether several levels share a noisy histogram, rather than the budget.
+
+        A histogram has no statement with `delta`, and for a zCDP loss, and over a list of many decades, most bins of
+        which are empty, a division needs fewer records.
+        """
+        if self.mechanism not in NUMBERED or any(one is not None for one in (self.shares, self.delta, self.rho)):
+            return False
+        spread = self._spread(self.score)
+        law = law_of(spread) if isinstance(spread, Candidates) else spread
+        decades = isinstance(law, Spread) and law.shape.is_log_spaced and law.unit is None and not law.around
+        return self.mechanism == "noisy-histogram" or not decades
 
     def _common(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
         """What the terms of all thresholds share, validated; `count` is their number."""
