@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -99,19 +100,11 @@ def forged(text, change, keys=None):
 
 @cache
 def target(honest, silos, scale, alpha):
-    """Return the least rank that covers by Theorem F7, from the distribution of the noise walk over the candidates."""
-    span = np.arange(-300, 301)
-    one = stats.nbinom.pmf(np.arange(301), silos / honest, -math.expm1(-1 / scale))
-    noise = np.convolve(one, one[::-1])
-    assert len(noise) == len(span)
-    walk = np.zeros(301)
-    walk[0] = 1.0
-    for _ in range(FEW.size - 1):
-        moved = np.convolve(walk, noise)[: 601 + 300]  # starts at -300
-        walk = np.concatenate([[moved[:301].sum()], moved[301:601]])
-    n = silos * N
-    covered = [float(walk @ np.maximum(rank - 1 - np.arange(301), 0)) / n for rank in range(n + 1)]
-    return next(rank for rank, one in enumerate(covered) if one >= float(1 - alpha))
+    """Return the least T with (T - 1 - c)/n >= 1 - alpha (Theorem F7), where c = E[X | X > 0] for one noise X."""
+    share = stats.nbinom.pmf(np.arange(301), silos / honest, -math.expm1(-1 / scale))
+    positive = np.convolve(share, share[::-1])[301:]
+    cost = np.arange(1, 301) @ positive / positive.sum()
+    return math.ceil((1 - alpha) * silos * N + 1 + Fraction(cost))
 
 
 class RefusedError(Exception):

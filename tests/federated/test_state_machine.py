@@ -534,9 +534,11 @@ class FederationMachine(RuleBasedStateMachine):
             replies = sorted(one.get("replies", [one] * (place + 1))[place]["candidate"] for one in contents)
         return VALUES[replies[k - 1]] if k <= len(replies) else math.inf
 
-    @precondition(lambda self: self.releases)
     @rule(number=st.integers(0, 9), of=st.integers(0, 19), at=st.integers(0, 5))
     def read_back_and_verify(self, number, of, at):
+        """Do nothing without a release: a precondition would let the noise choose the rules that are drawn."""
+        if not self.releases:
+            return
         asked, released, counted, signed = self.pick(self.releases, number)
         text = released.to_json()
         again = federated.FederatedRelease.from_json(text)
