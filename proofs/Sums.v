@@ -1,13 +1,17 @@
-(* Sums over a finite list of candidates. *)
+(* Sums over a finite list: of candidates, or of the outcomes of a law. *)
 
 From Coq Require Import Reals List Lra Lia Arith.
 Import ListNotations.
 Open Scope R_scope.
 
-Fixpoint sum (l : list nat) (f : nat -> R) : R :=
+Section Sums.
+
+Context {A : Type}.
+
+Fixpoint sum (l : list A) (f : A -> R) : R :=
   match l with [] => 0 | i :: rest => f i + sum rest f end.
 
-Lemma sum_le : forall l f g, (forall i, In i l -> f i <= g i) -> sum l f <= sum l g.
+Lemma sum_le : forall l (f g : A -> R), (forall i, In i l -> f i <= g i) -> sum l f <= sum l g.
 Proof.
   induction l as [|a l IH]; intros f g H; simpl; [lra|].
   assert (f a <= g a) by (apply H; now left).
@@ -51,3 +55,8 @@ Proof.
     - intros i Hin. apply H. apply in_app_iff in Hin. apply in_app_iff. simpl. tauto. }
   rewrite sum_app in IHH. lra.
 Qed.
+
+End Sums.
+
+Lemma sum_map : forall A B (g : A -> B) l f, sum (map g l) f = sum l (fun i => f (g i)).
+Proof. induction l as [|a l IH]; intros; simpl; [reflexivity|]. now rewrite IH. Qed.

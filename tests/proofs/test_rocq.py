@@ -43,6 +43,7 @@ def test_all_theorems_are_proved_from_the_axioms_of_real_numbers():
     [
         ("Privacy.v", "(Rmax (left M) (right M + fade M))", "(Rmax (left M) (right M))"),  # fading has a privacy cost
         ("Rivals.v", ":= G * p / (1 + G * p)", ":= G * p / (2 + G * p)"),
+        ("LastRule.v", "if all_reached a i w then i else", "if (total w <=? a i)%Z then i else"),  # the first rule
     ],
 )
 def test_a_wrong_statement_fails(tmp_path, file, right, wrong):
