@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from confide.arrays import GroupColumns, as_array, as_vector, is_missing, refuse_other_rows
 from confide.candidates import AnyCandidates
 from confide.core import (
+    By,
     Choice,
     ModelFingerprint,
     Payer,
@@ -38,10 +39,6 @@ from confide.support import Level, caller_stacklevel, exact_level, raise_for_row
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
-
-
-Division: TypeAlias = Literal["group", "class", "level"]
-"""What several thresholds are for."""
 
 
 class SecondReleaseWarning(UserWarning):
@@ -225,9 +222,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return 0.1 if self.alpha is None else self.alpha
         if self.alpha is not None:
             raise InputError("confidence_level", "must be left out if alpha is given: it is 1 - alpha", got="both")
-        if is_several(self.confidence_level):
-            return [_complement(level) for level in self.confidence_level]
-        return _complement(self.confidence_level)
+        if not is_several(self.confidence_level):
+            return 1 - exact_level("confidence_level", self.confidence_level)
+        return [1 - exact_level("confidence_level", level) for level in self.confidence_level]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
@@ -318,7 +315,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.calibration_.for_model(model)
         return self.calibration_.at(alpha)
 
-    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, Division | None]:
+    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, By | None]:
         """The keys of the thresholds and what they are; by default a single threshold without a key."""
         if self.group_names is None:
             return (), None
@@ -333,9 +330,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)
         if getattr(X, "ndim", 2) == 1:
-            raise InputError(
-                "X", "must be two-dimensional", got="one dimension. Reshape your data with X.reshape(1, -1)"
-            )
+            got = "one dimension. Reshape your data with X.reshape(1, -1)"
+            raise InputError("X", "must be two-dimensional", got=got)
         if not isinstance(X, list | tuple) or len(X):  # [] has no columns to check
             validate_data(self, X, reset=False, skip_check_array=True)
 
@@ -352,11 +348,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         _refuse_unusable(y)
         if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
             texts = sum(isinstance(label, str) for label in y)
-            raise InputTypeError(
-                "y",
-                "must all be str, or none",
-                got=f"{texts} str among {len(y)} labels, so that the others would become str",
-            )
+            got = f"{texts} str among {len(y)} labels, so that the others would become str"
+            raise InputTypeError("y", "must all be str, or none", got=got)
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
         refuse_other_rows(X=X, y=y)
@@ -365,15 +358,13 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(groups, Mapping):
             raise InputTypeError("groups", "must be a data frame or an array, which can be divided", got="a mapping")
         if (groups is None) != (self.group_names is None):
-            raise InputError(
-                "groups", "groups and group_names must be given together: each record's group, and all groups"
-            )
-        usable: NDArray[Any] = self._usable(target)
-        return usable
+            together = "groups and group_names must be given together: each record's group, and all groups"
+            raise InputError("groups", together)
+        return self._usable(target)
 
-
-def _complement(confidence_level: Level) -> Level:
-    return 1 - exact_level("confidence_level", confidence_level)
+    def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The targets, if they are of a type that these estimators learn."""
+        raise NotImplementedError
 
 
 def _refuse_unusable(y: ArrayLike) -> None:
@@ -417,7 +408,7 @@ def _per_record(value: Any, n: int) -> bool:
 
 def rows_of(X: Any) -> int:
     """The number of rows."""
-    return len(X) if isinstance(X, list | tuple) else int(np.shape(X)[0])
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X if hasattr(X, "__len__") else np.asarray(X))
 
 
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:
@@ -426,13 +417,8 @@ def _rows(X: Any, index: NDArray[np.int64]) -> Any:
         return X.iloc[index]
     if hasattr(X, "tocsr"):
         return X.tocsr()[index]
-    if hasattr(X, "shape") and hasattr(X, "__getitem__"):
-        return _as_wide_as_needed(X[index])
-    return _as_wide_as_needed(np.asarray(X)[index])
-
-
-def _as_wide_as_needed(rows: Any) -> Any:
-    """The same rows; strings in a dtype as wide as the longest one, because other rows may contain longer ones."""
+    rows = (X if hasattr(X, "shape") and hasattr(X, "__getitem__") else np.asarray(X))[index]
     if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
         return rows
+    # Strings in a dtype as wide as the longest of these rows, because other rows may contain longer ones.
     return rows.astype(f"{rows.dtype.kind}{max(map(len, rows.ravel().tolist()), default=1) or 1}")

@@ -13,8 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
 from confide.arrays import GroupColumns, Uniforms, class_columns, refuse_other_rows, refuse_other_sums, row_index
+from confide.core import By
 from confide.errors import InputError, InputTypeError
-from confide.estimators.base import Division, PrivateConformal, rows_of
+from confide.estimators.base import PrivateConformal, rows_of
 from confide.scores import all_scores, own_class_scores
 from confide.sets import PredictionSets, predict_set
 from confide.support import Classes, Level, public_classes
@@ -122,13 +123,12 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             check_classification_targets(y)
         return y
 
-    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, Division | None]:
+    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, By | None]:
         if not self.by_class:
             return super()._parts()
         if self.group_names is not None:
-            raise InputError(
-                "by_class", "by_class and group_names must not be given together: thresholds are per class, or group"
-            )
+            either = "by_class and group_names must not be given together: thresholds are per class, or group"
+            raise InputError("by_class", either)
         return tuple(self.classes_.tolist()), "class"
 
     def _public_classes(self) -> Classes:
@@ -140,17 +140,12 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         trained, weights = np.unique(y), next(iter(given.values())).get("sample_weight")
         if len(trained if weights is None else np.unique(y[np.asarray(weights) > 0])) < 2:
             weighed = "" if weights is None else " of positive sample_weight"
-            raise InputError(
-                "y",
-                "must contain at least two classes in the training part",
-                got=f"one class{weighed}",
-                remedy="Give more records",
-            )
+            must = "must contain at least two classes in the training part"
+            raise InputError("y", must, got=f"one class{weighed}", remedy="Give more records")
         names = trained if self.classes is None else np.unique(np.asarray(self.classes))
         if missing := len(set(trained.tolist()) - set(names.tolist())):
-            raise InputError(
-                "classes", "must name every label of the training part", got=f"{missing} more", remedy="Add them"
-            )
+            must = "must name every label of the training part"
+            raise InputError("classes", must, got=f"{missing} more", remedy="Add them")
         super()._train(X, y, given)
         self.classes_ = names
 
@@ -163,9 +158,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             raise InputError("estimator", "must have the same classes in all fitted estimators")
         fitted_classes = np.asarray(next(iter(fitted)).classes_)
         if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(fitted_classes.tolist()):
-            raise InputError(
-                "classes", "must be those of the fitted estimator with prefit=True", remedy="Leave them out"
-            )
+            must = "must be those of the fitted estimator with prefit=True"
+            raise InputError("classes", must, remedy="Leave them out")
         self.classes_ = fitted_classes
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
@@ -199,11 +193,6 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
 
 def _refuse_without_probabilities(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
-        raise InputTypeError(
-            "estimator",
-            "must have predict_proba",
-            remedy=(
-                f"{type(estimator).__name__} has none: wrap it in sklearn.calibration.CalibratedClassifierCV, "
-                "which estimates probabilities"
-            ),
-        )
+        wrap = "wrap it in sklearn.calibration.CalibratedClassifierCV, which estimates probabilities"
+        remedy = f"{type(estimator).__name__} has none: {wrap}"
+        raise InputTypeError("estimator", "must have predict_proba", remedy=remedy)
