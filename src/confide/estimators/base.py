@@ -170,7 +170,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _take(self, fitted: list[Any]) -> None:
         """Keep fitted estimators: a tuple as such; of a mapping all, and the first until one is chosen."""
-        self.estimator_ = tuple(fitted) if isinstance(self.estimator, tuple) else fitted[0]
+        self.estimator_: Any = tuple(fitted) if isinstance(self.estimator, tuple) else fitted[0]
         if isinstance(self.estimator, Mapping):
             self.estimators_ = dict(zip(self.estimator, fitted, strict=True))
 
@@ -216,15 +216,16 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return router if self.prefit else router.add(method_mapping=mapping, **self._inner())
 
     @property
-    def _alpha(self) -> Level | Sequence[Level]:
+    def _alpha(self) -> Any:
         """The level or levels that are requested: `alpha`, or one minus `confidence_level`."""
         if self.confidence_level is None:
             return 0.1 if self.alpha is None else self.alpha
         if self.alpha is not None:
             raise InputError("confidence_level", "must be left out if alpha is given: it is 1 - alpha", got="both")
-        if not is_several(self.confidence_level):
-            return 1 - exact_level("confidence_level", self.confidence_level)
-        return [1 - exact_level("confidence_level", level) for level in self.confidence_level]
+        stated: Any = self.confidence_level
+        if not is_several(stated):
+            return 1 - exact_level("confidence_level", stated)
+        return [1 - exact_level("confidence_level", level) for level in stated]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")

@@ -123,7 +123,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return columns
 
     def _point(self, X: Any) -> NDArray[Any]:
-        return self._columns(X).mean(axis=1)
+        return np.asarray(self._columns(X).mean(axis=1))
 
     def _columns(self, X: Any) -> NDArray[np.float64]:
         """The predictions of every trained regressor, a column each."""
