@@ -1,6 +1,7 @@
 """Thresholds, sets and intervals in ONNX operators: the arithmetic of `predict_set` and `predict_interval`.
 
-Scores are computed in float64. At a temperature, logarithms and exponentials are the runtime's own. They may differ
+LAC compares each probability with the smallest included one, in float32 if the model does; other scores are computed in
+float64. At a temperature, logarithms and exponentials are the runtime's own. They may differ
 from numpy's in the last digit, and so may a set, if a score is nearly equal to the threshold. Intervals are rounded
 outwards: the reach of an interval is a constant, the float above the threshold.
 
@@ -11,14 +12,15 @@ prediction the whole line. The coverage guarantee then still holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
 from confide.core import Release, refuse_overlapping
-from confide.onnx.graph import AppendedGraph
-from confide.scores import ScoreKind
+from confide.onnx.graph import AppendedGraph, Tensor
+from confide.scores import ScoreKind, smallest_probability
 from confide.support import canonical_name
 
 GROUPS = "groups"
@@ -31,24 +33,38 @@ _LARGEST = np.finfo(np.float64).max
 
 
 def append_sets(
-    tail: AppendedGraph, p: str, k: int, kind: ScoreKind, release: Release, classes: tuple[object, ...] | int
+    tail: AppendedGraph, tensor: Tensor, k: int, kind: ScoreKind, release: Release, classes: tuple[object, ...] | int
 ) -> None:
     """Append {y : score <= threshold} as the output `sets`, bool, shape (n, k), from probabilities of k classes."""
+    double = tensor.kind == TensorProto.DOUBLE
+    dtype: Any = np.float64 if double else np.float32
+    p = tensor.name if double else tail.node("Cast", tensor.name, to=TensorProto.FLOAT)
     # Records with an entry that is not a probability, bool, shape (n, 1): every class is in their sets.
-    p, zero = tail.double(p), tail.constant(0.0)
-    below = tail.node("LessOrEqual", p, tail.constant(1 + _ROUNDED))
-    inside = tail.node("And", tail.node("GreaterOrEqual", p, zero), below)
+    zero, above_one = tail.constant(0, dtype), tail.constant(1 + _ROUNDED, dtype)
+    inside = tail.node("And", tail.node("GreaterOrEqual", p, zero), tail.node("LessOrEqual", p, above_one))
     outside = tail.node("Cast", tail.node("Not", inside), to=TensorProto.INT64)
     count = tail.node("ReduceSum", outside, tail.constant([1], np.int64), keepdims=1)
     unusable = tail.node("Greater", count, tail.constant(0, np.int64))
-    p = tail.node("Min", tail.node("Where", unusable, zero, p), tail.constant(1.0))  # NaN cannot be sorted
-    # p^(1/T), rescaled to rows that sum to one; rows of zeros stay zero.
-    if kind.temperature is not None:
-        powers = tail.node("Softmax", tail.node("Div", tail.node("Log", p), tail.constant(kind.temperature)), axis=1)
-        p = tail.node("Where", tail.node("IsNaN", powers), zero, powers)
-    kind.class_scores(np.full((1, k), 1 / k), np.ones(1))  # raises an error for too few classes
-    included = tail.node("LessOrEqual", kind.onnx(tail, p), _thresholds(tail, release, float, classes))
+    if kind.of_one_entry:  # without float64, which some runtimes lack
+        lowest = _thresholds(tail, release, partial(_lowest, dtype=dtype), classes, dtype)
+        included = tail.node("GreaterOrEqual", p, lowest)
+    else:
+        zero, one = tail.constant(0.0), tail.constant(1.0)
+        p = tail.node("Min", tail.node("Where", unusable, zero, tail.double(p)), one)  # NaN cannot be sorted
+        if kind.temperature is not None:  # p^(1/T), rescaled to rows that sum to one; rows of zeros stay zero
+            scaled = tail.node("Div", tail.node("Log", p), tail.constant(kind.temperature))
+            powers = tail.node("Softmax", scaled, axis=1)
+            p = tail.node("Where", tail.node("IsNaN", powers), zero, powers)
+        kind.class_scores(np.full((1, k), 1 / k), np.ones(1))  # raises an error for too few classes
+        included = tail.node("LessOrEqual", kind.onnx(tail, p), _thresholds(tail, release, float, classes))
     tail.output("sets", tail.node("Or", included, unusable), TensorProto.BOOL, k)
+
+
+def _lowest(threshold: float, dtype: Any) -> float:
+    """The smallest probability of a class in a set of LAC; 2 if no class is in any."""
+    if not 0 <= threshold < 1:
+        return 0.0 if threshold >= 1 else 2.0
+    return float(smallest_probability(threshold, np.dtype(dtype)))
 
 
 def append_intervals(
@@ -79,8 +95,9 @@ def _thresholds(
     release: Release,
     convert: Callable[[float], float],
     classes: tuple[object, ...] | int | None = None,
+    dtype: Any = np.float64,
 ) -> str:
-    """A tensor of `convert` of each threshold, float64: one number, (K,) per class, or (n,) per group.
+    """A tensor of `convert` of each threshold: one number, (K,) per class, or (n,) per group.
 
     Parameters
     ----------
@@ -89,7 +106,7 @@ def _thresholds(
         shape (n, 1), which broadcasts with (n, K).
     """
     if release.by != "group":
-        return tail.constant(np.vectorize(convert)(release.limits(classes=classes)))
+        return tail.constant(np.vectorize(convert)(release.limits(classes=classes)), dtype)
     refuse_overlapping(release)
     names = tuple(release.parts)
     keys: dict[str, Any] = {"keys_strings": [canonical_name(name) for name in names]}
@@ -98,7 +115,7 @@ def _thresholds(
         kind, keys = TensorProto.INT64, {"keys_int64s": [int(name) for name in names]}
     # The last threshold is for groups that were not calibrated: nothing is excluded.
     thresholds = np.append(release.limits(len(names), groups=names), np.inf)
-    values = tail.constant(np.vectorize(convert)(thresholds))
+    values = tail.constant(np.vectorize(convert)(thresholds), dtype)
     attributes = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}
     place = tail.node("LabelEncoder", tail.input(GROUPS, kind), domain="ai.onnx.ml", **attributes)
     gathered = tail.node("Gather", values, place)

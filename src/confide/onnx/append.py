@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +200,7 @@ def _append_sets(
     if options["logits"]:
         p = tail.node("Softmax", p, axis=1) if release.loss is None else tail.node("Sigmoid", p)
         tail.output("probabilities", p, tensor.kind, k)
-    append_sets(tail, p, k, kind, release, k if names is None else names)
+    append_sets(tail, replace(tensor, name=p), k, kind, release, k if names is None else names)
     return {} if names is None else {"classes": _json({"names": list(names)})}
 
 
