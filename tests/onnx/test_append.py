@@ -347,11 +347,9 @@ def test_a_model_that_torch_exports(released, tmp_path):
 
 def exported(opset, ml, *nodes, classes=3):
     """A model as skl2onnx 1.20 exports a classifier: it declares old versions, and for old opsets repeats one."""
-    rows = {name: (["n", classes], np.float32) for name in ("X", "probabilities")}
-    model = graph_of(
-        [*nodes, ("Normalizer", ["p"], ["probabilities"], {"domain": "ai.onnx.ml", "norm": "L1"})],
-        {"X": rows["X"]}, {"probabilities": rows["probabilities"]}, opsets=[("ai.onnx.ml", ml), *[("", opset)] * (1 + (opset < 13))],
-    )  # fmt: skip
+    rows, versions = (["n", classes], np.float32), [("", opset)] * (2 if opset < 13 else 1)
+    nodes += (("Normalizer", ["p"], ["probabilities"], {"domain": "ai.onnx.ml", "norm": "L1"}),)
+    model = graph_of(nodes, {"X": rows}, {"probabilities": rows}, opsets=[("ai.onnx.ml", ml), *versions])
     model.graph.output.insert(0, helper.make_tensor_value_info("label", TensorProto.STRING, ["n"]))
     return model
 
