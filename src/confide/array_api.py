@@ -153,28 +153,18 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     # Positions of the first and last member of each group of ties, by searching the sorted positions of the borders.
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
     last = _borders(xp, place, ends, number)
-    rank = xp.astype(last + 1, wide.dtype)
-    if kind.rule.family == "top_k":
-        ranked = rank
-    else:
-        penalty = kind.rule.penalty
-        sorted_wide = xp.take_along_axis(wide, order, axis=1)
-        shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
-        if kind.rule.family == "saps":
-            largest = sorted_wide[:, :1]
-            ranked = xp.where(rank == 1, shares * largest, largest + ((rank - 2.0) + shares) * penalty)
-        else:
-            if wide.dtype != xp.float64:
-                need = "need a library with float64 for this score"
-                raise InputTypeError("probabilities", need, remedy="Enable float64")
-            q = (sorted_wide + magic(k)) - magic(k)
-            ranked = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
-            if u is not None:
-                group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
-                ranked = (ranked - group) + shares * group
-            if penalty:
-                beyond = rank - kind.rule.k_reg
-                ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty
+    sorted_wide, mass = xp.take_along_axis(wide, order, axis=1), xp.zeros_like(wide)
+    shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
+    if kind.rule.family == "aps":
+        if wide.dtype != xp.float64:
+            need = "need a library with float64 for this score"
+            raise InputTypeError("probabilities", need, remedy="Enable float64")
+        q = (sorted_wide + magic(k)) - magic(k)
+        mass = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
+        if u is not None:
+            group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
+            mass = (mass - group) + shares * group
+    ranked = kind.rule.score(mass, xp.astype(last + 1, wide.dtype), sorted_wide[:, :1], shares, xp)
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
 
 
