@@ -19,18 +19,10 @@ from confide.arrays import (
     other_sums,
     refuse_generator,
 )
-from confide.core import UNNAMED, Release, names_for, warn_about
+from confide.core import Release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.scores import (
-    ScoreKind,
-    class_score,
-    kind_of_task,
-    magic,
-    score_kind,
-    set_mask,
-    smallest_probability,
-    unregistered,
-)
+from confide.scores import ScoreKind, class_score, kind_of_task, magic, set_mask, smallest_probability
+from confide.sets import score_of
 from confide.support import needs_extra
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
@@ -161,29 +153,18 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     # Positions of the first and last member of each group of ties, by searching the sorted positions of the borders.
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
     last = _borders(xp, place, ends, number)
-    rank = xp.astype(last + 1, wide.dtype)
-    if kind.rule.family == "top_k":
-        ranked = rank
-    else:
-        penalty = kind.rule.penalty
-        sorted_wide = xp.take_along_axis(wide, order, axis=1)
-        shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
-        if kind.rule.family == "saps":
-            largest = sorted_wide[:, :1]
-            ranked = xp.where(rank == 1, shares * largest, largest + ((rank - 2.0) + shares) * penalty)
-        else:
-            if wide.dtype != xp.float64:
-                raise InputTypeError(
-                    "probabilities", "need a library with float64 for this score", remedy="Enable float64"
-                )
-            q = (sorted_wide + magic(k)) - magic(k)
-            ranked = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
-            if u is not None:
-                group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
-                ranked = (ranked - group) + shares * group
-            if penalty:
-                beyond = rank - kind.rule.k_reg
-                ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty
+    sorted_wide, mass = xp.take_along_axis(wide, order, axis=1), xp.zeros_like(wide)
+    shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
+    if kind.rule.family == "aps":
+        if wide.dtype != xp.float64:
+            need = "need a library with float64 for this score"
+            raise InputTypeError("probabilities", need, remedy="Enable float64")
+        q = (sorted_wide + magic(k)) - magic(k)
+        mass = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
+        if u is not None:
+            group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
+            mass = (mass - group) + shares * group
+    ranked = kind.rule.score(mass, xp.astype(last + 1, wide.dtype), sorted_wide[:, :1], shares, xp)
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
 
 
@@ -215,12 +196,9 @@ def refuse_outside(xp: Any, p: Any) -> None:
     count = int(xp.sum(xp.astype(outside, xp.int64)))
     if count:
         first = int(xp.argmax(xp.astype(outside, xp.int64)))
-        raise InputError(
-            "probabilities",
-            "must lie in [0, 1]",
-            got=f"{count} row(s) with NaN or values outside, the first at row {first}",
-            remedy="Apply softmax to logits, and complete rows with NaN",
-        )
+        got = f"{count} row(s) with NaN or values outside, the first at row {first}"
+        remedy = "Apply softmax to logits, and complete rows with NaN"
+        raise InputError("probabilities", "must lie in [0, 1]", got=got, remedy=remedy)
 
 
 def rows_unlike_one(p: Any) -> Any:
@@ -271,11 +249,7 @@ def _kind(calibration: Any) -> ScoreKind:
     if not isinstance(calibration, Release) or calibration.by is not None or calibration.loss is not None:
         got = "another release" if isinstance(calibration, Release) else type(calibration).__name__
         raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", got)
-    if calibration.score is None:
-        raise InputError(*UNNAMED)
-    kind = score_kind(calibration.score)
-    if kind.score is None:
-        raise unregistered(kind.name)
+    kind = score_of(calibration)
     if kind.task != "classification":
         raise InputError("calibration", f"was made for the score {calibration.score!r}, which is not for classes")
     return kind

@@ -21,7 +21,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.sets import PredictionIntervals, PredictionSets, draw_intervals
+from confide.sets import PredictionIntervals, PredictionSets
 from confide.support import (
     BAD,
     FILL,
@@ -256,7 +256,7 @@ def plot_intervals(
         also = "" if y is None else f", targets {len(y)}"
         found = f"{len(x)}, {len(low)} and {len(high)}{also}"
         raise InputError("feature", "must have the length of lower, upper and targets", found)
-    return draw_intervals(x, low, high, y, level=level, name=name, ax=ax)
+    return PredictionIntervals(low, high).plot(y, along=x, level=level, name=name, ax=ax)
 
 
 # Cost of privacy over the number of records and epsilon, before any record is used.

@@ -25,6 +25,7 @@ from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 
 SCORES = DETERMINISTIC + RANDOMISED
 FEW = "ignore::confide.CoverageWarning"
+RNG = np.random.default_rng(5)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,23 @@ def test_classifier_covers_with_small_sets(digits, score):
     assert model.calibration_.score == score
     assert model.score(X[1300:], names[y[1300:]]) == np.mean(model.predict(X[1300:]) == names[y[1300:]])
     assert len(pickle.dumps(model)) < 60_000
+
+
+@pytest.mark.filterwarnings(FEW)
+@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
+def test_a_confidence_level_is_one_minus_alpha(front):
+    X, y = RNG.normal(size=(60, 2)), np.arange(60) % 2
+    for options, levels in (
+        ({}, ["0.1"]),
+        ({"confidence_level": 0.7}, ["0.3"]),
+        ({"confidence_level": [0.7, 0.9]}, ["0.1", "0.3"]),
+    ):
+        released = front(**options).fit(X, y).calibration_
+        assert sorted(str(float(level)) for level in released.levels) == levels
+        assert front(**options).get_params()["alpha"] is None
+    for options in ({"alpha": 0.1, "confidence_level": 0.9}, {"confidence_level": 90}):
+        with refused(confide.InputError, "confidence_level"):
+            front(**options).fit(X, y)
 
 
 @pytest.mark.slow
@@ -323,9 +341,6 @@ def test_import_stays_light():
     code = f"import sys, confide; print([m for m in {heavy.split()!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-RNG = np.random.default_rng(5)
 
 
 MISSING = {

@@ -46,7 +46,7 @@ def classifier(features=4, classes=3):
     return graph_of(nodes, {"x": (["n", features], np.float32)}, outputs, [numpy_helper.from_array(values, "weight")])
 
 
-def linear(*kinds):
+def linear(*kinds, opset=17):
     """A model with one node of each of these kinds, in sequence."""
     names = ["x", *(f"t{i}" for i in range(len(kinds) - 1)), "p"]
     nodes = [
@@ -54,7 +54,8 @@ def linear(*kinds):
         for i, kind in enumerate(kinds)
     ]
     one = (["n", 3], np.float32)
-    return graph_of(nodes, {"x": one}, {"p": one}, [numpy_helper.from_array(np.eye(3, dtype=np.float32), "weight")])
+    weights = [numpy_helper.from_array(np.eye(3, dtype=np.float32), "weight")]
+    return graph_of(nodes, {"x": one}, {"p": one}, weights, [("", opset)])
 
 
 def run(model, **given):
@@ -112,6 +113,12 @@ def test_a_record_that_predict_set_rejects_gets_every_class(score, bad):
     found = run(append(passing(["n", 3]), release), x=p)["sets"]
     assert found[1].all()
     np.testing.assert_array_equal(found[[0, 2]], confide.predict_set(p[[0, 2]], release).mask)
+
+
+def test_a_forest_whose_probabilities_sum_to_more_than_one_in_float32():
+    p = np.array([[np.nextafter(np.float32(1), np.float32(2)), 0.0], [0.3, 0.7]], dtype=np.float32)
+    found = run(append(passing(["n", 2]), calibration_at(0.5)), x=p)["sets"]
+    np.testing.assert_array_equal(found, [[True, False], [False, True]])
 
 
 def test_a_classifier_with_softmax():
@@ -277,7 +284,7 @@ PASSING = partial(passing, ["n", 3])
 @pytest.mark.parametrize(
     ("model", "release", "options", "argument"),
     [
-        (partial(PASSING, opset=11), "lac", {}, "model"),
+        (lambda: linear("Unknown", opset=11), "lac", {"logits": False}, "model"),
         (lambda: passing(["n", "k"]), "lac", {}, "output"),
         (PASSING, "lac", {"output": "q"}, "output"),
         (classifier, "lac", {}, "output"),
@@ -338,17 +345,57 @@ def test_a_model_that_torch_exports(released, tmp_path):
     np.testing.assert_array_equal(found["sets"], confide.predict_set(found["probabilities"], released).mask)
 
 
+def exported(opset, ml, *nodes, classes=3):
+    """A model as skl2onnx 1.20 exports a classifier: it declares old versions, and for old opsets repeats one."""
+    rows, versions = (["n", classes], np.float32), [("", opset)] * (2 if opset < 13 else 1)
+    nodes += (("Normalizer", ["p"], ["probabilities"], {"domain": "ai.onnx.ml", "norm": "L1"}),)
+    model = graph_of(nodes, {"X": rows}, {"probabilities": rows}, opsets=[("ai.onnx.ml", ml), *versions])
+    model.graph.output.insert(0, helper.make_tensor_value_info("label", TensorProto.STRING, ["n"]))
+    return model
+
+
+def linear_classifier(*names):
+    weights = np.eye(len(names)).ravel().tolist()
+    attributes = {"coefficients": weights, "classlabels_strings": names, "intercepts": [0.0] * len(names)}
+    return (
+        "LinearClassifier",
+        ["X"],
+        ["label", "p"],
+        attributes | {"domain": "ai.onnx.ml", "post_transform": "SOFTMAX"},
+    )
+
+
+@pytest.mark.parametrize("opset", [9, 12, 13, 22])
+def test_models_of_skl2onnx(released, by_group, opset):
+    """Its default exports declare ai.onnx.ml 1, and opset 9 for support vector machines, 18 to 22 for other models."""
+    model = exported(opset, 1, linear_classifier("cat", "dog", "emu"))
+    x = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    served = append(model, released, output="probabilities")
+    found = run(served, X=x)
+    np.testing.assert_array_equal(found["sets"], confide.predict_set(found["probabilities"], released).mask)
+    np.testing.assert_array_equal(found["probabilities"], run(model, X=x)["probabilities"])
+    assert read(served) == released
+    assert {one.domain: one.version for one in served.opset_import} == {"ai.onnx.ml": 1, "": max(opset, 13)}
+    ward = np.where(np.arange(50) % 3, "a", "b")
+    served = append(model, by_group, output="probabilities")
+    expected = confide.predict_set(found["probabilities"], by_group, groups=ward).mask
+    np.testing.assert_array_equal(run(served, X=x, groups=ward.astype(object))["sets"], expected)
+    assert read(served) == by_group
+
+
+def test_an_old_label_encoder_is_kept(released, by_group):
+    """LabelEncoder is the only operator that ai.onnx.ml 2 changed."""
+    encoder = {"domain": "ai.onnx.ml", "classes_strings": ["cat", "dog", "emu"], "default_int64": -1}
+    nodes = linear_classifier("cat", "dog", "emu"), ("LabelEncoder", ["label"], ["number"], encoder)
+    model = exported(17, 1, *nodes)
+    assert read(append(model, released, output="probabilities")) == released
+    with refused(confide.InputError, "model"):
+        append(model, by_group, output="probabilities")
+
+
 def test_labels_of_a_classifier_in_another_order_raise():
     released = confide.calibrate(np.linspace(0, 0.5, 2000), 0.1, 1.0, score="lac", classes=["cat", "dog"])
-    attributes = {"coefficients": [1.0, 0.0, 0.0, 1.0], "classlabels_strings": ["dog", "cat"]}
-    attributes |= {"domain": "ai.onnx.ml", "post_transform": "SOFTMAX"}
-    one = (["n", 2], np.float32)
-    node = ("LinearClassifier", ["x"], ["label", "p"], attributes)
-    model = graph_of([node], {"x": one}, {"p": one}, opsets=[("", 17), ("ai.onnx.ml", 2)])
+    model = exported(17, 2, linear_classifier("dog", "cat"), classes=2)
     with refused(confide.InputError, "classes"):
-        append(model, released)
-    assert read(append(model, released, classes=["dog", "cat"])) == released
-    model.opset_import[1].version = 1
-    with refused(confide.InputError, "model") as caught:
-        append(model, released, classes=["dog", "cat"])
-    assert "model.opset_import to 2" in caught.value.remedy
+        append(model, released, output="probabilities")
+    assert read(append(model, released, output="probabilities", classes=["dog", "cat"])) == released

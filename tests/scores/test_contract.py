@@ -48,7 +48,12 @@ SETS = [
     if {**registry.SCORES, **OWN}[name.partition("(")[0].removesuffix("_deterministic")].task == "classification"
 ]
 INTERVALS = [name for name in NAMES if name not in SETS]
-TEMPERED = ["lac(temperature=2)", "aps_deterministic(temperature=0.5)", "raps(penalty=0.3,k_reg=1,temperature=3)"]
+TEMPERED = [
+    "lac(temperature=2)",
+    "margin(temperature=2)",
+    "aps_deterministic(temperature=0.5)",
+    "raps(penalty=0.3,k_reg=1,temperature=3)",
+]
 SETS += [*TEMPERED, "one_minus_margin(temperature=2)"]
 
 
@@ -207,30 +212,78 @@ def test_a_release_states_its_name_and_covers(name):
     assert confide.evaluate(again, **records).coverage.value > 0.7
 
 
-@pytest.mark.parametrize("name", [*NAMES, "lac(temperature=2)", "margin(temperature=2)"])
-def test_the_form_in_onnx_is_the_score(name):
-    """Thresholds that are scores of records; or there is no such form, and an error."""
-    pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install 'confide[onnx]'")
-    from tests.onnx.test_append import append, assert_intervals, centers, passing, probabilities, run
+# Fronts: sets and intervals in the interfaces and runtimes of other libraries, or an error about the score.
 
-    if score_kind(name).score.onnx is None:
-        with refused(confide.InputError, "score"):
-            append(passing(["n", 3]), calibration_at(0.5, name))
+
+def by_torch(release, x, u=None):
+    """Tensors in main memory."""
+    torch, front = pytest.importorskip("torch"), pytest.importorskip("confide.torch")
+    if score_kind(release.score).task == "regression":
+        return np.array([end.numpy() for end in front.predict_interval(torch.asarray(x), release)])
+    shares = None if u is None else torch.asarray(u)
+    return front.predict_set(torch.asarray(x), release, logits=False, u=shares).numpy()
+
+
+def by_array_standard(release, x, u=None):
+    """As on a device; logarithms and powers may differ in the last digits."""
+    torch, front = pytest.importorskip("torch"), pytest.importorskip("confide.array_api")
+    with mock.patch("confide.array_api.in_memory", return_value=None):
+        return front.predict_mask(torch.asarray(x), release, u=None if u is None else torch.asarray(u)).numpy()
+
+
+def by_onnx(release, x, u=None):
+    """A graph of the same type, run by onnxruntime."""
+    pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install 'confide[onnx]'")
+    from tests.onnx.test_append import append, passing, run
+
+    found = run(append(passing(["n", *x.shape[1:]], x.dtype.type), release), x=x)
+    return found["sets"] if "sets" in found else np.array([found["lower"], found["upper"]])
+
+
+def unlike_numpy(front, kind):
+    """The argument of the error by which a front refuses a score; None if it computes it."""
+    if front is by_torch:
+        return "difficulty" if kind.score.difficulty else None
+    if front is by_onnx:
+        return "score" if kind.score.onnx is None else None
+    return "calibration" if kind.task == "regression" else "score" if kind.family in OWN else None
+
+
+def inputs(name, dtype):
+    """Outputs of models, with the numbers u, and thresholds that are scores or lie next to one."""
+    kind, rng = score_kind(name), np.random.default_rng(2)
+    if kind.task == "regression":
+        thresholds = (0.0, 1 / 3, 1e9, np.inf, *([-0.2] if kind.low < 0 else []))
+        yield predictions(name)[0].astype(dtype), None, thresholds
         return
-    for dtype in (np.float16, np.float32, np.float64):
-        for k in (2, 70) if name not in INTERVALS else ():
-            p = probabilities(dtype, k)
-            scores = np.sort(confide.all_scores(p, name).ravel())
-            for threshold in (scores[len(scores) // 3], np.nextafter(scores[len(scores) // 2], -np.inf), 0.5):
+    for k in (2, 70):
+        p = rng.dirichlet(np.full(k, 0.4), 60)
+        p[:30] = rng.multinomial(8, p[:30] / p[:30].sum(axis=1, keepdims=True)) / 8  # ties and zeros
+        p, u = p.astype(dtype), shares(name, 60)
+        scores = np.sort(confide.all_scores(p, name, u=u).ravel())
+        yield p, u, (scores[len(scores) // 3], np.nextafter(scores[len(scores) // 2], -np.inf), 0.5)
+
+
+@pytest.mark.parametrize(("front", "name"), grid([by_torch, by_array_standard, by_onnx], [*NAMES, *TEMPERED]))
+def test_every_front_has_the_sets_and_intervals_of_the_score_or_raises(front, name):
+    """Equal bit for bit, but for scores of tempered probabilities next to the threshold, and the type of intervals."""
+    kind = score_kind(name)
+    for dtype in (np.float16, np.float32, np.float64)[kind.task == "regression" :]:
+        for x, u, thresholds in inputs(name, dtype):
+            for threshold in thresholds:
                 release = calibration_at(threshold, name)
-                sets = run(append(passing(["n", k], dtype), release), x=p)["sets"]
-                np.testing.assert_array_equal(sets, confide.predict_set(p, release).mask)
-        if name in INTERVALS and dtype != np.float16:
-            x = centers(name, dtype)
-            for threshold in (0.0, 1 / 3, 1e9, np.inf, *([-0.2] if score_kind(name).low < 0 else [])):
-                release = calibration_at(threshold, name)
-                found = run(append(passing(["n", *x.shape[1:]], dtype), release), x=x)
-                assert_intervals(found, confide.predict_interval(x, release))
+                if argument := unlike_numpy(front, kind):
+                    with refused(confide.InputError, argument):
+                        front(release, x, u)
+                elif kind.task == "classification":
+                    apart = np.abs(confide.all_scores(x, name, u=u) - threshold) > 1e-12
+                    compared = apart | (kind.temperature is None)
+                    expected = confide.predict_set(x, release, u=u).mask
+                    np.testing.assert_array_equal(front(release, x, u)[compared], expected[compared])
+                else:
+                    (lower, upper), (low, high) = front(release, x), confide.predict_interval(x, release)
+                    assert ((lower <= low) & (low < np.nextafter(lower, np.inf))).all()
+                    assert ((np.nextafter(upper, -np.inf) < high) & (high <= upper)).all()
 
 
 P, Y = np.array([[0.7, 0.2, 0.1]] * 40), np.array([0] * 30 + [2] * 10)
@@ -274,26 +327,20 @@ def test_tables_compute_it_or_raise(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_a_device_computes_the_same_scores_or_raises(monkeypatch, name):
+def test_a_device_computes_the_scores_of_the_true_classes(name):
     """By the functions of the array standard, whose logarithms and powers may differ in the last digits."""
-    xp = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
-    from confide.array_api import predict_mask, true_scores
-
-    monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
+    torch, front = pytest.importorskip("torch"), pytest.importorskip("confide.array_api")
     rng, kind = np.random.default_rng(2), score_kind(name)
     for p in (rng.dirichlet(np.ones(5) / 3, 300), rng.multinomial(8, np.ones(6) / 6, 300).astype(np.float32) / 8):
         u, y = shares(name, 300), rng.integers(0, 5, 300)
-        there, tensor, released = None if u is None else xp.asarray(u), xp.asarray(p), calibration_at(0.4375, name)
-        if kind.family in OWN:
-            with refused(confide.InputError, "score"):
-                predict_mask(tensor, released)
-            with refused(confide.InputError, "score"):
-                true_scores(tensor, xp.asarray(y), name)
-            continue
-        whole = confide.all_scores(p, name, u=u)
-        scores = true_scores(tensor, xp.asarray(y), name, u=there).numpy()
-        np.testing.assert_allclose(scores, whole[np.arange(300), y], atol=0 if kind.temperature is None else 1e-12)
-        np.testing.assert_array_equal(predict_mask(tensor, released, u=there).numpy(), whole <= 0.4375)
+        with mock.patch("confide.array_api.in_memory", return_value=None):
+            if kind.family in OWN:
+                with refused(confide.InputError, "score"):
+                    front.true_scores(*map(torch.asarray, (p, y)), name)
+                continue
+            scores = front.true_scores(*map(torch.asarray, (p, y)), name, u=None if u is None else torch.asarray(u))
+        own = confide.class_score(p, y, name, u=u)
+        np.testing.assert_allclose(scores.numpy(), own, atol=0 if kind.temperature is None else 1e-12)
 
 
 UNREGISTERED = {

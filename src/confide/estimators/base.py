@@ -1,8 +1,11 @@
-"""Common base of the two estimators: splitting, fitting, calibrating, and counting releases."""
+"""Common base of the two estimators: parameters, splitting, fitting, calibrating, and counting releases."""
+
+from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +17,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import GroupColumns, as_array, as_vector, is_missing, refuse_other_rows
+from confide.candidates import AnyCandidates
 from confide.core import (
+    By,
     Choice,
     ModelFingerprint,
     Payer,
@@ -28,27 +33,51 @@ from confide.core import (
 )
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
-from confide.mechanisms import Chosen
+from confide.mechanisms import Chosen, Neighbors
 from confide.scores import NamedScores
 from confide.support import Level, caller_stacklevel, exact_level, raise_for_rows
 
-Self = TypeVar("Self", bound="PrivateConformal")
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
 
 
 class SecondReleaseWarning(UserWarning):
     """An estimator was calibrated again: on shared records the privacy loss of this second release adds up."""
 
 
+@dataclass(eq=False, repr=False)
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Common base of the classifier and the regressor: splitting, fitting, and counting releases."""
+    """Common base of the classifier and the regressor: their common parameters, splitting, fitting, and releases."""
 
-    _default: type
+    estimator: Any = None
+    alpha: Level | Sequence[Level] | None = None
+    epsilon: float = 1.0
+    _: KW_ONLY
+    confidence_level: Level | Sequence[Level] | None = None
+    conformity_score: str | Sequence[str] = ""
+    calibration_size: float = 0.5
+    prefit: bool = False
+    group_names: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None
+    partition: str | None = None
+    neighbors: Neighbors = "add_remove"
+    delta: Level | None = None
+    candidates: AnyCandidates = None
+    ledger: Ledger | None = None
+    dataset: str | Dataset | None = None
+    again: bool = False
+    about: Mapping[str, str] | None = None
+    choice_share: Level = "1/5"
+    largest_size: float | None = None
+    probe: Any = None
+    random_state: Any = None
+
+    _default: ClassVar[type]
     """The estimator that is trained if none is given."""
 
     __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012
     """For `set_fit_request(sample_weight=True)`: `fit` accepts weights among its **fit_params."""
 
-    def fit(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Train on one part of the records and calibrate on the other; with `prefit`, calibrate on all of them.
 
         Warns
@@ -71,8 +100,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             the same weight in calibration. With scikit-learn's metadata routing, only what the estimator requests, and
             `sample_weight` if this one requests it.
         """
-        target = self._check(X, y, reset=True)
-        self._check_groups(X, groups)
+        target = self._check(X, y, groups, reset=True)
         if self.prefit:
             if self.estimator is None:
                 raise InputError("estimator", "must be a fitted estimator with prefit=True", got="None")
@@ -95,7 +123,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._train(_rows(X, train), _rows(target, train), trained)
         return self._release(_rows(X, kept), target[kept], None if groups is None else _rows(groups, kept))
 
-    def calibrate(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
+    def calibrate(self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
         """Calibrate again, on held-out records that did not train the model. Every call is a separate release.
 
         Warns
@@ -106,10 +134,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.prefit and not hasattr(self, "n_releases_"):
             return self.fit(X, y, groups=groups)
         check_is_fitted(self)
-        self._check_groups(X, groups)
-        return self._release(X, self._check(X, y, reset=False), groups)
+        return self._release(X, self._check(X, y, groups, reset=False), groups)
 
-    def renew(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
+    def renew(self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
         """Renew the release with new held-out records: the same request, as `confide.recalibrate` does.
 
         Parameters
@@ -118,9 +145,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             As in `calibrate`: records that did not train the model.
         """
         check_is_fitted(self)
-        self._check_groups(X, groups)
+        target = self._check(X, y, groups, reset=False)
         request = renewed(self.calibration_, about=self.about, fingerprint=self._fingerprint())
-        return self._release(X, self._check(X, y, reset=False), groups, request)
+        return self._release(X, target, groups, request)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The point predictions of the trained estimator, shape (n,)."""
@@ -130,15 +157,22 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _point(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.estimator_.predict(X))
 
-    def _trained(self, X: Any, y: ArrayLike, trained: dict[str, dict[str, Any]]) -> list[Any]:
-        """Copies of the estimators, each trained on some records with the arguments for its own `fit`."""
-        return [clone(estimator).fit(X, y, **trained[name]) for name, estimator in self._inner().items()]
+    def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
+        """Train copies of the estimators, each with the arguments for its own `fit`."""
+        self._take([clone(estimator).fit(X, y, **given[name]) for name, estimator in self._inner().items()])
 
-    def _take(self, trained: list[Any]) -> None:
-        """Keep the trained estimators; of several, the first until one is chosen."""
-        self.estimator_ = trained[0]
+    def _adopt(self) -> None:
+        """Use the fitted estimators themselves."""
+        fitted = list(self._inner().values())
+        for estimator in fitted:
+            check_is_fitted(estimator)
+        self._take(fitted)
+
+    def _take(self, fitted: list[Any]) -> None:
+        """Keep fitted estimators: a tuple as such; of a mapping all, and the first until one is chosen."""
+        self.estimator_: Any = tuple(fitted) if isinstance(self.estimator, tuple) else fitted[0]
         if isinstance(self.estimator, Mapping):
-            self.estimators_ = dict(zip(self.estimator, trained, strict=True))
+            self.estimators_ = dict(zip(self.estimator, fitted, strict=True))
 
     def _warn_of_retraining(self) -> None:
         """Warn if an estimator is already fitted, because its fitted state is not used."""
@@ -163,14 +197,10 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Arguments for the `fit` of each inner estimator: all, or, with metadata routing, those that it requests."""
         if not get_config()["enable_metadata_routing"]:
             return {name: dict(fit_params) for name in self._inner()}
-        others, weights = dict(fit_params), {}
-        if "sample_weight" in others and self._asks_for_weights():
-            weights["sample_weight"] = others.pop("sample_weight")
-        routed = process_routing(self, "fit", **others)
-        return {name: {**routed[name].fit, **weights} for name in self._inner()}
-
-    def _asks_for_weights(self) -> bool:
-        return self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
+        weighed = self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
+        passed = {name: value for name, value in fit_params.items() if weighed and name == "sample_weight"}
+        routed = process_routing(self, "fit", **{name: fit_params[name] for name in fit_params.keys() - passed.keys()})
+        return {name: {**routed[name].fit, **passed} for name in self._inner()}
 
     def get_metadata_routing(self) -> MetadataRouter:
         """The requests of `fit` itself, `groups` and `sample_weight`, and those of the estimators that it trains.
@@ -185,6 +215,18 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router if self.prefit else router.add(method_mapping=mapping, **self._inner())
 
+    @property
+    def _alpha(self) -> Any:
+        """The level or levels that are requested: `alpha`, or one minus `confidence_level`."""
+        if self.confidence_level is None:
+            return 0.1 if self.alpha is None else self.alpha
+        if self.alpha is not None:
+            raise InputError("confidence_level", "must be left out if alpha is given: it is 1 - alpha", got="both")
+        stated: Any = self.confidence_level
+        if not is_several(stated):
+            return 1 - exact_level("confidence_level", stated)
+        return [1 - exact_level("confidence_level", level) for level in stated]
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
 
@@ -194,7 +236,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags = get_tags(inner).input_tags
         return tags
 
-    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None, again: Request | None = None) -> Self:
+    def _release(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, again: Request | None = None) -> Self:
+        """Release thresholds from these records; first choose a model and a score, if there are several."""
         releases = getattr(self, "n_releases_", 0)
         if releases and again is None:
             warnings.warn(
@@ -211,9 +254,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset, chosen = choice.options.get("dataset"), choice.chosen
         request = self._request(chosen) if again is None else again
         places = self._codes(y) if request.by == "class" else None
-        scores = self._scores(X, y) if len(y) else np.zeros(0)
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
-        self.calibration_ = release(Scores({None: scores}, groups, places=places), request, payer)
+        self.calibration_ = release(Scores({None: self._scores(X, y)}, groups, places=places), request, payer)
         self.n_releases_ = releases + 1
         return self
 
@@ -225,21 +267,20 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _choose(self, X: Any, y: NDArray[Any], offers: Mapping[str, tuple[Any, str]]) -> Choice:
         """Choose a model and a score on a share of the records, privately, and use them from now on."""
-        by = self._parts()[1]
+        alpha, (_, by) = self._alpha, self._parts()
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
-        if is_several(self.alpha):
+        if is_several(alpha):
             raise InputError("alpha", "must be one level with several models or scores", got="several")
         scores, sizes = {}, {}
         for name, (self.estimator_, self.conformity_score_) in offers.items():
-            own = self._scores(X, y) if len(y) else np.zeros(0)
-            scores[name] = NamedScores.of(own, self.conformity_score_)
-            sizes[name] = self._sizes(X, len(y))
+            scores[name] = NamedScores.of(self._scores(X, y), self.conformity_score_)
+            sizes[name] = self._sizes(X)
         stated = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", self.choice_share), 1.0)
         self._request(stated)  # an error about the release that follows, before anything is chosen
         choice = choose_score(
-            scores, self.alpha, self.epsilon, sizes=sizes, largest_size=self.largest_size,
+            scores, alpha, self.epsilon, sizes=sizes, largest_size=self.largest_size,
             choice_share=self.choice_share, unit=getattr(self, "unit", None),
             ledger=self.ledger, dataset=self.dataset, again=self.again,
         )  # fmt: skip
@@ -251,26 +292,19 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """The name of the only score, or of the chosen one."""
         return self.conformity_score if isinstance(self.conformity_score, str) else self.conformity_score_
 
-    def _request(self, chosen: Chosen | None = None) -> Request:
+    def _request(self, chosen: Chosen | None) -> Request:
         """The request of the calibration."""
-        names, by = self._parts()
-        if by is not None and is_several(self.alpha):
-            raise InputError("alpha", "must be one level with thresholds per group or class", got="several")
+        alpha, (names, by) = self._alpha, self._parts()
+        if is_several(alpha):
+            if by is not None:
+                raise InputError("alpha", "must be one level with thresholds per group or class", got="several")
+            by = "level"
         return Request(
-            alpha=self.alpha,
-            epsilon=self.epsilon,
-            by="level" if is_several(self.alpha) else by,
-            names=names,
-            score=self._score_name,
-            classes=self._public_classes(),
-            candidates=self.candidates,
-            unit=getattr(self, "unit", None),  # only regressors have it
-            neighbors=self.neighbors,
-            delta=self.delta,
-            about=self.about,
-            chosen=chosen,
+            alpha=alpha, epsilon=self.epsilon, by=by, names=names, score=self._score_name,
+            classes=self._public_classes(), candidates=self.candidates, unit=getattr(self, "unit", None),
+            neighbors=self.neighbors, delta=self.delta, about=self.about, chosen=chosen,
             fingerprint=self._fingerprint(),
-        )
+        )  # fmt: skip
 
     def _fingerprint(self) -> ModelFingerprint | None:
         """The fingerprint of the model as it is now, by its outputs for the public probe records."""
@@ -282,16 +316,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.calibration_.for_model(model)
         return self.calibration_.at(alpha)
 
-    def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:
-        refuse_other_rows(X=X, groups=groups)
-        if isinstance(groups, Mapping):
-            raise InputTypeError("groups", "must be a data frame or an array, which can be divided", got="a mapping")
-        if (groups is None) != (self.group_names is None):
-            raise InputError(
-                "groups", "groups and group_names must be given together: each record's group, and all groups"
-            )
-
-    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, Literal["group", "class"] | None]:
+    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, By | None]:
         """The keys of the thresholds and what they are; by default a single threshold without a key."""
         if self.group_names is None:
             return (), None
@@ -306,13 +331,13 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)
         if getattr(X, "ndim", 2) == 1:
-            raise InputError(
-                "X", "must be two-dimensional", got="one dimension. Reshape your data with X.reshape(1, -1)"
-            )
+            got = "one dimension. Reshape your data with X.reshape(1, -1)"
+            raise InputError("X", "must be two-dimensional", got=got)
         if not isinstance(X, list | tuple) or len(X):  # [] has no columns to check
             validate_data(self, X, reset=False, skip_check_array=True)
 
-    def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
+    def _check(self, X: Any, y: ArrayLike, groups: ArrayLike | None, *, reset: bool) -> NDArray[Any]:
+        """The targets, checked like the records and their groups."""
         # The words that scikit-learn asks for; its own error would show the values.
         if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise InputError("X", "must hold real numbers", got=f"dtype {X.dtype}", remedy="Complex data not supported")
@@ -324,17 +349,23 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         _refuse_unusable(y)
         if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
             texts = sum(isinstance(label, str) for label in y)
-            raise InputTypeError(
-                "y",
-                "must all be str, or none",
-                got=f"{texts} str among {len(y)} labels, so that the others would become str",
-            )
+            got = f"{texts} str among {len(y)} labels, so that the others would become str"
+            raise InputTypeError("y", "must all be str, or none", got=got)
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
         refuse_other_rows(X=X, y=y)
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
-        usable: NDArray[Any] = self._usable(target)
-        return usable
+        refuse_other_rows(X=X, groups=groups)
+        if isinstance(groups, Mapping):
+            raise InputTypeError("groups", "must be a data frame or an array, which can be divided", got="a mapping")
+        if (groups is None) != (self.group_names is None):
+            together = "groups and group_names must be given together: each record's group, and all groups"
+            raise InputError("groups", together)
+        return self._usable(target)
+
+    def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The targets, if they are of a type that these estimators learn."""
+        raise NotImplementedError
 
 
 def _refuse_unusable(y: ArrayLike) -> None:
@@ -378,7 +409,7 @@ def _per_record(value: Any, n: int) -> bool:
 
 def rows_of(X: Any) -> int:
     """The number of rows."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X if hasattr(X, "__len__") else np.asarray(X))
 
 
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:
@@ -387,13 +418,8 @@ def _rows(X: Any, index: NDArray[np.int64]) -> Any:
         return X.iloc[index]
     if hasattr(X, "tocsr"):
         return X.tocsr()[index]
-    if hasattr(X, "shape") and hasattr(X, "__getitem__"):
-        return _as_wide_as_needed(X[index])
-    return _as_wide_as_needed(np.asarray(X)[index])
-
-
-def _as_wide_as_needed(rows: Any) -> Any:
-    """The same rows; strings in a dtype as wide as the longest one, because other rows may contain longer ones."""
+    rows = (X if hasattr(X, "shape") and hasattr(X, "__getitem__") else np.asarray(X))[index]
     if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
         return rows
+    # Strings in a dtype as wide as the longest of these rows, because other rows may contain longer ones.
     return rows.astype(f"{rows.dtype.kind}{max(map(len, rows.ravel().tolist()), default=1) or 1}")

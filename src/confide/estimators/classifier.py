@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from confide.arrays import GroupColumns, Uniforms, class_columns, refuse_other_rows, refuse_other_sums, row_index
-from confide.candidates import AnyCandidates
+from confide.core import By
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
-from confide.mechanisms import Neighbors
 from confide.scores import all_scores, own_class_scores
 from confide.sets import PredictionSets, predict_set
 from confide.support import Classes, Level, public_classes
 
-if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger
 
-
+@dataclass(eq=False, repr=False)
 class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ignore[misc]
     """A classifier whose prediction sets cover the true class with probability 1 - alpha, calibrated privately.
 
@@ -36,7 +32,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         if it is already fitted, there is a `RetrainedWarning`. From a mapping of names to classifiers, one is chosen
         privately on a share of the calibration records (`confide.choose_score`).
     alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again, about
-        As in `confide.calibrate`; several levels give nested thresholds, as there.
+        As in `confide.calibrate`; several levels give nested thresholds, as there. `alpha` is 0.1 by default.
+    confidence_level
+        The guaranteed coverage, 1 - alpha, instead of `alpha`; also several.
     conformity_score
         A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, because
         that is the method that rates the point predictions. One of several names is chosen in the same way.
@@ -94,54 +92,12 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     (True, True)
     """
 
-    _default = LogisticRegression
+    _: KW_ONLY
+    conformity_score: str | Sequence[str] = "lac"
+    classes: Any = None
+    by_class: bool = False
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        alpha: Level | Sequence[Level] = 0.1,
-        epsilon: float = 1.0,
-        *,
-        conformity_score: str | Sequence[str] = "lac",
-        calibration_size: float = 0.5,
-        prefit: bool = False,
-        classes: Any = None,
-        by_class: bool = False,
-        group_names: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None,
-        partition: str | None = None,
-        neighbors: Neighbors = "add_remove",
-        delta: Level | None = None,
-        candidates: AnyCandidates = None,
-        ledger: Ledger | None = None,
-        dataset: str | Dataset | None = None,
-        again: bool = False,
-        about: Mapping[str, str] | None = None,
-        choice_share: Level = "1/5",
-        largest_size: float | None = None,
-        probe: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.conformity_score = conformity_score
-        self.calibration_size = calibration_size
-        self.prefit = prefit
-        self.classes = classes
-        self.by_class = by_class
-        self.group_names = group_names
-        self.partition = partition
-        self.neighbors = neighbors
-        self.delta = delta
-        self.candidates = candidates
-        self.ledger = ledger
-        self.dataset = dataset
-        self.again = again
-        self.about = about
-        self.choice_share = choice_share
-        self.largest_size = largest_size
-        self.probe = probe
-        self.random_state = random_state
+    _default = LogisticRegression
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the trained estimator, shape (n, K), in the order of `classes_`."""
@@ -156,9 +112,10 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         X may have no rows.
         """
         self._check_new(X)
-        p = self._probabilities(X) if rows_of(X) else np.zeros((0, len(self.classes_)))
         refuse_other_rows(X=X, groups=groups, u=u)
-        sets = predict_set(p, self._compared(alpha), classes=self.classes_.tolist(), u=u, groups=groups)
+        sets = predict_set(
+            self._probabilities(X), self._compared(alpha), classes=self.classes_.tolist(), u=u, groups=groups
+        )
         return replace(sets, index=row_index(X))
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -166,13 +123,12 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             check_classification_targets(y)
         return y
 
-    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, Literal["group", "class"] | None]:
+    def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, By | None]:
         if not self.by_class:
             return super()._parts()
         if self.group_names is not None:
-            raise InputError(
-                "by_class", "by_class and group_names must not be given together: thresholds are per class, or group"
-            )
+            either = "by_class and group_names must not be given together: thresholds are per class, or group"
+            raise InputError("by_class", either)
         return tuple(self.classes_.tolist()), "class"
 
     def _public_classes(self) -> Classes:
@@ -184,36 +140,31 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         trained, weights = np.unique(y), next(iter(given.values())).get("sample_weight")
         if len(trained if weights is None else np.unique(y[np.asarray(weights) > 0])) < 2:
             weighed = "" if weights is None else " of positive sample_weight"
-            raise InputError(
-                "y",
-                "must contain at least two classes in the training part",
-                got=f"one class{weighed}",
-                remedy="Give more records",
-            )
+            must = "must contain at least two classes in the training part"
+            raise InputError("y", must, got=f"one class{weighed}", remedy="Give more records")
         names = trained if self.classes is None else np.unique(np.asarray(self.classes))
         if missing := len(set(trained.tolist()) - set(names.tolist())):
-            raise InputError(
-                "classes", "must name every label of the training part", got=f"{missing} more", remedy="Add them"
-            )
-        self._take(self._trained(X, y, given))
+            must = "must name every label of the training part"
+            raise InputError("classes", must, got=f"{missing} more", remedy="Add them")
+        super()._train(X, y, given)
         self.classes_ = names
 
     def _adopt(self) -> None:
-        models = self._inner()
-        for estimator in models.values():
-            check_is_fitted(estimator)
+        super()._adopt()
+        fitted = self._inner().values()
+        for estimator in fitted:
             _refuse_without_probabilities(estimator)
-        if len({tuple(estimator.classes_) for estimator in models.values()}) > 1:
+        if len({tuple(estimator.classes_) for estimator in fitted}) > 1:
             raise InputError("estimator", "must have the same classes in all fitted estimators")
-        fitted_classes = np.asarray(next(iter(models.values())).classes_)
+        fitted_classes = np.asarray(next(iter(fitted)).classes_)
         if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(fitted_classes.tolist()):
-            raise InputError(
-                "classes", "must be those of the fitted estimator with prefit=True", remedy="Leave them out"
-            )
-        self._take(list(models.values()))
+            must = "must be those of the fitted estimator with prefit=True"
+            raise InputError("classes", must, remedy="Leave them out")
         self.classes_ = fitted_classes
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
+        if not rows_of(X):
+            return np.zeros((0, len(self.classes_)))
         p, _ = class_columns(self.estimator_.predict_proba(X), self.estimator_.classes_)
         if len(self.estimator_.classes_) == len(self.classes_):
             return p
@@ -235,18 +186,13 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         refuse_other_sums("probabilities", p)
         return own_class_scores(p, self._codes(y), self._score_name)
 
-    def _sizes(self, X: Any, n: int) -> NDArray[np.float64]:
+    def _sizes(self, X: Any) -> NDArray[np.float64]:
         """The scores of all classes."""
-        return all_scores(self._probabilities(X), self._score_name) if n else np.zeros((0, len(self.classes_)))
+        return all_scores(self._probabilities(X), self._score_name)
 
 
 def _refuse_without_probabilities(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
-        raise InputTypeError(
-            "estimator",
-            "must have predict_proba",
-            remedy=(
-                f"{type(estimator).__name__} has none: wrap it in sklearn.calibration.CalibratedClassifierCV, "
-                "which estimates probabilities"
-            ),
-        )
+        wrap = "wrap it in sklearn.calibration.CalibratedClassifierCV, which estimates probabilities"
+        remedy = f"{type(estimator).__name__} has none: {wrap}"
+        raise InputTypeError("estimator", "must have predict_proba", remedy=remedy)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
@@ -24,20 +24,9 @@ class FittedStepWarning(UserWarning):
     """A pipeline fitted a step before the estimator; if on its calibration records, the guarantees are void."""
 
 
-class IntervalOptions(TypedDict, total=False):
-    """Arguments of the regressor's `predict_interval`, in addition to rows."""
-
-    groups: ArrayLike | None
-    alpha: Level | None
-
-
-class SetOptions(IntervalOptions, total=False):
-    """Arguments of the classifier's `predict_set`, in addition to rows."""
-
-    u: Uniforms
-
-
-def pipeline_sets(model: Any, X: Any, **given: Unpack[SetOptions]) -> PredictionSets:
+def pipeline_sets(
+    model: Any, X: Any, *, u: Uniforms = None, groups: ArrayLike | None = None, alpha: Level | None = None
+) -> PredictionSets:
     """The prediction sets of a pipeline or a search that ends with a `PrivateConformalClassifier`.
 
     Parameters
@@ -47,8 +36,8 @@ def pipeline_sets(model: Any, X: Any, **given: Unpack[SetOptions]) -> Prediction
         estimator itself.
     X
         Shape (n, features), as the first step accepts it.
-    **given
-        As for the estimator's `predict_set`: `groups`, `alpha`, `u`.
+    u, groups, alpha
+        As for the estimator's `predict_set`.
 
     Raises
     ------
@@ -74,13 +63,15 @@ def pipeline_sets(model: Any, X: Any, **given: Unpack[SetOptions]) -> Prediction
     (297, 0.9)
     """
     last, rows = _last(model, X, PrivateConformalClassifier)
-    return last.predict_set(rows, **given)
+    return last.predict_set(rows, u=u, groups=groups, alpha=alpha)
 
 
-def pipeline_intervals(model: Any, X: Any, **given: Unpack[IntervalOptions]) -> PredictionIntervals:
+def pipeline_intervals(
+    model: Any, X: Any, *, groups: ArrayLike | None = None, alpha: Level | None = None
+) -> PredictionIntervals:
     """The prediction intervals of a pipeline or a search that ends with a `PrivateConformalRegressor`.
 
-    Parameters, errors and warnings as in `pipeline_sets`; `**given` is for the estimator's `predict_interval`.
+    Parameters, errors and warnings as in `pipeline_sets`.
 
     Examples
     --------
@@ -94,20 +85,18 @@ def pipeline_intervals(model: Any, X: Any, **given: Unpack[IntervalOptions]) -> 
     True
     """
     last, rows = _last(model, X, PrivateConformalRegressor)
-    return last.predict_interval(rows, **given)
+    return last.predict_interval(rows, groups=groups, alpha=alpha)
 
 
 def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
     """The last estimator of a model, and the rows after the steps before it."""
     *steps, last = _steps(model)
     if not isinstance(last, kind):
-        raise InputTypeError(
-            "model",
-            f"must be a {kind.__name__}, or a pipeline or a search that ends with one",
-            got=f"one that ends with {type(last).__name__}",
-        )
+        must = f"must be a {kind.__name__}, or a pipeline or a search that ends with one"
+        raise InputTypeError("model", must, got=f"one that ends with {type(last).__name__}")
     check_is_fitted(last)
-    if fitted := [type(step).__name__ for step in steps if _has_to_be_fitted(step)]:
+    needing = [step for step in steps if not isinstance(step, FrozenEstimator) and get_tags(step).requires_fit]
+    if fitted := [type(step).__name__ for step in needing]:
         warnings.warn(
             f"the step {fitted[0]} was fitted before the estimator was calibrated: if on records that calibrate, as "
             f"fit of the pipeline does, neither the privacy loss nor the coverage of the release holds; put it inside, "
@@ -129,7 +118,3 @@ def _steps(model: Any) -> Iterator[Any]:
         yield from _steps(model.best_estimator_)
     elif model is not None and model != "passthrough":
         yield model
-
-
-def _has_to_be_fitted(step: Any) -> bool:
-    return not isinstance(step, FrozenEstimator) and bool(get_tags(step).requires_fit)

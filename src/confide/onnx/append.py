@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
 
-from confide.core import FALSE_NEGATIVES, UNNAMED, ModelFingerprint, Release, facts_of, names_for, warn_about
+from confide.core import FALSE_NEGATIVES, ModelFingerprint, Release, facts_of, names_for, warn_about
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.onnx.answers import GROUPS, append_intervals, append_sets
-from confide.onnx.graph import OWN, AppendedGraph, Tensor, maker_of, names_of, opset_of, refuse_unless_model
-from confide.scores import SCORES, ScoreKind, score_kind, unregistered
+from confide.onnx.graph import (
+    OWN,
+    AppendedGraph,
+    Tensor,
+    maker_of,
+    names_of,
+    refuse_unless_model,
+    use_label_encoder,
+    with_operators,
+)
+from confide.scores import SCORES, ScoreKind, score_kind
+from confide.sets import score_of
 from confide.support import Classes, Level, column_order, exact_level, parse_object
 
 KEY = "confide."
@@ -41,7 +52,7 @@ def append(
     Parameters
     ----------
     model
-        A model of opset 13 or newer, or its path. It is not changed.
+        A model or its path. It is not changed; the copy of a model of an opset older than 13 is converted.
     calibration
         A release for the score `lac`, `margin`, `absolute_residual`, `cqr`, `cqr_low` or `cqr_high`. With thresholds
         per group the graph gets an input `groups`, the names of the groups, int64 if all of them are integers, else
@@ -63,9 +74,9 @@ def append(
     Raises
     ------
     InputError, InputTypeError
-        If the score is another one, if the model has no such tensor, is too old or already has sets, if the release
-        does not fit the tensor, if `logits` is not given for a tensor that may contain logits, or if the file of the
-        model is not the one whose fingerprint the release states. For a fingerprint of outputs pass
+        If the score is another one, if the model has no such tensor, cannot be converted or already has sets, if the
+        release does not fit the tensor, if `logits` is not given for a tensor that may contain logits, or if the file
+        of the model is not the one whose fingerprint the release states. For a fingerprint of outputs pass
         `calibration.for_model(...)`.
 
     Notes
@@ -98,7 +109,7 @@ def append(
         stated = calibration.fingerprint
         if stated is not None and stated.decimals is None and isinstance(model, str | Path):
             calibration.for_model(ModelFingerprint.of_file(model))
-    appended = _appended(copy, calibration, options)
+    appended = _appended(with_operators(copy), calibration, options)
     warn_about(calibration)
     return appended
 
@@ -124,11 +135,8 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     except (KeyError, TypeError, ValueError):
         raise FormatError("model", "was altered: its appended part cannot be made from its release") from None
     if _comparable(again) != _comparable(whole):
-        raise FormatError(
-            "model",
-            "was altered: its appended part does not follow from its release",
-            remedy="Get the original",
-        )
+        altered = "was altered: its appended part does not follow from its release"
+        raise FormatError("model", altered, remedy="Get the original")
     return release
 
 
@@ -139,32 +147,33 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
     kind = _kind(chosen, options["score"])
     graph, taken = model.graph, names_of(model.graph)
     if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in taken):
-        raise InputError(
-            "model", "must be one without appended sets", got="some", remedy="Append to the model that was exported"
-        )
-    output_names = options["output"]
-    pair = [Tensor.of(model, name) for name in output_names] if isinstance(output_names, list) else []
-    main = pair[0] if pair else Tensor.of(model, output_names)
-    tail = AppendedGraph(opset_of(model), main.shape[0] if main.shape else None)
+        must = "must be one without appended sets"
+        raise InputError("model", must, got="some", remedy="Append to the model that was exported")
+    # The tensors of the answer, and the nodes that make it
+    names = options["output"] if isinstance(options["output"], list) else [options["output"]]
+    tensors = [Tensor.of(model, name) for name in names]
+    tail = AppendedGraph(tensors[0].shape[0] if tensors[0].shape else None)
     words = facts_of(release) | {name: facts_of(chosen)[name] for name in ("alpha", "promise")}
+    if len(tensors) > 1 and (kind.score is None or not kind.score.quantiles):
+        what = "a score of classes" if kind.task == "classification" else kind.family
+        raise InputError("output", f"must be one tensor for {what}", got="two")
     if kind.task == "classification":
-        if pair:
-            raise InputError("output", "must be one tensor for a score of classes", got="two")
-        words |= _append_sets(model, tail, main, chosen, kind, options)
+        words |= _append_sets(model, tail, tensors[0], chosen, kind, options)
     else:
         for name in ("classes", "logits"):
             _refuse_given(name, options[name], "intervals")
-        _append_intervals(tail, main, pair, chosen, kind)
+        sides = [(score_kind(f"cqr_{side}"), chosen.alone(side)) for side in chosen if chosen.by == "side"]
+        append_intervals(tail, _predictions(tail, tensors, kind), sides or [(kind, chosen)])
     if clash := sorted(taken & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
-        raise InputError(
-            "model", f"must not use the name {clash[0]!r}, which the appended part needs", remedy="Rename that tensor"
-        )
+        must = f"must not use the name {clash[0]!r}, which the appended part needs"
+        raise InputError("model", must, remedy="Rename that tensor")
+    # The model with this part, and with what it follows from
+    if tail.inputs:
+        use_label_encoder(model)
     graph.node.extend(tail.nodes)
     graph.initializer.extend(tail.constants)
     graph.input.extend(tail.inputs)
     graph.output.extend(tail.outputs)
-    if tail.uses_ml and not any(entry.domain == "ai.onnx.ml" for entry in model.opset_import):
-        model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 2))
     options = {**options, "logits": bool(options["logits"])}
     own = {_RELEASE: release.to_json(), _APPENDED: _json(options), **{KEY + name: text for name, text in words.items()}}
     for key, value in own.items():
@@ -175,32 +184,23 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
 def _append_sets(
     model: onnx.ModelProto,
     tail: AppendedGraph,
-    p: Tensor,
+    tensor: Tensor,
     release: Release,
     kind: ScoreKind,
     options: dict[str, Any],
 ) -> dict[str, str]:
-    if len(p.shape) != 2 or not isinstance(p.shape[1], int):
-        raise InputError(
-            "output",
-            f"{p.name!r} must have shape (n, K) with a known number of classes K",
-            got=str(_shape(p)),
-            remedy="Export the model with that dimension fixed",
-        )
-    k = p.shape[1]
+    """Append sets, after probabilities if the tensor contains logits; returns the names of classes for the metadata."""
+    if len(tensor.shape) != 2 or not isinstance(tensor.shape[1], int):
+        must = f"{tensor.name!r} must have shape (n, K) with a known number of classes K"
+        raise InputError("output", must, got=tensor.text, remedy="Export the model with that dimension fixed")
+    p, k = tensor.name, tensor.shape[1]
     names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
-    maker = maker_of(model.graph, p.name)
-    if options["logits"] is None and maker != "LogSoftmax":
-        _refuse_perhaps_logits(p.name, maker)
+    maker = maker_of(model.graph, p)
+    _refuse_wrong_logits(p, maker, options["logits"])
     if options["logits"]:
-        if maker in ("Softmax", "Sigmoid"):
-            raise InputError("logits", f"must be left out: {p.name!r} is made by {maker}, so it contains probabilities")
-        converted = tail.node("Softmax", p.name, axis=1) if release.loss is None else tail.node("Sigmoid", p.name)
-        tail.output("probabilities", converted, p.kind, k)
-        p = Tensor(converted, p.kind, p.shape)
-    elif maker == "LogSoftmax":
-        raise InputError("logits", f"must be True: {p.name!r} is made by LogSoftmax, so it contains logarithms")
-    append_sets(tail, p, k, kind, release, k if names is None else names)
+        p = tail.node("Softmax", p, axis=1) if release.loss is None else tail.node("Sigmoid", p)
+        tail.output("probabilities", p, tensor.kind, k)
+    append_sets(tail, replace(tensor, name=p), k, kind, release, k if names is None else names)
     return {} if names is None else {"classes": _json({"names": list(names)})}
 
 
@@ -208,78 +208,48 @@ def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> Non
     """Raise an error for class names in another order than that of the labels in a classifier's node."""
     if not isinstance(classes, tuple):
         return
-    for node in model.graph.node:
-        for attribute in node.attribute:
-            labels = (
-                [*(text.decode() for text in attribute.strings), *attribute.ints]
-                if attribute.name.startswith("classlabels_")
-                else []
-            )
+    for attribute in (attribute for node in model.graph.node for attribute in node.attribute):
+        if attribute.name.startswith("classlabels_"):
+            labels = [*(text.decode() for text in attribute.strings), *attribute.ints]
             if len(labels) == len(classes) and column_order("classes", classes, labels) != list(range(len(labels))):
-                raise InputError(
-                    "classes",
-                    "must have the order of the model's columns",
-                    got="its labels in another order",
-                    remedy="Pass classes=[...] in the order of its labels",
-                )
+                must, got = "must have the order of the model's columns", "its labels in another order"
+                raise InputError("classes", must, got=got, remedy="Pass classes=[...] in the order of its labels")
 
 
 _MAKERS = ("Softmax", "Sigmoid", "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "Normalizer")
 """Nodes that compute probabilities."""
 
 
-def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
-    """Raise an error for a tensor that may contain logits, judged by its node, or by its name if it is an input."""
-    if maker in _MAKERS or (maker is None and "logit" not in name.lower()):
+def _refuse_wrong_logits(name: str, maker: str | None, logits: bool | None) -> None:
+    """Raise an error for a statement about logits that contradicts the node of a tensor.
+
+    Without a statement also for one that may contain logits, judged by its node, or by its name if it is an input.
+    """
+    if logits and maker in ("Softmax", "Sigmoid"):
+        raise InputError("logits", f"must be left out: {name!r} is made by {maker}, so it contains probabilities")
+    if not logits and maker == "LogSoftmax":
+        raise InputError("logits", f"must be True: {name!r} is made by LogSoftmax, so it contains logarithms")
+    if logits is not None or maker in _MAKERS or (maker is None and "logit" not in name.lower()):
         return
     origin = "has this name" if maker is None else f"is made by {maker}"
-    raise InputError(
-        "logits",
-        f"must be given: {name!r} {origin} and may contain logits",
-        remedy=("Pass logits=True, which appends a softmax or sigmoid, or logits=False if it contains probabilities"),
-    )
+    must = f"must be given: {name!r} {origin} and may contain logits"
+    remedy = "Pass logits=True, which appends a softmax or sigmoid, or logits=False if it contains probabilities"
+    raise InputError("logits", must, remedy=remedy)
 
 
-def _append_intervals(tail: AppendedGraph, main: Tensor, pair: list[Tensor], release: Release, kind: ScoreKind) -> None:
-    assert kind.score is not None
-    if kind.score.quantiles:
-        predictions = _quantiles(tail, main, pair)
-    elif pair:
-        raise InputError("output", f"must be one tensor for {kind.family}", got="two")
-    else:
-        predictions = (_vector(tail, main),)
-    if release.by == "side":
-        low, high = map(release.alone, release.parts)
-        append_intervals(tail, predictions, (score_kind("cqr_low"), low), (score_kind("cqr_high"), high))
-    else:
-        both = kind, release
-        append_intervals(tail, predictions, both, both)
-
-
-def _quantiles(tail: AppendedGraph, main: Tensor, pair: list[Tensor]) -> tuple[str, ...]:
-    """Lower and upper quantiles, float64, shape (n,) each."""
-    if pair:
-        low, high = (_vector(tail, tensor) for tensor in pair)
-        return low, high
-    if len(main.shape) != 2 or main.shape[1] != 2:
-        raise InputError(
-            "output",
-            f"{main.name!r} must have shape (n, 2), lower and upper quantiles",
-            got=str(_shape(main)),
-            remedy="Name two outputs if they are separate",
-        )
-    wide = tail.double(main.name)
-    low, high = (tail.flat(tail.columns(wide, i, i + 1), (None, 1)) for i in (0, 1))
-    return low, high
-
-
-def _vector(tail: AppendedGraph, one: Tensor) -> str:
-    """One number per record, float64, shape (n,)."""
-    if len(one.shape) not in (1, 2) or (len(one.shape) == 2 and one.shape[1] != 1):
-        raise InputError(
-            "output", f"{one.name!r} must have shape (n,) or (n, 1), one number per record", got=str(_shape(one))
-        )
-    return tail.double(tail.flat(one.name, one.shape))
+def _predictions(tail: AppendedGraph, tensors: list[Tensor], kind: ScoreKind) -> tuple[str, ...]:
+    """One number per record, or lower and upper quantiles, float64, shape (n,) each."""
+    if kind.score is not None and kind.score.quantiles and len(tensors) == 1:
+        pair = tensors[0]
+        if len(pair.shape) != 2 or pair.shape[1] != 2:
+            must = f"{pair.name!r} must have shape (n, 2), lower and upper quantiles"
+            raise InputError("output", must, got=pair.text, remedy="Name two outputs if they are separate")
+        return tuple(tail.vector(tail.columns(pair.name, i, i + 1), 2) for i in (0, 1))
+    for tensor in tensors:
+        if len(tensor.shape) not in (1, 2) or (len(tensor.shape) == 2 and tensor.shape[1] != 1):
+            must = f"{tensor.name!r} must have shape (n,) or (n, 1), one number per record"
+            raise InputError("output", must, got=tensor.text)
+    return tuple(tail.vector(tensor.name, len(tensor.shape)) for tensor in tensors)
 
 
 def _kind(release: Release, said: str | None) -> ScoreKind:
@@ -290,25 +260,14 @@ def _kind(release: Release, said: str | None) -> ScoreKind:
         return score_kind("cqr")
     if release.loss is not None:
         if release.loss != FALSE_NEGATIVES:
-            raise InputError(
-                "calibration", "must be one for sets or intervals", got=f"one that bounds {release.loss!r}"
-            )
+            got = f"one that bounds {release.loss!r}"
+            raise InputError("calibration", "must be one for sets or intervals", got=got)
         return score_kind("lac")
-    score = release.first.score
-    if score is None and said is None:
-        raise InputError(*UNNAMED)
-    if score is not None and said not in (None, score):
-        raise InputError("score", f"must be left out: the calibration was made for {score!r}", got=repr(said))
-    kind = score_kind(score or said)
-    if kind.score is None:
-        raise unregistered(kind.name)
-    if kind.score.onnx is None:
-        raise InputError(
-            "score",
-            f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph",
-            got=repr(kind.name),
-            remedy="Predict in Python with confide.predict_set or confide.predict_interval",
-        )
+    kind = score_of(release, said)
+    if kind.score is None or kind.score.onnx is None:
+        must = f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph"
+        remedy = "Predict in Python with confide.predict_set or confide.predict_interval"
+        raise InputError("score", must, got=repr(kind.name), remedy=remedy)
     return kind
 
 
@@ -317,27 +276,19 @@ def _refuse_given(name: str, value: Any, what: str) -> None:
         raise InputError(name, f"must be left out: it is not for {what}")
 
 
-def _shape(one: Tensor) -> str:
-    return "(" + ", ".join("?" if size is None else str(size) for size in one.shape) + ")"
-
-
 def _copy(model: Any) -> onnx.ModelProto:
     """A separate copy of a model, from a file or from another model."""
-    if isinstance(model, str | Path):
-        return _load(Path(model))
-    refuse_unless_model(model)
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    return copy
-
-
-def _load(path: Path) -> onnx.ModelProto:
+    if not isinstance(model, str | Path):
+        refuse_unless_model(model)
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        return copy
     try:
-        return onnx.load(path)
+        return onnx.load(model)
     except OSError as error:
-        raise InputError("path", f"{str(path)!r} cannot be read: {error.strerror or 'it is no file'}") from None
+        raise InputError("path", f"{str(model)!r} cannot be read: {error.strerror or 'it is no file'}") from None
     except DecodeError:
-        raise FormatError("path", f"{str(path)!r} is not an ONNX model, or is damaged") from None
+        raise FormatError("path", f"{str(model)!r} is not an ONNX model, or is damaged") from None
 
 
 def _without_tail(model: onnx.ModelProto, *, grouped: bool) -> onnx.ModelProto:

@@ -15,6 +15,8 @@ OWN = "confide/"
 """Prefix of the names of appended nodes and constants."""
 
 OLDEST, OLDEST_ML = 13, 2
+"""The versions of the operators that are appended; of `ai.onnx.ml` only for thresholds per group."""
+
 FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
@@ -49,28 +51,21 @@ class Tensor:
             raise InputError("output", "must name an output of the model", got=f"no tensor {name!r}")
         kind = tensors[name].type
         if not kind.HasField("tensor_type"):
-            raise InputError(
-                "output",
-                f"{name!r} must be a tensor",
-                got="a sequence or a map",
-                remedy="Export the model without it, as with skl2onnx's options={'zipmap': False}",
-            )
+            remedy = "Export the model without it, as with skl2onnx's options={'zipmap': False}"
+            raise InputError("output", f"{name!r} must be a tensor", got="a sequence or a map", remedy=remedy)
         if kind.tensor_type.elem_type not in FLOATS:
             element_type = TensorProto.DataType.Name(kind.tensor_type.elem_type)
-            raise InputError(
-                "output", f"{name!r} must hold float16, float32 or float64", got=element_type, remedy="Name another"
-            )
+            must = f"{name!r} must hold float16, float32 or float64"
+            raise InputError("output", must, got=element_type, remedy="Name another")
         if not kind.tensor_type.HasField("shape"):
-            raise InputError(
-                "output", f"{name!r} must have a known shape", got="none", remedy="Export the model with shapes"
-            )
+            must = f"{name!r} must have a known shape"
+            raise InputError("output", must, got="none", remedy="Export the model with shapes")
         return cls(name, kind.tensor_type.elem_type, tuple(map(_dimension, kind.tensor_type.shape.dim)))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The numpy type of its elements."""
-        dtype: np.dtype[Any] = np.dtype(helper.tensor_dtype_to_np_dtype(self.kind))
-        return dtype
+    def text(self) -> str:
+        """Its shape, for errors."""
+        return "(" + ", ".join("?" if size is None else str(size) for size in self.shape) + ")"
 
 
 def _dimension(dim: Any) -> int | str | None:
@@ -81,15 +76,13 @@ def _dimension(dim: Any) -> int | str | None:
 
 @dataclass
 class AppendedGraph:
-    """The appended part of a graph: nodes, constants, inputs and outputs, for an opset."""
+    """The appended part of a graph: nodes, constants, inputs and outputs."""
 
-    opset: int
     rows: int | str | None
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[onnx.TensorProto] = field(default_factory=list)
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
-    uses_ml: bool = False
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
         """Append a constant tensor; returns its name."""
@@ -102,25 +95,21 @@ class AppendedGraph:
         name = f"{OWN}{op}_{len(self.nodes)}"
         names = [name, *(f"{name}_{i}" for i in range(1, outputs))]
         self.nodes.append(helper.make_node(op, list(inputs), names, name=name, domain=domain, **attributes))
-        self.uses_ml |= domain == "ai.onnx.ml"
         return name
 
     def double(self, tensor: str) -> str:
         """The same numbers in float64."""
         return self.node("Cast", tensor, to=TensorProto.DOUBLE)
 
+    def vector(self, tensor: str, dimensions: int) -> str:
+        """Numbers of shape (n,) or (n, 1) in float64, shape (n,)."""
+        flat = tensor if dimensions == 1 else self.node("Squeeze", tensor, self.constant([1], np.int64))
+        return self.double(flat)
+
     def columns(self, tensor: str, start: int, stop: int) -> str:
         """Columns from `start` to `stop`, without `stop`."""
         ends = [self.constant([value], np.int64) for value in (start, stop, 1)]
         return self.node("Slice", tensor, *ends)
-
-    def flat(self, tensor: str, shape: tuple[int | str | None, ...]) -> str:
-        """A tensor of shape (n,), or of (n, 1) without its second dimension."""
-        return tensor if len(shape) == 1 else self.node("Squeeze", tensor, self.constant([1], np.int64))
-
-    def column(self, tensor: str) -> str:
-        """A tensor of shape (n,) as one of shape (n, 1)."""
-        return self.node("Unsqueeze", tensor, self.constant([1], np.int64))
 
     def input(self, name: str, kind: int) -> str:
         """Add an input to the graph, one entry per record."""
@@ -134,30 +123,52 @@ class AppendedGraph:
         self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
 
-def opset_of(model: onnx.ModelProto) -> int:
-    """The version of ONNX's own operators in a model.
+def with_operators(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, converted to the opset of the appended operators if it uses an older one, as skl2onnx writes for some.
 
     Raises
     ------
     InputError
-        If it is older than the appended part needs.
+        If it cannot be converted.
     """
-    versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
-    if (opset := versions.get("ai.onnx", 1)) < OLDEST:
-        raise InputError(
-            "model",
-            f"must use opset {OLDEST} or newer",
-            got=str(opset),
-            remedy="Convert it with onnx.version_converter.convert_version(model, 17)",
-        )
-    if (ml_version := versions.get("ai.onnx.ml", OLDEST_ML)) < OLDEST_ML:
-        raise InputError(
-            "model",
-            f"must use ai.onnx.ml {OLDEST_ML} or newer",
-            got=str(ml_version),
-            remedy=f"Set its version in model.opset_import to {OLDEST_ML}, which changed only LabelEncoder",
-        )
-    return int(opset)
+    versions = _versions(model)
+    opset = versions.get("", 1)
+    _declare(model, versions)  # skl2onnx 1.20 repeats an entry for target_opset=12, and only one would be converted
+    if opset >= OLDEST:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, OLDEST)
+    except (RuntimeError, onnx.shape_inference.InferenceError):
+        must = f"must use opset {OLDEST} or newer, or operators that onnx can convert"
+        raise InputError("model", must, got=str(opset), remedy="Export it again, for a newer opset") from None
+
+
+def use_label_encoder(model: onnx.ModelProto) -> None:
+    """Declare the version of `ai.onnx.ml` in which LabelEncoder maps any names; it changed no other operator.
+
+    Raises
+    ------
+    InputError
+        If the model has a LabelEncoder of an older version.
+    """
+    versions = _versions(model)
+    version = versions.get("ai.onnx.ml", 0)
+    if version >= OLDEST_ML:
+        return
+    if any(node.op_type == "LabelEncoder" for node in model.graph.node):
+        must = f"must use ai.onnx.ml {OLDEST_ML} or newer for thresholds per group"
+        raise InputError("model", must, got=str(version), remedy="Export it again, for a newer one")
+    _declare(model, versions | {"ai.onnx.ml": OLDEST_ML})
+
+
+def _versions(model: onnx.ModelProto) -> dict[str, int]:
+    """The version of each domain; ONNX's own operators have the domain ""."""
+    return {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
+
+
+def _declare(model: onnx.ModelProto, versions: dict[str, int]) -> None:
+    del model.opset_import[:]
+    model.opset_import.extend(helper.make_opsetid(*entry) for entry in versions.items())
 
 
 def names_of(graph: onnx.GraphProto) -> set[str]:

@@ -37,18 +37,17 @@ class RankRule:
     penalty: float = 0.0
     k_reg: float = 0.0
 
-    def score(
-        self, mass: NDArray[np.float64], rank: NDArray[Any], largest: NDArray[np.float64], u: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """f, for arrays that broadcast. For APS, `mass` already contains the random share; u is used by SAPS alone."""
+    def score(self, mass: Any, rank: Any, largest: Any, u: Any, xp: Any = np) -> NDArray[np.float64]:
+        """f, for arrays of `xp` that broadcast. For APS, `mass` contains the random share; u is used by SAPS alone."""
+        scores: NDArray[np.float64] = mass
         if self.family == "top_k":
-            return np.asarray(rank, dtype=np.float64) + np.zeros_like(mass)
-        if self.family == "saps":
+            scores = rank + xp.zeros_like(mass)
+        elif self.family == "saps":
             beyond = ((rank - 2.0) + u) * self.penalty
-            return np.where(rank == 1, u * largest, largest + beyond)
-        if self.penalty == 0:
-            return mass
-        return mass + np.maximum(rank - self.k_reg, 0.0) * self.penalty
+            scores = xp.where(rank == 1, u * largest, largest + beyond)
+        elif self.penalty:
+            scores = mass + xp.clip(rank - self.k_reg, 0.0, None) * self.penalty
+        return scores
 
 
 def magic(classes: int) -> float:

@@ -1,4 +1,4 @@
-"""Prediction intervals as a value: a pair of arrays, lower and upper ends, with their origin."""
+"""Prediction intervals: the value, a pair of arrays with their origin, and how it is made from a release."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector, frame_of, refuse_other_rows
-from confide.core import Release
+from confide.arrays import (
+    Groups,
+    as_array,
+    as_numeric,
+    as_vector,
+    frame_of,
+    one_per_record,
+    refuse_other_rows,
+    row_index,
+)
+from confide.core import Release, warn_about
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
-from confide.sets.prediction_sets import positions_of
+from confide.scores import interval_ends
+from confide.sets.prediction_sets import MOST_SHOWN, Records, positions_of, score_of_task
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
 from confide.support import (
     BAD,
     FILL,
     INK,
-    Described,
     Level,
     Section,
     Table,
@@ -27,7 +36,6 @@ from confide.support import (
     caller_stacklevel,
     labelled,
     legend,
-    needs_extra,
 )
 
 if TYPE_CHECKING:
@@ -88,39 +96,6 @@ _FEW = 300
 """Up to this many records are drawn with full lines and dots; more are drawn thinner and paler."""
 
 
-def draw_intervals(
-    x: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    y: NDArray[np.float64] | None,
-    *,
-    level: float | None = None,
-    name: str = "prediction",
-    ax: Any = None,
-) -> Any:
-    """Draw lines from low to high at x, dots for targets y inside and crosses for those outside; all of shape (n,)."""
-    axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
-    many = math.sqrt(min(1.0, _FEW / len(x)))
-    whole = {"rasterized": len(x) > 2000}
-    axes.vlines(
-        x[finite], low[finite], high[finite], color=FILL, linewidth=0.5 + 0.9 * many, alpha=0.08 + 0.5 * many,
-        label="interval", **whole,
-    )  # fmt: skip
-    title = f"Prediction intervals, {len(x):,} records{_left_out(low, high)}\n"
-    if y is not None:
-        inside = (low <= y) & (y <= high)
-        axes.plot(x[inside], y[inside], ".", markersize=1.5 + 3 * many, color=INK, alpha=0.25 + 0.6 * many,
-                  label=f"{inside.sum():,} targets inside", **whole)  # fmt: skip
-        axes.plot(x[~inside], y[~inside], "x", markersize=3 + 2.5 * many, markeredgewidth=0.6 + 0.7 * many, color=BAD,
-                  label=f"{(~inside).sum():,} targets outside", zorder=3, **whole)  # fmt: skip
-        title += f"{inside.mean():.1%} inside"
-    if level is not None:
-        title += f"{', ' if y is not None else ''}promised on average: {coverage_text(level)}"
-    for handle in legend(axes, ax, columns=3).legend_handles:
-        handle.set(alpha=1, linewidth=3)
-    return labelled(axes, name, "target", title.rstrip("\n"))
-
-
 def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
     """Intervals that are not drawn, in words: infinite and empty ones."""
     endless = int((np.isinf(low) | np.isinf(high)).sum())
@@ -129,7 +104,6 @@ def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
     return f" ({' and '.join(counts)} ones not drawn)" if counts else ""
 
 
-MOST_SHOWN = 10
 _CHOSEN = "must be chosen by a slice, or a vector of positions or booleans"
 
 
@@ -138,7 +112,7 @@ class _Ends(NamedTuple):
     upper: NDArray[np.float64]
 
 
-class PredictionIntervals(_Ends, Described):
+class PredictionIntervals(_Ends, Records):
     """One interval per record; `lower, upper = intervals` unpacks the ends.
 
     The value is a pair of the ends. Slices, positions or booleans select records and return intervals again.
@@ -165,9 +139,7 @@ class PredictionIntervals(_Ends, Described):
     (array([3.]), array([1.]))
     """
 
-    _promised: float | None = None
-    _calibration: Release | None = None
-    _index: Any = None
+    promised: float | None
 
     def __new__(
         cls,
@@ -179,27 +151,11 @@ class PredictionIntervals(_Ends, Described):
     ) -> Self:
         """Make the pair; the guarantee, the calibration and the index are attributes."""
         pair = super().__new__(cls, lower, upper)
-        pair._promised, pair._calibration, pair._index = promised, calibration, index
+        vars(pair).update(promised=promised, calibration=calibration, index=index)
         return pair
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The attributes of copies and pickles: all but the release."""
-        return {**vars(self), "_calibration": None}
-
-    @property
-    def calibration(self) -> Release | None:
-        """The calibration that they come from, if it is known; copies and pickles do not contain it."""
-        return self._calibration
-
-    @property
-    def promised(self) -> float | None:
-        """The coverage that the calibration guarantees at least; None for intervals without a calibration."""
-        return self._promised
-
-    @property
-    def index(self) -> Any:
-        """The index of the pandas object that the intervals were made from; None without one."""
-        return self._index
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name!r} of intervals cannot be set")
 
     @property
     def widths(self) -> NDArray[np.float64]:
@@ -267,15 +223,38 @@ class PredictionIntervals(_Ends, Described):
         """
         if not len(self.lower):
             raise InputError("intervals", "must be at least one for a plot", got="none")
+        low, high = self
         if along is None:
             with np.errstate(invalid="ignore"):
-                x = self.lower / 2 + self.upper / 2
+                x = low / 2 + high / 2
         else:
             x = self._one_each("along", along)
         y = None if targets is None else self._one_each("targets", targets)
-        named = name or ("middle of the interval" if along is None else "prediction")
+        name = name or ("middle of the interval" if along is None else "prediction")
         level = self.promised if level is None else level
-        return draw_intervals(x, self.lower, self.upper, y, level=level, name=named, ax=ax)
+        axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
+        many = math.sqrt(min(1.0, _FEW / len(x)))
+        whole = {"rasterized": len(x) > 2000}
+        axes.vlines(
+            x[finite], low[finite], high[finite], color=FILL, linewidth=0.5 + 0.9 * many, alpha=0.08 + 0.5 * many,
+            label="interval", **whole,
+        )  # fmt: skip
+        title = f"Prediction intervals, {len(x):,} records{_left_out(low, high)}\n"
+        if y is not None:
+            inside = self.contains(y)
+            for which, mark, size, style in (
+                (inside, ".", 1.5 + 3 * many, {"color": INK, "alpha": 0.25 + 0.6 * many}),
+                (~inside, "x", 3 + 2.5 * many, {"color": BAD, "markeredgewidth": 0.6 + 0.7 * many, "zorder": 3}),
+            ):
+                side = "inside" if which is inside else "outside"
+                label = f"{which.sum():,} targets {side}"
+                axes.plot(x[which], y[which], mark, markersize=size, label=label, **style, **whole)
+            title += f"{inside.mean():.1%} inside"
+        if level is not None:
+            title += f"{', ' if y is not None else ''}promised on average: {coverage_text(level)}"
+        for handle in legend(axes, ax, columns=3).legend_handles:
+            handle.set(alpha=1, linewidth=3)
+        return labelled(axes, name, "target", title.rstrip("\n"))
 
     def to_frame(self, like: Any = "pandas") -> Any:
         """A data frame with the columns `lower` and `upper`, of the kind of `like`; see `PredictionSets.to_frame`.
@@ -285,7 +264,7 @@ class PredictionIntervals(_Ends, Described):
         >>> PredictionIntervals(np.array([0.0]), np.array([2.0])).to_frame("pyarrow").column_names
         ['lower', 'upper']
         """
-        return frame_of([("lower", self.lower), ("upper", self.upper)], like, self.index)
+        return frame_of([*self._asdict().items()], like, self.index)
 
     @overload
     def __getitem__(self, which: SupportsIndex) -> NDArray[np.float64]: ...
@@ -299,9 +278,8 @@ class PredictionIntervals(_Ends, Described):
             end: NDArray[np.float64] = tuple.__getitem__(self, which)
             return end
         chosen = positions_of("intervals", _CHOSEN, which)
-        calibration = self.calibration if isinstance(which, slice) else None
-        index = None if self.index is None else self.index[chosen]
-        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration, index)
+        ends = self.lower[chosen], self.upper[chosen]
+        return PredictionIntervals(*ends, self.promised, **self._origin_of(which, chosen))
 
     def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
         refuse_other_rows(intervals=self, **{name: values})
@@ -319,9 +297,8 @@ class PredictionIntervals(_Ends, Described):
            lower  upper
         0    0.0    2.0
         """
-        with needs_extra("to_pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame({"lower": self.lower, "upper": self.upper}, index=self.index if index is None else index)
+        frame: pandas.DataFrame = frame_of([*self._asdict().items()], "pandas", self.index if index is None else index)
+        return frame
 
     def __repr__(self) -> str:
         n, widths = len(self.lower), self.widths
@@ -337,3 +314,74 @@ class PredictionIntervals(_Ends, Described):
         rows = tuple((f"{i}", f"{low:.6g}", f"{high:.6g}") for i, (low, high) in enumerate(ends))
         table = Table(("record", "lower", "upper"), rows, total=len(self.lower))
         return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))
+
+
+def predict_interval(
+    predictions: ArrayLike,
+    calibration: Release,
+    *,
+    difficulty: ArrayLike | None = None,
+    groups: Groups | None = None,
+    score: str | None = None,
+) -> PredictionIntervals:
+    """Prediction intervals {y : score(x, y) <= threshold} for new records, with the score that the calibration states.
+
+    The ends are rounded outwards, so that every y whose computed score is at most the threshold lies between them.
+
+    Parameters
+    ----------
+    predictions
+        Finite: shape (n,) or (n, 1), or shape (n, 2) with lower and upper quantiles for CQR; n may be 0.
+    calibration
+        From a regression score. It may have one threshold for each side of CQR (`calibrate_sides`).
+    difficulty
+        For `normalised_residual`: positive numbers, shape (n,).
+    groups
+        For thresholds per group: the group of each record, shape (n,).
+    score
+        Only for a calibration without a score name: the score of the calibration.
+
+    Returns
+    -------
+    PredictionIntervals
+        The pair (lower, upper), float64, shape (n,) each, which can be unpacked; infinite if the threshold is. A
+        negative threshold, possible with CQR, can give lower > upper: the empty interval. `promised` is the coverage
+        that the calibration guarantees: for groups the least of theirs.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> calibration = confide.calibrate(rng.random(2000), alpha=0.1, epsilon=1.0, score="absolute_residual")
+    >>> lower, upper = confide.predict_interval([10.0], calibration)
+    >>> bool(8.9 < lower[0] < 9.2 and 10.8 < upper[0] < 11.1)
+    True
+    """
+    intervals = intervals_of(predictions, calibration, difficulty=difficulty, groups=groups, score=score)
+    warn_of_intervals(as_numeric("predictions", predictions), *intervals)
+    return intervals
+
+
+def intervals_of(
+    predictions: ArrayLike,
+    calibration: Release,
+    *,
+    difficulty: ArrayLike | None,
+    groups: Groups | None,
+    score: str | None = None,
+) -> PredictionIntervals:
+    """Intervals without a warning about their widths, which would reveal something about private records."""
+    refuse_other_rows(predictions=predictions, difficulty=difficulty, groups=groups)
+    if isinstance(calibration, Release) and calibration.by == "side":
+        if difficulty is not None or groups is not None:
+            raise InputError("difficulty", "difficulty and groups must be left out for thresholds per side")
+        lower, _ = interval_ends(predictions, "cqr_low", calibration["low"].threshold)
+        _, upper = interval_ends(predictions, "cqr_high", calibration["high"].threshold)
+    else:
+        name = str(score_of_task(calibration, "regression", score).name)
+        array = as_array("predictions", predictions)
+        records = len(array if array.ndim == 2 else one_per_record("predictions", array))
+        limits = calibration.limits(records, groups=groups)
+        lower, upper = interval_ends(predictions, name, limits, difficulty=difficulty)
+    warn_about(calibration)
+    return PredictionIntervals(lower, upper, calibration.promised, calibration, row_index(predictions))

@@ -1,20 +1,36 @@
-"""Prediction sets of classes as a value: one mask, class names, and conversions to other forms."""
+"""Prediction sets of classes: the value, a mask with class names, and how it is made from a release.
+
+A release whose threshold is +inf, or nearly so, causes a `CoverageWarning` whenever it is applied.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels, frame_of, refuse_other_rows, warn_of_unknown_labels
-from confide.core import Release
+from confide.arrays import (
+    Groups,
+    Uniforms,
+    as_labels,
+    as_numeric,
+    class_columns,
+    frame_of,
+    in_order,
+    refuse_other_rows,
+    refuse_other_sums,
+    row_index,
+    warn_of_unknown_labels,
+)
+from confide.core import FALSE_NEGATIVES, UNNAMED, Release, Threshold, area_of, names_for, warn_about
 from confide.errors import CoverageWarning, InputError, InputTypeError
+from confide.scores import ScoreKind, score_kind, set_mask, unregistered
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
-from confide.support import Described, Level, Section, Table, caller_stacklevel, needs_extra
+from confide.support import Described, Level, Section, Table, caller_stacklevel, column_order, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -25,8 +41,26 @@ _MOST_NAMED = 20
 _CHOSEN = "must be chosen by one position, a slice, or a vector of positions or booleans"
 
 
+class Records(Described):
+    """Sets or intervals of records, with their origin."""
+
+    index: Any
+    calibration: Release | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes of copies and pickles: all but the release."""
+        return {**vars(self), "calibration": None}
+
+    def _origin_of(self, which: Any, positions: slice | NDArray[Any]) -> dict[str, Any]:
+        """The release, for which only a slice of its records is a fair sample, and the index of a selection."""
+        return {
+            "calibration": self.calibration if isinstance(which, slice) else None,
+            "index": None if self.index is None else self.index[positions],
+        }
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictionSets(Described):
+class PredictionSets(Records):
     """One set of classes per record.
 
     Parameters
@@ -156,9 +190,6 @@ class PredictionSets(Described):
         columns = None if self.classes is None else pd.Index(self.classes, tupleize_cols=False)
         return pd.DataFrame(self.mask, columns=columns, index=self.index if index is None else index)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "calibration": None}
-
     def __len__(self) -> int:
         return len(self.mask)
 
@@ -177,9 +208,7 @@ class PredictionSets(Described):
         rows = self.mask[chosen]
         if rows.ndim == 1:
             return self._members(rows)
-        calibration = self.calibration if isinstance(which, slice) else None
-        index = None if self.index is None else self.index[chosen]
-        return PredictionSets(rows, self.classes, self.promised, calibration, index)
+        return replace(self, mask=rows, **self._origin_of(which, chosen))
 
     def _members(self, row: NDArray[np.bool_]) -> list[Any]:
         names = range(len(row)) if self.classes is None else self.classes
@@ -196,6 +225,196 @@ class PredictionSets(Described):
         mean = f"{sizes.mean():.2f}" if n else "undefined"
         full = ", every class in every set" if n and k > 1 and sizes.min() == k else ""
         return f"n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full}"
+
+
+def predict_set(
+    probabilities: ArrayLike,
+    calibration: Release,
+    classes: Sequence[object] | None = None,
+    *,
+    u: Uniforms = None,
+    groups: Groups | None = None,
+    score: str | None = None,
+    out: NDArray[np.bool_] | None = None,
+) -> PredictionSets:
+    """Prediction sets {y : score(x, y) <= threshold} for new records, with the score that the calibration states.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (n, K), values in [0, 1], any float dtype; n may be 0, also as []. NaN, values outside, and rows that do
+        not sum to one raise an error. The columns of a data frame are matched with the calibration's classes by name,
+        and put in their order.
+    calibration
+        From a classification score; it may have one threshold per class or per group.
+    classes
+        The K class names, in the order of the columns; by default those of a data frame, else those of the calibration.
+        They are stored with the sets. A data frame whose columns have these names may have them in another order.
+    u
+        For randomised scores: numbers in [0, 1], shape (n,), one per record and independent of it. By default they are
+        drawn. The same record gets the same set again only with the same number.
+    groups
+        For thresholds per group: the group of each record, shape (n,).
+    score
+        Only for a calibration without a score name: the score of the calibration.
+    out
+        A bool array of shape (n, K) that receives the mask.
+
+    Raises
+    ------
+    InputError
+        If the calibration is for another score or other classes, or has no score name, or the probabilities are not
+        valid.
+
+    Warns
+    -----
+    CoverageWarning
+        If a threshold is +inf or nearly so (`confide.core.remarks`), here and in `predict_interval` and
+        `predict_labels`; in `predict_interval` also if intervals are far wider than the range of the predictions. Here
+        also if more than 1 % of the sets are empty.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([4.0, 1.0], 2000)
+    >>> y = (p[:, 1] > rng.random(2000)).astype(int)
+    >>> calibration = confide.calibrate(confide.lac_score(p, y), alpha=0.1, epsilon=1.0)
+    >>> confide.predict_set([[0.99, 0.01], [0.5, 0.5]], calibration, classes=["well", "ill"]).labels()
+    [['well'], ['well', 'ill']]
+    """
+    sets = sets_of(probabilities, calibration, classes, u=u, groups=groups, score=score, out=out)
+    empty = sets.mask.view(np.uint8).max(axis=1, initial=0) == 0  # in half the time of counting
+    warn_of_empty_sets(int(empty.sum()), len(sets))
+    return sets
+
+
+def sets_of(
+    probabilities: ArrayLike,
+    calibration: Release,
+    classes: Sequence[object] | None,
+    *,
+    u: Uniforms,
+    groups: Groups | None,
+    score: str | None = None,
+    out: NDArray[np.bool_] | None = None,
+) -> PredictionSets:
+    """Sets without a warning about empty ones, which would reveal something about private records."""
+    kind = score_of_task(calibration, "classification", score)
+    refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
+    p, names = _match_columns(probabilities, calibration, classes)
+    limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
+    mask = np.zeros(p.shape, np.bool_)
+    if p.shape[1]:
+        mask = set_mask(p, str(kind.name), limits, u=u, per_class=calibration.by == "class", out=out)
+    refuse_other_sums("probabilities", p)
+    warn_about(calibration)
+    return PredictionSets(mask, names, calibration.promised, calibration, row_index(probabilities))
+
+
+def predict_labels(
+    probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None = None
+) -> PredictionSets:
+    """Multilabel sets {k : 1 - p_k <= threshold} for new records; rows need not sum to one.
+
+    `classes` are the names of the labels, as in `predict_set`.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random((4000, 3))
+    >>> released = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0)
+    >>> predict_labels([[0.9, 0.5, 0.01]], released).labels()
+    [[0, 1]]
+    """
+    if not isinstance(calibration, Release) or calibration.loss != FALSE_NEGATIVES:
+        raise InputTypeError("calibration", "must come from calibrate_false_negatives")
+    p, names = _match_columns(probabilities, calibration, classes)
+    mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else np.zeros(p.shape, np.bool_)
+    warn_about(calibration)
+    return PredictionSets(mask, names, index=row_index(probabilities))
+
+
+def predict_masks(probabilities: ArrayLike, calibration: Release) -> NDArray[np.bool_]:
+    """The pixels {1 - p <= threshold} of each class of one image: bool, shape `(K, *pixels)`, that of `probabilities`.
+
+    Parameters
+    ----------
+    probabilities
+        Shape `(K, *pixels)`, also if K is 1, values in [0, 1]. The size may differ from that of other images.
+    calibration
+        From `calibrate_masks`.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the calibration is of another kind or for another number of classes, or values are not probabilities.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> images = [(p, rng.random(p.shape) < p) for p in rng.random((2000, 1, 4, 4))]
+    >>> predict_masks([[[0.9, 0.05]]], confide.calibrate_masks(images, 0.1, 1.0))
+    array([[[ True, False]]])
+    """
+    area_of(calibration)
+    p = as_numeric("probabilities", probabilities)
+    if p.ndim < 2:
+        raise InputError("probabilities", "must have shape (classes, *pixels)", got=str(p.shape))
+    names_for(calibration, None, len(p))
+    rows = p.reshape(1, -1)
+    mask = set_mask(rows, "lac", calibration.threshold) if p.size else np.zeros(rows.shape, np.bool_)
+    warn_about(calibration)
+    return mask.reshape(p.shape)
+
+
+def _match_columns(
+    probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
+) -> tuple[NDArray[Any], tuple[object, ...] | None]:
+    """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
+    known = calibration.classes
+    listed = isinstance(probabilities, list | tuple) and not probabilities
+    if listed or getattr(probabilities, "shape", None) == (0,):  # [] has no columns, and stands for no records
+        width = known if classes is None else tuple(classes)
+        probabilities = np.zeros((0, width if isinstance(width, int) else len(width or ())))
+        if width is None:
+            return probabilities, None
+    p, own = class_columns(probabilities, classes)
+    names = names_for(calibration, own, p.shape[1])
+    if classes is None and own is not None and isinstance(known, tuple):
+        return in_order(p, column_order("classes", known, own)), known
+    return p, names
+
+
+def score_of(calibration: Release, said: str | None = None) -> ScoreKind:
+    """The score to compute for new records: the one of the calibration, or, if it names none, the given one."""
+    score = calibration.first.score
+    if score is None and said is None:
+        raise InputError(*UNNAMED)
+    if score is not None and said not in (None, score):
+        raise InputError("score", f"must be left out: the calibration was made for {score!r}", got=repr(said))
+    kind = score_kind(score or said)
+    if kind.score is None:
+        raise unregistered(kind.name)
+    return kind
+
+
+def score_of_task(calibration: Any, task: str, said: str | None) -> ScoreKind:
+    """The same for sets or for intervals; raises an error for a calibration that makes neither, or the other."""
+    if not isinstance(calibration, Release) or calibration.by in ("level", "side") or calibration.loss is not None:
+        got = type(calibration).__name__
+        if isinstance(calibration, Release):
+            got = f"one by {calibration.by}" if calibration.loss is None else "a bound on a loss"
+        must = "must be a confide.Release with one threshold, or one per group or class"
+        of_level = isinstance(calibration, Threshold) or got == "one by level"
+        raise InputTypeError("calibration", must, got, "Choose a level by release.at(alpha)" if of_level else "")
+    kind, callers = score_of(calibration, said), {"classification": "predict_set", "regression": "predict_interval"}
+    if kind.task != task:
+        must = f"was made for the score {kind.name!r}, which {callers[task]} does not compute"
+        raise InputError("calibration", must, remedy=f"use {callers[kind.task]}")
+    return kind
 
 
 _FEWEST = 100

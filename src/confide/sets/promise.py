@@ -306,8 +306,7 @@ def has_law(release: Release) -> bool:
     if any(part.coverage == 0 or part.guarantee.silos == "by size" for part in parts):
         return False  # there is no guarantee, or the law holds for identically distributed silos
     try:
-        for part in _different(parts):
-            part.coverage_failure(_records(part, TYPICAL, 1))
+        _failure(release, TYPICAL)
     except InputError:
         return False
     return True
@@ -355,10 +354,6 @@ def _failure(release: Release, n: int | None) -> Callable[[float], float]:
         for (key, share), count in multiplicity.items()
     ]
     return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
-
-
-def _different(parts: list[Threshold]) -> list[Threshold]:
-    return list({_law_of(part): part for part in parts}.values())
 
 
 def _law_of(part: Threshold) -> Any:

@@ -5,6 +5,7 @@ Segmentation: masks that miss a bounded share of the true area, from a loader an
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from confide.array_api import above_threshold, predict_mask, true_scores
-from confide.arrays import ExperimentalUniforms, class_names, image_by_image, one_per_record
+from confide.arrays import ExperimentalUniforms, class_names, image_by_image
 from confide.candidates import AnyCandidates
 from confide.core import (
     Batches,
@@ -35,9 +36,17 @@ from confide.core import (
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
 from confide.scores import interval_score, score_kind, unregistered
-from confide.sets import PredictionSets, warn_of_widths
+from confide.sets import PredictionSets
+from confide.sets import predict_interval as intervals_of_arrays
 from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes
-from confide.torch.outputs import look_like_probabilities, model_outputs, output_tensor, probabilities
+from confide.torch.outputs import (
+    look_like_probabilities,
+    model_outputs,
+    output_tensor,
+    probabilities,
+    single_precision,
+    softmax,
+)
 
 _NONE = "must yield at least one record"
 
@@ -124,9 +133,8 @@ def calibrate(
                 if first is None:
                     if request.public_n:
                         raise InputError("loader", _NONE, got="none")
-                    raise InputError(
-                        "classes", "must be given, their names or number: loader yields no batch that shows how many"
-                    )
+                    must = "must be given, their names or number: loader yields no batch that shows how many"
+                    raise InputError("classes", must)
                 class_names = first[0].shape[1]
                 request = replace(request, classes=class_names)
             scores = _true_scores(batches, class_names, score, u)
@@ -154,9 +162,8 @@ def _true_scores(
     number = class_count(known)
     for p, labels in batches:
         if p.shape[1] != number:
-            raise InputError(
-                "model", f"must return the same {number} classes for every batch", got=f"{p.shape[1]} outputs"
-            )
+            must = f"must return the same {number} classes for every batch"
+            raise InputError("model", must, got=f"{p.shape[1]} outputs")
         yield true_scores(p, labels, score, u=u).cpu().numpy()
 
 
@@ -168,31 +175,20 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
     if outputs.ndim == 2 and labels.shape == (len(outputs), 1):
         labels = labels[:, 0]
     if outputs.ndim == 2 and labels.shape != outputs.shape[:1]:
-        raise InputError(
-            "labels",
-            f"must have one class number per record, shape ({len(outputs)},)",
-            got=f"shape {tuple(labels.shape)}",
-        )
+        must = f"must have one class number per record, shape ({len(outputs)},)"
+        raise InputError("labels", must, got=f"shape {tuple(labels.shape)}")
     if outputs.ndim != 3 or labels.ndim != 2 or outputs.shape[:2] != labels.shape:
         return outputs, labels
+    # Tokens: each one with a label is a record of its row
     if not isinstance(most, int):
-        raise InputError(
-            "records_per_person",
-            (
-                "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row, "
-                "because each is a record"
-            ),
-        )
+        must = "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row"
+        raise InputError("records_per_person", f"{must}, because each is a record")
     longer = (labels != ignore_index).sum(dim=1) > most
     if bool(longer.any()):
-        raise InputError(
-            "labels",
-            f"must have at most records_per_person={most} tokens in every row",
-            remedy=(
-                f"{int(longer.sum())} rows of a batch have more; label fewer, the others as ignore_index, or "
-                "state a larger number"
-            ),
-        )
+        rows = f"{int(longer.sum())} rows of a batch have more"
+        remedy = f"{rows}; label fewer, the others as ignore_index, or state a larger number"
+        must = f"must have at most records_per_person={most} tokens in every row"
+        raise InputError("labels", must, remedy=remedy)
     return outputs.flatten(0, 1), labels.flatten()
 
 
@@ -229,7 +225,9 @@ def predict_set(outputs: Tensor, calibration: Release, *, logits: bool = True, u
 
 
 def predict_interval(predictions: Tensor, calibration: Release) -> tuple[Tensor, Tensor]:
-    """Intervals of absolute residuals or CQR, as tensors on the device of `predictions`, rounded outwards.
+    """Intervals as tensors on the device of `predictions`: those of `confide.predict_interval`, rounded outwards.
+
+    For scores without a difficulty, and one threshold or one per side.
 
     Examples
     --------
@@ -239,26 +237,15 @@ def predict_interval(predictions: Tensor, calibration: Release) -> tuple[Tensor,
     >>> bool(8.9 < lower < 9.2), bool(10.8 < upper < 11.1)
     (True, True)
     """
-    if calibration.by is not None or calibration.score not in ("absolute_residual", "cqr"):
-        raise InputError(
-            "calibration", "must be one of absolute residuals or CQR", remedy="Use confide.predict_interval"
-        )
-    pairs = calibration.score == "cqr"
-    predictions = predictions.detach()
-    if not pairs:
-        predictions = one_per_record("predictions", predictions)
-    if predictions.ndim != (2 if pairs else 1) or not bool(torch.isfinite(predictions).all()):
-        raise InputError("predictions", "must be finite, of shape (n,), or (n, 2) for CQR")
-    warn_about(calibration)
-    low, high = (predictions[:, 0], predictions[:, 1]) if pairs else (predictions, predictions)
-    far = torch.tensor(float("inf"), dtype=predictions.dtype, device=predictions.device)
-    reach = torch.tensor(calibration.threshold, dtype=torch.float64).to(predictions.dtype)
-    reach = torch.nextafter(reach, torch.tensor(float("inf"), dtype=predictions.dtype)).to(predictions.device)
-    lower, upper = torch.nextafter(low - reach, -far), torch.nextafter(high + reach, far)
-    if len(predictions):
-        centres, apart = low / 2 + high / 2, float((high - low).min())
-        width = 2 * calibration.threshold + apart
-        warn_of_widths(len(predictions), width, float(centres.min()), float(centres.max()))
+    wide = intervals_of_arrays(predictions.detach().cpu().double(), calibration)
+    ends = []
+    for end, outward in zip(wide, (-math.inf, math.inf), strict=True):
+        exact = torch.as_tensor(end)
+        rounded = exact.to(predictions.dtype)
+        beyond = torch.nextafter(rounded, torch.full_like(rounded, outward))
+        inside = rounded.double() > exact if outward < 0 else rounded.double() < exact
+        ends.append(torch.where(inside, beyond, rounded).to(predictions.device))
+    lower, upper = ends
     return lower, upper
 
 
@@ -338,8 +325,7 @@ def predict_masks(outputs: Tensor, calibration: Release, *, logits: bool = True,
     p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
     names_for(calibration, None, p.shape[1])
     warn_about(calibration)
-    inside = (p >= 0) & (p <= 1)
-    if not bool(inside.all()):
+    if not bool(((p >= 0) & (p <= 1)).all()):
         raise InputError("probabilities", "of every pixel must lie in [0, 1]", got="NaN or values outside")
     mask: Tensor = above_threshold(p, calibration.threshold)
     return mask
@@ -375,32 +361,23 @@ def evaluate_masks(
         return area_counts(predict_masks(p[None], calibration, logits=False)[0], truth, ignore_index)
 
     with model_outputs(model, loader, device, progress=progress) as answers:
-        return evaluation_of_areas(
-            image_by_image(_images(answers, logits=logits, sigmoid=sigmoid), counts), calibration
-        )
+        images = _images(answers, logits=logits, sigmoid=sigmoid)
+        return evaluation_of_areas(image_by_image(images, counts), calibration)
 
 
 def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
     """Probabilities of pixels, in float32 for half precision, on the device of the outputs."""
     if not isinstance(outputs, torch.Tensor) or outputs.ndim < 3 or not outputs.is_floating_point():
         raise InputTypeError("outputs", "must be a floating tensor of shape (batch, classes, *pixels)")
-    p = outputs.detach()
-    p = p.float() if p.dtype in (torch.float16, torch.bfloat16) else p
+    p = single_precision(outputs.detach())
     if not logits:
         return p
     each = sigmoid or p.shape[1] == 1
-    if p.numel() and (_in_unit(p) if each else look_like_probabilities(p[0].flatten(1).T)):
-        raise InputError(
-            "outputs",
-            "must be logits",
-            got="only numbers that could be probabilities, in [0, 1] or summing to 1",
-            remedy="Pass logits=False",
-        )
-    return torch.sigmoid(p) if each else torch.softmax(p, dim=1).clamp_(max=1.0)
-
-
-def _in_unit(p: Tensor) -> bool:
-    return bool(p.min() >= 0) and bool(p.max() <= 1)
+    in_unit = p.numel() and bool(p.min() >= 0) and bool(p.max() <= 1)
+    if in_unit if each else p.numel() and look_like_probabilities(p[0].flatten(1).T):
+        got = "only numbers that could be probabilities, in [0, 1] or summing to 1"
+        raise InputError("outputs", "must be logits", got=got, remedy="Pass logits=False")
+    return torch.sigmoid(p) if each else softmax(p)
 
 
 def _images(

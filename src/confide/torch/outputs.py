@@ -34,15 +34,20 @@ def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
         _refuse_rows_unlike_one(outputs)
         return outputs
     if len(outputs) and look_like_probabilities(outputs):
-        raise InputError(
-            "outputs",
-            "must be logits",
-            got="rows that are non-negative and sum to 1, as probabilities do",
-            remedy="Pass logits=False; if they are logits nevertheless, pass their softmax",
-        )
-    wide = outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
-    # Rounding can raise a probability above 1 by one float.
-    return torch.softmax(wide, dim=1).clamp_(max=1.0)
+        got = "rows that are non-negative and sum to 1, as probabilities do"
+        remedy = "Pass logits=False; if they are logits nevertheless, pass their softmax"
+        raise InputError("outputs", "must be logits", got=got, remedy=remedy)
+    return softmax(single_precision(outputs))
+
+
+def single_precision(outputs: Tensor) -> Tensor:
+    """Half precision as float32; other types unchanged."""
+    return outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Softmax over the classes; rounding can raise a probability above 1 by one float, which becomes 1."""
+    return torch.softmax(logits, dim=1).clamp_(max=1.0)
 
 
 def look_like_probabilities(rows: Tensor) -> bool:
@@ -56,15 +61,10 @@ def _refuse_rows_unlike_one(rows: Tensor) -> None:
     marked = rows_unlike_one(rows)
     marked |= (rows[: len(marked)] < 0).any(dim=1)
     if bool(marked.any()):
-        raise InputError(
-            "outputs",
-            "must be probabilities that sum to 1 with logits=False",
-            got=(
-                f"{int(marked.sum())} of the first {len(marked)} rows that do not, the first at row "
-                f"{int(marked.int().argmax())}"
-            ),
-            remedy="Pass logits=True for logits, or apply softmax",
-        )
+        first = f"the first at row {int(marked.int().argmax())}"
+        got = f"{int(marked.sum())} of the first {len(marked)} rows that do not, {first}"
+        must, remedy = "must be probabilities that sum to 1 with logits=False", "Pass logits=True for logits"
+        raise InputError("outputs", must, got=got, remedy=f"{remedy}, or apply softmax")
 
 
 @contextmanager
@@ -73,11 +73,8 @@ def model_outputs(
 ) -> Iterator[Iterator[tuple[Tensor, Tensor]]]:
     """The outputs of a model for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
     if not callable(model):
-        raise InputTypeError(
-            "model",
-            "must be a module or a function, the first argument, and loader the second",
-            got=f"{type(model).__name__} as the model",
-        )
+        must = "must be a module or a function, the first argument, and loader the second"
+        raise InputTypeError("model", must, got=f"{type(model).__name__} as the model")
     if not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__")):
         raise InputTypeError("loader", "must be an iterable of batches, the second argument", got=type(loader).__name__)
     with evaluating(model), torch.no_grad(), _bar(loader, progress) as batches:
@@ -106,34 +103,27 @@ def output_tensor(outputs: Any) -> Tensor:
     if not isinstance(tensor, torch.Tensor):
         several = isinstance(tensor, tuple | list | Mapping)
         remedy = "; pass a function that returns the one to use, such as model=lambda batch: net(batch)[0]"
-        raise InputTypeError(
-            "outputs", "outputs and labels must be tensors", got=f"{type(tensor).__name__}{remedy if several else ''}"
-        )
+        got = f"{type(tensor).__name__}{remedy if several else ''}"
+        raise InputTypeError("outputs", "outputs and labels must be tensors", got=got)
     if tensor.is_meta:
-        raise InputTypeError(
-            "outputs", "outputs and labels must contain numbers", got="a tensor on the device meta: load the model"
-        )
+        got = "a tensor on the device meta: load the model"
+        raise InputTypeError("outputs", "outputs and labels must contain numbers", got=got)
     return tensor.detach()
 
 
 def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | None) -> tuple[Tensor, Tensor]:
-    inputs, labels = _pair(batch, device)
-    return output_tensor(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
-
-
-def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:
-    """Inputs, or the keyword arguments of the model, and labels, on a device."""
+    """The output of the model for the inputs of a batch, or for its keyword arguments, and the labels."""
     if isinstance(batch, Mapping):
         parts = {name: _move(part, device) for name, part in batch.items()}
         key = next((name for name in ("labels", "label") if name in parts), None)
         if key is None:
             raise InputTypeError("loader", "must yield mappings with 'labels'", got="one without")
-        labels = parts.pop(key)
-        return parts, output_tensor(labels)
+        labels = output_tensor(parts.pop(key))
+        return output_tensor(model(**parts)), labels
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         raise InputTypeError("loader", "must yield pairs (inputs, labels), or mappings with 'labels'")
-    inputs, labels = batch
-    return _move(inputs, device), output_tensor(_move(labels, device))
+    inputs, labels = _move(batch[0], device), output_tensor(_move(batch[1], device))
+    return output_tensor(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
 
 
 def _move(part: Any, device: torch.device | str | None) -> Any:
