@@ -24,7 +24,7 @@ from confide.evaluation.evaluate import (
 from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Example, Finding
 from confide.evaluation.masks import area_counts, evaluate_masks, evaluation_of_areas
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
-from confide.evaluation.parts import CONFIDENCE, CoverageTable, Part, format_interval_ends
+from confide.evaluation.parts import CoverageTable, Part, seeming
 from confide.evaluation.query import CountPrivacy, CountQuery, Partition, size_parts
 from confide.evaluation.tally import (
     IntervalOutcomes,

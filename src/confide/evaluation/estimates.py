@@ -155,7 +155,7 @@ class Estimates:
         """Share of all records in each bin of sizes or widths: "covered" records are those in the bin."""
         for place, partition in enumerate(self.query.partitions):
             if partition.binned and partition.statement == name:
-                return CoverageTable(partition.kind, self._shares(place))
+                return CoverageTable(partition.kind, self._shares(place), of="share")
         return None
 
     def _shares(self, place: int) -> tuple[Part, ...]:

@@ -19,16 +19,7 @@ import numpy as np
 from confide.core import Document, Release, documents
 from confide.errors import FormatError, InputError
 from confide.evaluation.estimates import Bounds, Estimates
-from confide.evaluation.parts import (
-    CONFIDENCE,
-    MOST_NAMED,
-    CoverageTable,
-    Part,
-    TableKind,
-    interval_text,
-    json_mean,
-    seeming,
-)
+from confide.evaluation.parts import CONFIDENCE, CoverageTable, Part, TableKind, format_interval_ends
 from confide.evaluation.query import OTHER, SIDES, CountQuery, statements_of
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
@@ -53,7 +44,6 @@ from confide.support import (
 
 KIND = "confide/evaluation"
 MOST_EXAMPLES = 1000
-MOST_SHOWN = 30
 MOST_NOISY = 4 * MOST_RECORDS
 """The largest count with noise."""
 
@@ -166,21 +156,6 @@ class Finding(Measured):
 
     def _brief(self) -> str:
         return f"{self.name!r}: {self.coverage.estimate}" if self.name else self.coverage.estimate
-
-    def fields(self) -> dict[str, Any]:
-        """JSON values; those that do not apply are left out."""
-        stated = {
-            "coverage": self.coverage.fields(),
-            "tables": [table.fields() for table in self.tables],
-            "shares": None if self.shares is None else [part.fields() for part in self.shares],
-            "mean_size": self.mean_size,
-            "mean_size_bounds": self.mean_size_bounds,
-            "mean_width": json_mean(self.mean_width),
-            "singletons": self.singletons,
-            "empty": self.empty,
-            "shortfall": None if self.shortfall is None else self.shortfall.fields(),
-        }
-        return {name: value for name, value in stated.items() if value is not None}
 
 
 @dataclass(frozen=True, repr=False)
@@ -427,13 +402,23 @@ class Evaluation(Document, Measured):
     def _section(self) -> Section:
         several = len(self.findings) > 1
         together = hold_together(self.findings, self.confidence), f"privacy: {self.privacy}"
-        parts = (Section(f.label, facts=self._facts(f), notes=self.sentences(f)) for f in self.findings.values())
         return Section(
             "Evaluation",
             warnings=tuple(sentence_of(name, one) for name, one in self.shortfalls.items()),
-            parts=tuple(parts) if several else tuple(replace(part, title="") for part in parts),
+            parts=tuple(replace(self.describe(f), title=f.label if several else "") for f in self.findings.values()),
             notes=together if self.private else (NOT_PRIVATE,),
         )
+
+    def describe(self, finding: Finding) -> Section:
+        """Coverage or loss of all records, the promise, sizes, and a table for each kind of parts."""
+        facts, tables = self._facts(finding), [table.as_table() for table in self.shown(finding)]
+        return Section(finding.label, facts=facts, tables=tuple(tables), notes=self.sentences(finding))
+
+    def shown(self, finding: Finding) -> list[CoverageTable]:
+        """Tables of a finding, with losses if they are bounded; the ends of intervals have findings of their own."""
+        loss, tables = self.query.loss, [table for table in finding.tables if table.kind != "end"]
+        tables = tables if loss is None else [table.as_loss(loss[1]) for table in tables]
+        return [*tables, *([finding.shares] if finding.shares is not None else [])]
 
     def sentences(self, finding: Finding) -> tuple[str, ...]:
         """Sentences about parts that are covered less than promised beyond chance; none for a bound on a loss."""
@@ -441,61 +426,19 @@ class Evaluation(Document, Measured):
         return tuple(table.sentence for table in tables if table.below)
 
     def _facts(self, finding: Finding) -> Facts:
-        """Coverage, promise and sizes of all records, and the parts: all, or the worst ones where they can be many."""
-        tables = [table for table in finding.tables if table.kind != "end"]  # the ends have sections of their own
-        whole = [t for t in tables if t.own or t.kind == "group" or self.private or self.query.outcome == "area"]
-        rows = [*self.total_facts(finding), *(row for table in whole for row in self._rows(table))]
-        rows += self.worst_facts(finding, whole)
-        shares = finding.shares if self.private else None
-        rows += [(f"share, {_CALLED[part.kind]} {one.name}", one.estimate) for part in [shares] if part for one in part]
-        return tuple(rows)
-
-    def total_facts(self, finding: Finding) -> Facts:
         """Coverage of all records, or their loss, the promise, and the sizes of all sets or intervals."""
-        loss, mean, bounds = self.query.loss, finding.mean_size, finding.mean_size_bounds
-        head = "coverage" if loss is None else f"loss {loss[0]!r}"
-        rows = [(head, self.text_of(finding.coverage)), ("promise", self._promise(finding))]
-        if mean is not None or bounds is not None:
-            text = short_number(mean or 0.0) if bounds is None else interval_text(mean, *bounds)
-            rows.append(("classes per set, on average", text))
-        if not self.private and finding.singletons is not None and finding.empty is not None:
-            rows.append(("sets with one class", f"{100 * finding.singletons:.1f} %"))
-            rows.append(("sets without any", f"{100 * finding.empty:.1f} %"))
+        loss, part, bounds = self.query.loss, finding.coverage, finding.mean_size_bounds
+        head, total = ("coverage", part) if loss is None else (f"loss {loss[0]!r}", part.as_loss(loss[1]))
+        beyond = f", {'below' if loss is None else 'above'} the promise beyond chance" if part.below else ""
+        rows = [(head, f"{total.estimate}{beyond}"), ("promise", self._promise(finding))]
+        if finding.mean_size is not None:
+            ends = "" if bounds is None else f" (interval {' to '.join(format_interval_ends(*bounds))})"
+            rows.append(("classes per set, on average", f"{finding.mean_size:.4g}{ends}"))
         if finding.mean_width is not None:
             rows.append(("width of intervals, on average", short_number(finding.mean_width)))
         if self.area_ratio is not None:
             rows.append(("predicted area", f"{self.area_ratio:.2f} times the true area"))
         return tuple(rows)
-
-    def worst_facts(self, finding: Finding, others: Sequence[CoverageTable] = ()) -> Facts:
-        """The least covered part of each kind, and more parts below the promise, except of other tables."""
-        rows = []
-        for table in finding.tables if self.query.loss is None else ():
-            if table in others or table.kind == "end":
-                continue
-            called, worst = {"size": "set size"}.get(table.kind, table.kind), table.worst
-            rows.append((f"worst {called}", f"{worst.name}: {self.text_of(replace(worst, mean_size=None))}"))
-            below = [part for part in table.below if part is not worst][:MOST_NAMED]
-            rows += [(f"{called} {part.name}", self.text_of(replace(part, mean_size=None))) for part in below]
-        return tuple(rows)
-
-    def _rows(self, table: CoverageTable) -> Facts:
-        """Rows of all parts; of very many those that seem least covered."""
-        parts = sorted(table, key=seeming)[:MOST_SHOWN] if len(table) > MOST_SHOWN else table.parts
-        rows = [(f"{_CALLED[table.kind]} {part.name}", self.text_of(part, own=table.own)) for part in parts]
-        more = len(table) - len(parts)
-        return (*rows, *([(f"{more} more", "in the file")] if more else []))
-
-    def text_of(self, part: Part, *, own: bool = False) -> str:
-        """Coverage of a part, or its loss, with its size, its own promise, and whether it is below the promise."""
-        loss, promised = self.query.loss, part.promised or 0.0
-        if loss is None:
-            level, below, stated = coverage_text(promised), "below", coverage_text(promised)
-        else:
-            level, below, part = f"{loss[1] * (1 - promised):.6g}", "above", part.as_loss(loss[1])
-            stated = f"at most {level}"
-        promise = f"; {stated} is promised" if own else ""
-        return f"{part.estimate}{part.sizes}{promise}{f', {below} {level} beyond chance' if part.below else ''}"
 
     def _promise(self, finding: Finding) -> str:
         """The promise of a statement; that of the release in its words, if the release is known."""
@@ -513,6 +456,9 @@ class Evaluation(Document, Measured):
         width = "" if first.mean_width is None else f", mean width {first.mean_width:.4g}"
         promised = f"{coverage_text(first.coverage.promised or 0.0)} is promised"
         text = f"coverage {first.coverage.estimate}, {promised}{short}{size}{width}"
+        if self.query.loss is not None:
+            loss = first.coverage.as_loss(self.query.loss[1])
+            text = f"loss {loss.estimate}, at most {loss.promised or 0.0:.6g} is promised{short}"
         if len(self.levels) > 1:
             values = (
                 f"{one.label}: {'not known' if (v := one.coverage.value) is None else f'{v:.3f}'}"
@@ -524,7 +470,10 @@ class Evaluation(Document, Measured):
 
     def fields(self) -> dict[str, Any]:
         """JSON values: the content of its file, and what follows from it by statement."""
-        found = {name or "release": finding.fields() for name, finding in self.findings.items()}
+        found = {
+            name or "release": {**_without_none(msgspec.to_builtins(one)), "sentences": self.sentences(one)}
+            for name, one in self.findings.items()
+        }
         return {**json.loads(self.to_json()), "found": found}
 
     @classmethod
@@ -539,9 +488,6 @@ class Evaluation(Document, Measured):
         if parse_document(text, "file", documents.MOST_CHARACTERS).get("kind") != KIND:
             raise foreign_file(text, FileKind.EVALUATION, "Make one with `confide evaluate --out FILE`")
         return super().from_json(text)
-
-
-_CALLED = {"class": "class", "group": "group", "size": "sets of size", "width": "width"}
 
 
 def hold_together(findings: Mapping[str, Finding], confidence: float) -> str:
@@ -620,7 +566,7 @@ def _without_none(value: Any) -> Any:
 
 
 def _content(evaluation: Evaluation) -> dict[str, Any]:
-    sums = tuple(tuple(json_mean(one) for one in row) for row in evaluation.sums)
+    sums = tuple(tuple("+inf" if math.isinf(one) else one for one in row) for row in evaluation.sums)
     file = _File(
         evaluation.private,
         evaluation.query,

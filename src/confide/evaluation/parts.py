@@ -17,10 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from confide.evaluation.query import Measure
 from confide.guarantee import coverage_text
 from confide.sets import exact_interval
-from confide.support import Described, Section, Table, short_number
+from confide.support import Described, Section, Table
 
 CONFIDENCE = 0.95
 MOST_NAMED = 10
+MOST_ROWS = 30
+"""Rows of a table for people."""
 
 TableKind: TypeAlias = Literal["class", "group", "size", "width", "end"]
 """Property that divides the records; the two ends of intervals are parts of all records each."""
@@ -75,18 +77,23 @@ class Part(Described):
         return round(self.covered + self.missed)
 
     @property
-    def estimate(self) -> str:
-        """Share and interval as text; intervals that include noise are rounded outwards."""
-        if self.confidence is None or self.value is None:
-            return interval_text(self.value, self.low, self.high)
-        interval = f"{100 * self.confidence:g} % interval {self.low:.3f} to {self.high:.3f}"
-        return f"{self.value:.3f} ({interval}, n={self.n})"
+    def value_text(self) -> str:
+        """The share as text."""
+        return "not known" if self.value is None else f"{self.value:.3f}"
 
     @property
-    def sizes(self) -> str:
-        """Mean size or width, as text to append."""
-        size = "" if self.mean_size is None else f", {short_number(self.mean_size)} classes per set"
-        return size + ("" if self.mean_width is None else f", width {short_number(self.mean_width)}")
+    def interval_text(self) -> str:
+        """The interval as text; one that includes noise is rounded outwards."""
+        if self.confidence is not None:
+            return f"{self.low:.3f} to {self.high:.3f}"
+        return " to ".join(format_interval_ends(self.low, self.high))
+
+    @property
+    def estimate(self) -> str:
+        """Share, interval and number of records as text."""
+        if self.confidence is None:
+            return f"{self.value_text} (interval {self.interval_text})"
+        return f"{self.value_text} ({100 * self.confidence:g} % interval {self.interval_text}, n={self.n})"
 
     def as_loss(self, bound: float) -> "Part":
         """The loss instead of the coverage: its value, interval and promised bound."""
@@ -94,11 +101,6 @@ class Part(Described):
         promised = None if self.promised is None else bound * (1 - self.promised)
         low, high = bound * (1 - self.high), bound * (1 - self.low)
         return replace(self, value=value, low=low, high=high, promised=promised)
-
-    def fields(self) -> dict[str, Any]:
-        """JSON values; those that do not apply are left out."""
-        stated = {"name": self.name or None, "n": self.n, **vars(self), "mean_width": json_mean(self.mean_width)}
-        return {name: value for name, value in stated.items() if value is not None and value != ""}
 
 
 def exact_parts(
@@ -158,11 +160,7 @@ def mean_of(total: float, n: float) -> float | None:
     return total / n if math.isfinite(total) else math.inf
 
 
-def json_mean(mean: float | None) -> float | str | None:
-    """A mean as a JSON value."""
-    return "+inf" if mean == math.inf else mean
-
-
+_HEADS = {"class": "class", "group": "group", "end": "end", "size": "set size", "width": "width"}
 _PLURAL = {"class": "classes", "group": "groups", "end": "ends", "size": "set sizes", "width": "widths"}
 _REMEDY = {
     "class": "The promise is an average over all classes. Calibrate by class for a promise to each class.",
@@ -191,12 +189,15 @@ class CoverageTable(Described):
         Whether each part has its own threshold and promise.
     advised
         Whether the sentence advises what to do about parts below the promise of all records.
+    of
+        Quantity of each part: its coverage, the share of all records that are in it, or its loss.
     """
 
     kind: TableKind
     parts: tuple[Part, ...]
     own: bool = False
     advised: bool = True
+    of: Literal["coverage", "share", "loss"] = "coverage"
 
     def __getitem__(self, place: int) -> Part:
         return self.parts[place]
@@ -240,7 +241,8 @@ class CoverageTable(Described):
     @property
     def size(self) -> NDArray[np.float64]:
         """Mean set size or interval width of each part, NaN if it is not known, float64."""
-        return self._column("mean_width" if self._widths else "mean_size")
+        widths = any(part.mean_width is not None for part in self.parts)
+        return self._column("mean_width" if widths else "mean_size")
 
     @property
     def confidence(self) -> float | None:
@@ -249,10 +251,6 @@ class CoverageTable(Described):
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(part, name) for part in self.parts], np.float64)  # None becomes NaN
-
-    @property
-    def _widths(self) -> bool:
-        return any(part.mean_width is not None for part in self.parts)
 
     @property
     def worst(self) -> Part:
@@ -296,25 +294,46 @@ class CoverageTable(Described):
         some = f"{len(self.below)} of {len(self)} {plural}"
         return f"{some} {are} covered less than {promised} beyond chance ({chance}): {names}. {remedy}".rstrip()
 
-    def fields(self) -> dict[str, Any]:
-        """JSON values: the parts, and the finding about the least covered ones."""
-        below = [part.name for part in self.below]
-        finding = {"worst": self.worst.name, "surely_below": below, "sentence": self.sentence}
-        return {"kind": self.kind, "parts": [part.fields() for part in self.parts], **finding}
+    def as_loss(self, bound: float) -> "CoverageTable":
+        """The losses of the parts instead of their coverage."""
+        return replace(self, parts=tuple(part.as_loss(bound) for part in self.parts), of="loss")
 
-    def _section(self) -> Section:
-        measure = "width" if self._widths else "size"
-        table = Table(("part", "n", "coverage", "interval", measure), tuple(map(self._row, self._some)))
-        intervals = "noise included" if self.confidence is None else f"exact {100 * self.confidence:g} % intervals"
-        return Section(f"Coverage, {intervals}", tables=(table,))
+    def as_table(self, most: int = MOST_ROWS) -> Table:
+        """Rows of the parts that have records; of very many the least covered ones."""
+        some = self._some if self.confidence is not None else list(self.parts)
+        shown = sorted(some, key=seeming)[:most] if len(some) > most else some
+        rows = [self._cells(part) for part in shown] or [{_HEADS[self.kind]: ""}]
+        caption = f"{self.of} by {_HEADS[self.kind]}".capitalize()
+        return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), caption, len(some))
 
-    def _row(self, part: Part) -> tuple[str, ...]:
-        mean = f"{part.mean_width:.4g}" if part.mean_width is not None else f"{part.mean_size or 0:.2f}"
-        return part.name, f"{part.n}", f"{part.value:.3f}", f"{part.low:.3f} to {part.high:.3f}", mean
+    def _cells(self, part: Part) -> dict[str, str]:
+        cells = {_HEADS[self.kind]: part.name}
+        noisy = ", with noise" if self.confidence is None else ""
+        if self.of == "share":
+            cells[f"records{noisy}"] = f"{part.covered:,}"
+        elif noisy:
+            cells |= {f"covered{noisy}": f"{part.covered:,}", f"missed{noisy}": f"{part.missed:,}"}
+        else:
+            cells["n"] = f"{part.n}"
+        cells |= {self.of: part.value_text, "interval": part.interval_text}
+        if part.mean_size is not None:
+            cells["size"] = f"{part.mean_size:.2f}"
+        if part.mean_width is not None:
+            cells["width"] = f"{part.mean_width:.4g}"
+        if self.own and part.promised is not None:
+            cells["promised"] = f"{part.promised:.6g}" if self.of == "loss" else coverage_text(part.promised)
+        if self.below:
+            head = "above, beyond chance" if self.of == "loss" else "below, beyond chance"
+            cells[head] = "yes" if part.below else "no"
+        return cells
 
     @property
     def _some(self) -> list[Part]:
         return [part for part in self.parts if part.value is not None]
+
+    def _section(self) -> Section:
+        intervals = "noise included" if self.confidence is None else f"exact {100 * self.confidence:g} % intervals"
+        return Section(f"{self.of.capitalize()}, {intervals}", tables=(self.as_table(),))
 
     def _brief(self) -> str:
         if not self._some:
@@ -327,18 +346,6 @@ def seeming(part: Part) -> tuple[float, float]:
     """Sort key of parts, the least covered first: the share; with noise, the upper end of the interval first."""
     share = 1.0 if part.value is None else part.value
     return (share, part.high) if part.confidence is not None else (part.high, share)
-
-
-def interval_text(value: float | None, low: float, high: float) -> str:
-    """Format an estimate with its interval, rounded outwards.
-
-    Examples
-    --------
-    >>> interval_text(0.9051, 0.88345, 0.92311), interval_text(None, 0.0, 1.0)
-    ('0.905 (interval 0.883 to 0.924)', 'not known (interval 0 to 1)')
-    """
-    least, most = format_interval_ends(low, high)
-    return f"{'not known' if value is None else f'{value:.3f}'} (interval {least} to {most})"
 
 
 def format_interval_ends(low: float, high: float) -> tuple[str, str]:

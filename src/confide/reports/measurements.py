@@ -1,12 +1,12 @@
 """Measurements on labelled records, private or not, as sections of a page."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from confide.evaluation import CoverageTable, Evaluation, Example, Finding, Part, format_interval_ends
+from confide.evaluation import CoverageTable, Evaluation, Example, Finding, Part, seeming
 from confide.reports.charts import BELOW, Share, intervals
 from confide.reports.guarantee_text import coverage_percent
-from confide.reports.page import number
 from confide.support import Section, Table
 
 MOST_SHOWN, MOST_ROWS, MOST_LEVELS = 30, 300, 6
@@ -14,16 +14,6 @@ MOST_SHOWN, MOST_ROWS, MOST_LEVELS = 30, 300, 6
 
 _SHORT = "Covered less than promised."
 _TRIANGLES = "Triangles: below the promise beyond chance"
-_EXACT = "Dots: share covered. Bars: exact 95 % intervals."
-_NOISY = "Dots: share among the noisy counts. Bars: intervals that hold all together."
-_BY = {
-    "class": ("Coverage by class", "Class", "classes"),
-    "group": ("Coverage by group", "Group", "groups"),
-    "size": ("Coverage by set size", "Labels in the set", "set sizes"),
-    "width": ("Coverage by width of the interval", "Width", "widths"),
-    "end": ("Coverage by end of the interval", "End", "ends"),
-}
-_SHARES = {"size": ("Set sizes", "Labels in the set"), "width": ("Widths of intervals", "Width")}
 _TITLES = {"": "", "lower end": "The lower ends", "upper end": "The upper ends"}
 
 
@@ -48,115 +38,67 @@ def _title(finding: Finding) -> str:
 
 
 def _levels(evaluation: Evaluation) -> Section:
+    """Chart and table of the coverage at each level."""
     findings = list(evaluation.levels.values())
-    shares = [_share(one.coverage, _title(one), own=True) for one in findings]
-    size = "Width, on average" if findings[0].mean_size is None else "Labels per set"
-    heads = ("Level", "Promised", "Coverage", "Interval from", "to", size)
+    parts = [replace(one.coverage, name=_title(one)) for one in findings[:MOST_SHOWN]]
+    heads = ("Level", "Promised", "Coverage", "Interval", "Size or width, on average")
     rows = tuple(
-        (_title(one), coverage_percent(one.coverage.promised or 0.0), *_interval(one.coverage), _mean(one))
+        (_title(one), coverage_percent(one.coverage.promised or 0.0), one.coverage.value_text,
+         one.coverage.interval_text, _mean(one))
         for one in findings
-    )
-    caption = f"{_NOISY if evaluation.private else _EXACT} Upright: the promise of each level."
+    )  # fmt: skip
+    caption = f"{_caption(evaluation)} Upright: the promise of each level."
     if len(findings) > MOST_SHOWN:
         caption += f" The first {MOST_SHOWN} of {len(findings)} levels."
-    chart = intervals(shares[:MOST_SHOWN], None, f"Coverage by level; {BELOW}")
+    chart = intervals([_share(part, own=True) for part in parts], None, f"Coverage by level; {BELOW}")
     below = (Section("", tables=(Table(heads, rows, "By level"),)),)
     return Section("Coverage by level", chart=chart, parts=below, notes=(caption,))
 
 
+def _mean(one: Finding) -> str:
+    return "" if (mean := one.mean_size or one.mean_width) is None else f"{mean:.4g}"
+
+
 def _block(evaluation: Evaluation, finding: Finding) -> Section:
-    title, risk = _title(finding), evaluation.query.loss is not None
-    of = f"{title}: " if title else ""
-    parts, tables = [], []
-    if finding.shares is not None:
-        parts.append(_shares_chart(finding.shares, private=evaluation.private))
-        tables.append(_shares_table(finding.shares, of))
-    for table in finding.tables:
-        if not risk:
-            parts.append(_chart(table, private=evaluation.private))
-        tables.append(_table(evaluation, table, of))
-    facts = evaluation.total_facts(finding)
-    facts += () if evaluation.private else evaluation.worst_facts(finding)
+    """A finding with a chart for each of its tables, and with all rows."""
+    title, charts, tables = _title(finding), [], []
+    for table in [finding.ends, *evaluation.shown(finding)] if finding.ends else evaluation.shown(finding):
+        if table.of != "loss":
+            charts.append(_chart(evaluation, table))
+        rows = table.as_table(MOST_ROWS)
+        tables.append(replace(rows, caption=f"{title}: {rows.caption}" if title else rows.caption))
     short = tuple(f"{_SHORT} {sentence}" for sentence in evaluation.sentences(finding))
-    return Section(title, facts=facts, warnings=short, parts=tuple(parts), tables=tuple(tables))
+    described = replace(evaluation.describe(finding), title=title, notes=())
+    return replace(described, warnings=short, parts=tuple(charts), tables=tuple(tables))
 
 
-def _share(part: Part, name: str, *, own: bool) -> Share:
-    return Share(name, part.value, part.low, part.high, part.promised if own else None, part.below)
+def _share(part: Part, *, own: bool) -> Share:
+    return Share(part.name, part.value, part.low, part.high, part.promised if own else None, part.below)
 
 
-def _chart(table: CoverageTable, *, private: bool) -> Section:
-    """Chart of parts: the least covered of many classes and groups."""
-    title, _, several = _BY[table.kind]
-    shown = list(table)
-    if len(table) > MOST_SHOWN or (table.kind == "class" and not private):
-        shown = sorted(table, key=lambda part: part.high if private or part.value is None else part.value)[:MOST_SHOWN]
-    about = "Upright: the promise of each of them." if table.own else "Dashed: the promise, which is an average."
-    caption = f"{_NOISY if private else _EXACT} {about}"
+def _chart(evaluation: Evaluation, table: CoverageTable) -> Section:
+    """Chart of parts, or of shares of records: the least covered, or the most frequent, of very many."""
+    title, shown = table.as_table().caption, list(table)
+    if len(table) > MOST_SHOWN:
+        chosen = sorted(table, key=(lambda part: -part.high) if table.of == "share" else seeming)[:MOST_SHOWN]
+        shown = [part for part in table if part in chosen]
+    caption = _caption(evaluation)
+    if table.of != "share":
+        caption += " Upright: the promise of each of them." if table.own else " Dashed: the promise, an average."
     if table.below:
-        caption += f" {_TRIANGLES} ({'noise included' if private else '95 %'}, all of them at once)."
+        caption += f" {_TRIANGLES} (all of them at once)."
     if len(shown) < len(table):
-        least = "with the lowest upper interval ends" if private else "least covered"
-        caption += f" Of {len(table)} {several} the {len(shown)} {least}."
-    shares = [_share(part, part.name, own=table.own) for part in shown]
-    chart = intervals(shares, table[0].promised, f"{title}; {BELOW}")
+        most = "most frequent" if table.of == "share" else "least covered"
+        caption += f" The {len(shown)} {most} of {len(table)}."
+    promised = None if table.of == "share" else table[0].promised
+    chart = intervals([_share(part, own=table.own) for part in shown], promised, f"{title}; {BELOW}")
     return Section(title, chart=chart, notes=(caption,))
 
 
-def _shares_chart(shares: CoverageTable, *, private: bool) -> Section:
-    """Chart of the shares of sizes or widths: of many those of the most frequent ones."""
-    title, _ = _SHARES[shares.kind]
-    frequent = sorted(range(len(shares)), key=lambda place: -(shares[place].value or 0.0))[:MOST_SHOWN]
-    drawn = [_share(shares[place], shares[place].name, own=False) for place in sorted(frequent)]
-    caption = f"{_NOISY if private else _EXACT} Share of records, not of covered ones."
-    if len(drawn) < len(shares):
-        caption += f" The {len(drawn)} most frequent of {len(shares)}."
-    return Section(title, chart=intervals(drawn, None, f"{title}; {BELOW}"), notes=(caption,))
-
-
-def _shares_table(shares: CoverageTable, of: str) -> Table:
-    title, head = _SHARES[shares.kind]
-    rows = tuple((part.name, *_interval(part)) for part in shares.parts[:MOST_ROWS])
-    return Table((head, "Share", "Interval from", "to"), rows, f"{of}{title}", len(shares))
-
-
-def _table(evaluation: Evaluation, table: CoverageTable, of: str) -> Table:
-    """Table with a row for each part; columns without entries are left out."""
-    bound = None if evaluation.query.loss is None else evaluation.query.loss[1]
-    rows = [_cells(table, part, bound, private=evaluation.private) for part in table.parts[:MOST_ROWS]]
-    caption = _BY[table.kind][0] if bound is None else _BY[table.kind][0].replace("Coverage", "Loss")
-    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), f"{of}{caption}", len(table))
-
-
-def _cells(table: CoverageTable, part: Part, bound: float | None, *, private: bool) -> dict[str, str]:
-    cells = {_BY[table.kind][1]: part.name}
-    if private:
-        cells |= {"Covered, with noise": f"{part.covered:,}", "Missed, with noise": f"{part.missed:,}"}
-    else:
-        cells["Records"] = f"{part.n:,}"
-    value, low, high = _interval(part if bound is None else part.as_loss(bound))
-    cells |= {"Coverage" if bound is None else "Loss": value, "Interval from": low, "to": high}
-    if part.mean_size is not None or part.mean_width is not None:
-        cells["Labels per set" if part.mean_width is None else "Width, on average"] = _mean(part)
-    if (table.own or private) and part.promised is not None:
-        promised = coverage_percent(part.promised) if bound is None else f"{bound * (1 - part.promised):.6g}"
-        cells["Promised" if bound is None else "Promised, at most"] = promised
-    if table.below or private:
-        cells[f"{'Below' if bound is None else 'Above'}, beyond chance"] = "yes" if part.below else "no"
-    return cells
-
-
-def _interval(part: Part) -> tuple[str, str, str]:
-    """Share and interval; intervals that include noise are rounded outwards."""
-    if part.value is None or part.confidence is None:
-        return "not known" if part.value is None else f"{part.value:.3f}", *format_interval_ends(part.low, part.high)
-    return f"{part.value:.3f}", f"{part.low:.3f}", f"{part.high:.3f}"
-
-
-def _mean(one: Part | Finding) -> str:
-    if one.mean_size is not None:
-        return f"{one.mean_size:.2f}"
-    return "" if one.mean_width is None else number(one.mean_width)
+def _caption(evaluation: Evaluation) -> str:
+    if evaluation.private:
+        return "Dots: share among the noisy counts. Bars: intervals that hold all together."
+    return "Dots: share of records. Bars: exact 95 % intervals."
 
 
 def examples(evaluation: Evaluation) -> list[list[dict[str, Any]]]:
