@@ -331,6 +331,8 @@ class CountQuery:
             raise InputError("tables", "must be one for all records and one for each partition without noise")
         if self.epsilon is not None and (self.measure or self.outcome == "area"):
             raise InputError("measure", "must be left out of counts with noise")
+        if self.epsilon is None and (self.measure == "size") != any(part.kind == "size" for part in self.partitions):
+            raise InputError("measure", "must be the size if and only if sets are counted by size")
         if self.epsilon is not None and sum(prod(self.shape(table)) for table in self.tables) > MOST_CELLS:
             raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
 

@@ -214,10 +214,10 @@ def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
     outcome, statements = statements_of(release)
     partitions = own_partitions(comparison)
     if isinstance(comparison, SetOutcomes):
-        by_class = [] if release.by == "class" else [class_parts(comparison.classes)]
         names = list(statements) if outcome == "levels" else [""]
+        by_class = partitions if release.by == "class" else [class_parts(comparison.classes)]
         by_size = [size_parts(len(comparison.classes), exact=True, statement=name) for name in names]
-        partitions = [*by_class, *by_size, *partitions]
+        partitions = [*by_class, *by_size, *(partitions if release.by == "group" else [])]
     if grouped and not comparison.needs_groups:
         partitions.append(Partition("group", tuple(map(str, range(MOST_GROUPS)))))
     return CountQuery(
