@@ -27,6 +27,7 @@ from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
 from confide.support import (
     MOST_RECORDS,
     UNUSABLE,
+    VERSIONS,
     Described,
     Facts,
     Fields,
@@ -586,6 +587,7 @@ def _read_content(fields: Fields) -> Evaluation:
     fields.content.clear()
     with refused_content("evaluation", "evaluation"):
         file = msgspec.convert(content, _File, strict=True)
+        VERSIONS.of(file.versions, "evaluation.versions")
         sums = tuple(tuple(map(float, row)) for row in file.sums)
         found = Evaluation(file.query, file.counts, file.confidence, sums, file.examples, file.versions)
     if shapes.checksum(content) != shapes.checksum(_content(found)):
