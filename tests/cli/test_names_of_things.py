@@ -54,7 +54,9 @@ def test_an_evaluation_is_shown(confide_run, records):
     for words in ("coverage", "not private", confide.load("cal.json").checksum):
         assert words in shown.out
     document = json.loads(Path("found.json").read_text(encoding="utf-8"))
-    assert confide_run("show", "found.json", "--json").json == {"evaluation": document}
+    shown = confide_run("show", "found.json", "--json").json["evaluation"]
+    assert shown["found"]["release"]["coverage"]["value"] == confide.load("found.json").coverage.value
+    assert {name: shown[name] for name in document} == document
     assert confide_run("show", "found.json", "--records", 2).refused == (REFUSED, "--records")
 
 
@@ -67,13 +69,13 @@ def test_other_files_are_named_by_their_kind(confide_run, records):
     ledger.set_limit("patients", 1.0)
     assert confide_run("ledger", "export", "budget.db", "--out", "export.json").code == DONE
     predict = ("predict", records, "--probabilities", "p_*", "--out", "sets.csv", "--calibration")
-    assert confide_run(*predict, "found.json").refused == (REFUSED, "file")
+    assert confide_run(*predict, "found.json").refused == (REFUSED, "--calibration")
     assert confide_run(*predict, "plan.json").refused == (REFUSED, "file")
     for name in ("page.html", "budget.db", "export.json", "records.parquet"):
         ran = confide_run("show", name)
         assert ran.refused == (REFUSED, "path")
     with refused(confide.FormatError, "file"):
-        confide.load_evaluation("cal.json")
+        confide.Evaluation.load("cal.json")
 
 
 def test_a_privacy_budget_is_required(confide_run, records):
