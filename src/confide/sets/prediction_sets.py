@@ -304,9 +304,10 @@ def sets_of(
     refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
     p, names = _match_columns(probabilities, calibration, classes)
     limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
-    mask = np.zeros(p.shape, np.bool_)
     if p.shape[1]:
         mask = set_mask(p, str(kind.name), limits, u=u, per_class=calibration.by == "class", out=out)
+    else:
+        mask = np.zeros(p.shape, np.bool_)
     refuse_other_sums("probabilities", p)
     warn_about(calibration)
     return PredictionSets(mask, names, calibration.promised, calibration, row_index(probabilities))
