@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 from confide import federated
 from confide.core import Document, Release
 from confide.errors import ConfideError
-from confide.evaluation import Evaluation, read_evaluation
 from confide.federated.answers import read_answer
 from confide.federated.envelope import sign_message
 from confide.federated.message_head import message_head
 from confide.federated.openings import read_opening, read_part
 from confide.ledger.events import read_event, write_event
 from confide.reports.guarantee_text import headline
-from confide.reports.measurements import evaluation_sections, private_sections
+from confide.reports.measurements import evaluation_sections
 from confide.reports.thresholds import worked_example
 from confide.support import Section, to_text
 from confide.warehouse import CountingPlan, counting_query
@@ -107,21 +106,11 @@ def _release_holds(read: Any) -> None:
 
 
 def _evaluation_holds(read: Any) -> None:
-    for one in [read] if isinstance(read, Evaluation) else read.levels.values():
-        assert 0 <= one.coverage.low <= one.coverage.value <= one.coverage.high <= 1
-        for part in (*one.classes, *one.sizes, *one.groups):
-            assert 0 <= part.coverage.low <= part.coverage.high <= 1
-    release = evaluated()[0 if isinstance(read, Evaluation) else 1][0]
-    if isinstance(read, Evaluation) or len(read.levels) == len(release.parts):
-        _shown(evaluation_sections(read, release))
-
-
-def _private_evaluation_holds(read: Any) -> None:
-    assert read.query.epsilon > 0
     assert read.privacy.epsilon > 0
     for found in read.findings.values():
-        assert 0 <= found.coverage.low <= found.coverage.high <= 1
-    _shown(private_sections(read))
+        parts = [part for table in found.tables for part in table]
+        assert all(0 <= part.low <= part.high <= 1 for part in (found.coverage, *parts))
+    _shown(evaluation_sections(read))
 
 
 def _shown(sections: Iterable[Section]) -> None:
@@ -205,8 +194,11 @@ def _answer(plan: Callable[[], str], keys: Callable[[], federated.SiloKeys], tex
 
 KINDS: dict[str, Kind] = {
     "release": Kind(Release.from_json, releases, holds=_release_holds, seeds=lambda: (steep(),)),
-    "evaluation": Kind(read_evaluation, lambda: tuple(one for _, one in evaluated()), json.dumps, _evaluation_holds),
-    "private_evaluation": Kind(Document.from_json, privately_evaluated, holds=_private_evaluation_holds),
+    "evaluation": Kind(
+        Document.from_json,
+        lambda: (*(one for _, one in evaluated()), *privately_evaluated()),
+        holds=_evaluation_holds,
+    ),
     "watch": Kind(Document.from_json, watches, holds=_watch_holds),
     "counting_plan": Kind(
         CountingPlan.from_json, lambda: tuple(json.loads(one.to_json()) for one in plans()), holds=_counting_plan_holds

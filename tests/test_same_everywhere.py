@@ -205,10 +205,12 @@ def test_every_front_states_the_same_coverage(released, tables, tmp_path):
     names = np.array(NAMES)[Y[NEW]]
     expected = confide.coverage(sets, names)
     assert sets.coverage(names) == expected
-    assert confide.evaluate_sets(released, P[NEW], names).coverage == expected
+    found = confide.evaluate_sets(released, P[NEW], names).coverage
+    assert (found.value, found.low, found.high, found.n) == (expected.value, expected.low, expected.high, expected.n)
     released.save(tmp_path / "released.json")
     source = (tables / "new.parquet", *CLASSIFIED, "--label", "y")
-    found = json.loads(command("evaluate", *source, "--calibration", tmp_path / "released.json", "--json"))["coverage"]
+    told = json.loads(command("evaluate", *source, "--calibration", tmp_path / "released.json", "--json"))
+    found = told["found"]["release"]["coverage"]
     assert (found["value"], found["low"], found["high"]) == (expected.value, expected.low, expected.high)
 
 
@@ -231,6 +233,6 @@ def test_spark_connect_is_such_a_front(connect, released, tables, tmp_path):
     command("predict", *new, "--out", tmp_path / "sets")
     sets = confide.predict_set(P[NEW], released)
     np.testing.assert_array_equal(in_order(tmp_path / "sets"), sets.mask)
-    found = json.loads(command("evaluate", *new, "--label", "y", "--json"))["coverage"]
+    found = json.loads(command("evaluate", *new, "--label", "y", "--json"))["found"]["release"]["coverage"]
     expected = sets.coverage(np.array(NAMES)[Y[NEW]])
     assert (found["value"], found["low"], found["high"]) == (expected.value, expected.low, expected.high)

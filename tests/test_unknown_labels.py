@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.errors import CoverageWarning, InputError
-from confide.evaluation import PrivateRequest, class_coverage, read_evaluation
+from confide.evaluation import Evaluation, PrivateRequest, class_coverage
 from confide.tables import (
     ClassColumns,
     ScoreColumn,
@@ -113,7 +113,7 @@ def test_evaluations_count_them_as_missed(by):
         for name in NAMES:  # noise of a few ranks of 200 at epsilon 50
             assert abs(from_table.parts[name].threshold - released.parts[name].threshold) < 0.2
     found = confide.evaluate_sets(released, P, LABELS, NAMES)
-    assert found == evaluate_table(FRAME, ClassColumns("p_*", "y"), released) == read_evaluation(found.to_json())
+    assert found == evaluate_table(FRAME, ClassColumns("p_*", "y"), released) == Evaluation.from_json(found.to_json())
     assert (found.classes[-1].name, found.classes[-1].n, found.classes[-1].covered) == ("(other)", 60, 0)
     assert sum(part.n for part in found.classes) == found.coverage.n == 600
     counted = monitoring_coverage_counts(FRAME, ClassColumns("p_*", "y"), released)

@@ -40,9 +40,6 @@ from confide.estimators import pipeline_intervals as pipeline_intervals
 from confide.estimators import pipeline_sets as pipeline_sets
 from confide.evaluation import CoverageTable as CoverageTable
 from confide.evaluation import Evaluation as Evaluation
-from confide.evaluation import LevelEvaluation as LevelEvaluation
-from confide.evaluation import MaskEvaluation as MaskEvaluation
-from confide.evaluation import PrivateEvaluation as PrivateEvaluation
 from confide.evaluation import class_coverage as class_coverage
 from confide.evaluation import coverage as coverage
 from confide.evaluation import evaluate_intervals as evaluate_intervals
@@ -51,7 +48,6 @@ from confide.evaluation import evaluate_scores as evaluate_scores
 from confide.evaluation import evaluate_sets as evaluate_sets
 from confide.evaluation import false_negative_rate as false_negative_rate
 from confide.evaluation import group_coverage as group_coverage
-from confide.evaluation import load_evaluation as load_evaluation
 from confide.evaluation import size_coverage as size_coverage
 from confide.guarantee import Guarantee as Guarantee
 from confide.ledger import Dataset as Dataset

@@ -118,7 +118,7 @@ def plot_coverage(
     axes.grid(axis="y", color=INK, alpha=0.08)
     axes.tick_params(labeltop=len(shown) > 30)
     some = "" if len(shown) == len(ranked) else f", {_span(page, len(shown))} of {len(ranked):,}"
-    return labelled(axes, "coverage", "", f"Coverage by {what}{some}\n{100 * table.confidence:g} % intervals")
+    return labelled(axes, "coverage", "", f"Coverage by {what}{some}\n{100 * (table.confidence or 0.95):g} % intervals")
 
 
 def _table(

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.evaluate import evaluation_text, worst_fields
 from confide.cli.exit_codes import CLAIM_FAILED, DONE, REFUSED, USAGE
-from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets, load_evaluation, read_evaluation
+from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
 from tests.builders import slow
 from tests.files import NAMES, classified, write
 
@@ -116,13 +115,13 @@ def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
     asked = ("--calibration", "release.json", *case.columns)
     done = confide_run("evaluate", write(folder / "a.parquet", DATA), *asked, "--out", "ev.json")
     assert (done.code, done.err) == (DONE, "")
-    found = load_evaluation("ev.json")
+    found = Evaluation.load("ev.json")
     assert found == wanted
-    assert done.out.startswith(evaluation_text(found, released))
-    assert done.out.rstrip().endswith(confide.evaluation.NOT_PRIVATE)
+    assert done.out.startswith(str(found.of(released)))
+    assert confide.evaluation.NOT_PRIVATE in done.out
     output = confide_run("evaluate", write(folder / "a.csv", DATA), *asked, "--out", "csv.json", "--json")
-    assert load_evaluation("csv.json") == read_evaluation(output.out) == found
-    assert output.json["worst"] == json.loads(json.dumps(worst_fields(found, released)))
+    assert Evaluation.load("csv.json") == found
+    assert output.json["found"] == json.loads(json.dumps(found.fields()["found"]))
     assert (output.json["shortfalls"], output.json["warnings"]) == ([], [])
     page = confide_run("report", "release.json", "--evaluation", "ev.json", "--out", "report.html")
     assert page.code == DONE, page.err
@@ -197,11 +196,12 @@ def test_the_parts_with_least_coverage_are_named(confide_run, folder):
         *CLASSES,
     )
     done, output = confide_run(*asked), confide_run(*asked, "--json")
-    worst = {one["kind"]: one for one in output.json["worst"]}
-    assert set(worst) == {"class", "set size"}
-    assert [worst["class"][name] for name in ("name", "n", "parts", "promised")] == ["rare", 3, 3, 0.9]
-    assert worst["class"]["surely_below"] == ["stroma"]
-    assert worst["class"]["sentence"] in done.out
+    found = output.json["found"]["release"]
+    tables = {table["kind"]: [part["name"] for part in table["parts"] if part["below"]] for table in found["tables"]}
+    assert set(tables) == {"class", "size"}
+    assert tables["class"] == ["stroma"]
+    assert all(sentence in done.out for sentence in found["sentences"])
+    assert found["sentences"][0].startswith("1 of 3 classes is covered less than 0.9 beyond chance")
 
 
 @pytest.mark.parametrize("private", [(), ("--epsilon", "1")])

@@ -42,7 +42,7 @@ def test_left_out_records_are_counted_only_where_n_is_public(confide_run, record
     assert confide_run(*measured).code == REFUSED
     assert LEFT_OUT in confide_run(*measured, skip).out
     found = confide_run(*measured, skip, "--json").json
-    assert (found["left_out"], found["coverage"]["n"]) == (HOLES, N - HOLES)
+    assert (found["left_out"], found["found"]["release"]["coverage"]["n"]) == (HOLES, N - HOLES)
 
     predicted = ("predict", records, *COLUMNS[:2], "--calibration", "cal.json", "--out", "sets.csv", "--force")
     assert confide_run(*predicted).refused == (REFUSED, "table")

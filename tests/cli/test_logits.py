@@ -34,7 +34,7 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
         confide_run("evaluate", "z.csv", *applied, *columns, "--json"),
         confide_run("evaluate", "p.csv", *applied, "--probabilities", "p_*", "--label", "label", "--json"),
     ]
-    assert figures[0].json["coverage"] == figures[1].json["coverage"]
+    assert figures[0].json["found"] == figures[1].json["found"]
     assert "warning" not in figures[0].err
     assert "'cal.json' was made from logits; softmax in double precision; 'p_*' is read as" in figures[1].err
     assert confide_run("predict", "z.csv", *applied, *columns[:2], "--logits", "--out", "sets.csv").code == 0

@@ -54,7 +54,9 @@ def test_an_evaluation_is_shown(confide_run, records):
     for words in ("coverage", "not private", confide.load("cal.json").checksum):
         assert words in shown.out
     document = json.loads(Path("found.json").read_text(encoding="utf-8"))
-    assert confide_run("show", "found.json", "--json").json == {"evaluation": document}
+    shown = confide_run("show", "found.json", "--json").json["evaluation"]
+    assert shown["found"]["release"]["coverage"]["value"] == confide.load("found.json").coverage.value
+    assert {name: shown[name] for name in document} == document
     assert confide_run("show", "found.json", "--records", 2).refused == (REFUSED, "--records")
 
 
@@ -73,7 +75,7 @@ def test_other_files_are_named_by_their_kind(confide_run, records):
         ran = confide_run("show", name)
         assert ran.refused == (REFUSED, "path")
     with refused(confide.FormatError, "file"):
-        confide.load_evaluation("cal.json")
+        confide.Evaluation.load("cal.json")
 
 
 def test_a_privacy_budget_is_required(confide_run, records):

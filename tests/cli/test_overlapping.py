@@ -47,7 +47,8 @@ def test_the_command_line(confide_run, folder):
     lower, _ = confide.predict_interval(F, written, groups=GROUPS)
     assert pq.read_table("i.parquet")["lower"].to_pylist() == lower.tolist()
     evaluated = confide_run("evaluate", "t.csv", *columns, *columns_again, "--json")
-    assert len(evaluated.json["groups"]) == 7
+    (groups,) = evaluated.json["found"]["release"]["tables"]
+    assert len(groups["parts"]) == 7
     private = confide_run("evaluate", "t.csv", *columns, *columns_again, "--epsilon", 5, "--json")
     assert private.code == 0, private.err
     renewed = confide_run("recalibrate", "t.csv", *columns, *columns_again, "--out", "again.json")

@@ -64,7 +64,7 @@ def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, draw_wi
     one = evaluate(*asked, "--out", "one.json")
     assert one.out.endswith("saved: one.json\nThese numbers are private: they may be published.\n")
     assert set(spent) == {1.0}
-    for words in ("  class ant  ", "  group (other)  ", "  share, sets of size 0  ", "intervals hold together with"):
+    for words in ("    ant  ", "  group  covered, with noise", "records, with noise", "intervals hold together with"):
         assert words in one.out
     two = evaluate(*asked, "--json").json
     assert two["earlier"] == [Ledger("budget.db").account("patients").entries[0].charged_at]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
-from confide.evaluation import load_evaluation
+from confide.evaluation import Evaluation
 from tests.files import write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
@@ -31,9 +31,9 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     done = confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json", "--examples", 4)
     assert done.code == 0
     assert "saved: ev.json" in done.out
-    found = load_evaluation("ev.json")
-    assert len(found.examples) == 4
-    assert sum(part.n for part in found.classes) == sum(part.n for part in found.sizes) == 3000
+    found = Evaluation.load("ev.json")
+    assert len(found.finding.examples) == 4
+    assert found.classes.n.sum() == found.shares.hits.sum() == 3000
     done = confide_run("report", calibrated, "--evaluation", "ev.json", "--title", "Lesions", "--out", "report.html")
     assert done.code == 0
     assert done.out == "saved: report.html\nThe page shows numbers from labelled records: this part is not private.\n"

@@ -102,9 +102,9 @@ def test_one_pass_one_record_per_image_and_a_complete_file(released):
     assert "missed_area(background=0)" in str(released)
     assert released.risk <= 0.1 + 1e-12
     found = confide.evaluate_masks(images_of(400, np.random.default_rng(1), k=3), released)
-    assert 0.03 < found.missed_area < 0.15
+    assert 0.03 < found.loss < 0.15
     assert 1 < found.area_ratio < 4
-    assert set(found.missed_by_class) == {1, 2}
+    assert found.classes.names == ("1", "2")
     public = confide.calibrate_masks(images_of(300, np.random.default_rng(2)), 0.2, 2.0, neighbors="replace_one")
     assert public.guarantee.n == 300  # images, not pixels
 
@@ -129,11 +129,13 @@ def test_evaluation_counts_by_hand():
     truth = np.array([[0, 1, 1, ANY]])
     found = confide.evaluate_masks([(p, truth), (p, np.zeros((1, 4), int))], of_masks(0.45, classes=2))
     # Inside are pixels 0, 2 of class 0 and 1, 3 of class 1; the last of them is ignored in the first image.
-    assert found.missed_area == pytest.approx((1 / 3 + 2 / 4) / 2)
+    assert found.loss == pytest.approx((1 / 3 + 2 / 4) / 2)
     assert found.area_ratio == pytest.approx((3 + 4) / (3 + 4))
-    assert found.missed_by_class == {0: pytest.approx((0 + 2 / 4) / 2), 1: 0.5}
+    missed = {part.name: 1 - part.value for part in found.classes}
+    assert missed == {"0": pytest.approx((0 + 2 / 4) / 2), "1": 0.5}
+    assert confide.Evaluation.from_json(found.to_json()) == found
     alike = confide.evaluate_masks([(p, truth)], of_masks(0.45, "missed_area(average=classes)", 2))
-    assert alike.missed_area == pytest.approx((0 + 1 / 2) / 2)
+    assert alike.loss == pytest.approx((0 + 1 / 2) / 2)
     assert "1.00 times the true area" in str(found)
 
 

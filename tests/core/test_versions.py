@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import PrivateEvaluation
+from confide.evaluation import Evaluation
 from confide.watching import Watch
 from tests.files import signed
 
@@ -19,7 +19,7 @@ HERE = {name: version(name) for name in ("confide", "numpy", "opendp", "scipy")}
 def made():
     released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0, score="lac")
     return {
-        PrivateEvaluation: confide.evaluate(released, scores=np.linspace(0, 1, 500), epsilon=4.0),
+        Evaluation: confide.evaluate(released, scores=np.linspace(0, 1, 500), epsilon=4.0),
         Watch: Watch.start(released, epsilon=4.0, batch=500).look("a", [450, 50]),
     }
 
@@ -31,7 +31,7 @@ def holder(content: dict) -> dict:
 @pytest.mark.parametrize(
     "kind",
     [
-        PrivateEvaluation,
+        Evaluation,
         Watch,
     ],
 )
@@ -46,7 +46,7 @@ def test_releases_state_the_versions_that_drew_them(made, kind):
 @pytest.mark.parametrize(
     "kind",
     [
-        PrivateEvaluation,
+        Evaluation,
         Watch,
     ],
 )
@@ -62,4 +62,4 @@ def test_invalid_versions_raise(made, kind, versions):
 
 def test_versions_are_not_part_of_the_repr(made):
     assert all("opendp" not in repr(one) for one in made.values())
-    assert replace(made[PrivateEvaluation], versions={}).counts == made[PrivateEvaluation].counts
+    assert replace(made[Evaluation], versions={}).counts == made[Evaluation].counts

@@ -11,9 +11,10 @@ from scipy import stats
 
 import confide
 from confide.errors import FormatError, InputError
-from confide.evaluation import Part, PrivateEvaluation, intervals
-from confide.evaluation.intervals import arrangement, size_parts, width_parts
-from confide.reports.measurements import private_sections
+from confide.evaluation import Evaluation, Part, size_parts
+from confide.evaluation.estimates import mean_of_shares
+from confide.evaluation.query import arrangement, width_parts
+from confide.reports.measurements import evaluation_sections
 from confide.support.shapes import checksum
 from tests.draws import recording, without_noise
 from tests.exact_tests import LEVEL
@@ -134,7 +135,7 @@ def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
         ("", 1), ("lower end", 3), ("upper end", 2)
     ]  # fmt: skip
     assert [scale for _, scale in exact] == [0.5, 0.5]
-    assert sum(part.covered + part.missed for part in found.finding.parts["width"]) == 4
+    assert sum(part.covered + part.missed for part in found.widths) == 4
 
 
 @pytest.mark.slow
@@ -155,7 +156,7 @@ def test_without_epsilon_results_equal_direct_calls(released, levels, sides):
 )
 def test_extreme_tables_give_results(released, exact, count, missed):
     found = ask_sets(released, [(1, "a")] * missed + [(0, "a")] * (count - missed), epsilon=1.0, group_names=["a"])
-    assert PrivateEvaluation.from_json(found.to_json()) == found
+    assert Evaluation.from_json(found.to_json()) == found
     assert found.groups[1].low < 0.1, "no record is in the part of other groups: nothing can be known"
     assert found.groups[1].high > 0.9
     if missed == 200:
@@ -182,21 +183,21 @@ def test_mean_lies_within_bounds_for_all_shares():
     shares = [Part(str(k), 1, 3, 0.25, low, high) for k, (low, high) in enumerate(
         [(0.0, 0.2), (0.1, 0.5), (0.2, 0.6), (0.1, 0.3)]
     )]  # fmt: skip
-    mean = intervals._mean(partition, shares)
+    _, bounds = mean_of_shares(partition, shares)
     grid = [np.linspace(one.low, one.high, 11) for one in shares[:3]]
     values = [
         b + 2 * c + 3 * (1 - a - b - c)
         for a, b, c in itertools.product(*grid)
         if 0.1 - 1e-12 <= 1 - a - b - c <= 0.3 + 1e-12
     ]
-    assert (mean.low, mean.high) == pytest.approx((min(values), max(values)))
+    assert bounds == pytest.approx((min(values), max(values)))
 
 
 @pytest.mark.slow
 def test_files_are_recomputed(released, tmp_path):
     found = ask_sets(released, [(0, "a")] * 80 + [(1, "b")] * 20, epsilon=1.0, group_names=["a", "b"])
     found.save(tmp_path / "private.json")
-    assert confide.load(tmp_path / "private.json") == confide.load_evaluation(tmp_path / "private.json") == found
+    assert confide.load(tmp_path / "private.json") == found
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301
     document = json.loads(found.to_json())
 
@@ -205,22 +206,18 @@ def test_files_are_recomputed(released, tmp_path):
         return json.dumps(changed | {"sha256": checksum(changed)})
 
     with pytest.raises(FormatError):
-        PrivateEvaluation.from_json(json.dumps(document | {"n": 7}))
-    better, more, cheaper = (json.loads(found.to_json()) for _ in range(3))
-    better["found"]["release"]["coverage"]["low"] += 0.01
-    more["counts"][0][0] += 1
-    cheaper["privacy"]["epsilon"] = 0.5
-    for changed in (better, more, cheaper):
-        with refused(FormatError, "evaluation.found"):
-            PrivateEvaluation.from_json(closed(changed))
+        Evaluation.from_json(json.dumps(document | {"confidence": 0.9}))
+    query = document["query"]
     for own in (
         {"n": 100}, {"calibration": "x"}, {"outcome": "sides"}, {"statements": {"": "0.9"}}, {"statements": {"": 1.5}},
-        {"tables": []}, {"tables": [[0], [0]]}, {"partitions": document["partitions"] * 2}, {"counts": [[1]]},
-        {"confidence": 1 - 1e-9}, {"private": False}, {"more": 1},
-        {"privacy": {**document["privacy"], "epsilon": 1e-9}},
+        {"tables": []}, {"tables": [[0], [0]]}, {"partitions": query["partitions"] * 2}, {"epsilon": 1e-9},
+        {"measure": "size"}, {"outcome": "area"}, {"more": 1}, {"epsilon": 1},
     ):  # fmt: skip
         with pytest.raises(FormatError):
-            PrivateEvaluation.from_json(closed(document | own))
+            Evaluation.from_json(closed(document | {"query": query | own}))
+    for own in ({"counts": [[1]]}, {"confidence": 1 - 1e-9}, {"private": False}, {"more": 1}, {"sums": [[1.0]]}):
+        with pytest.raises(FormatError):
+            Evaluation.from_json(closed(document | own))
 
 
 REFUSED = [
@@ -248,7 +245,7 @@ def test_evaluation_contains_no_exact_count(released, draw_with):
     small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
     assert small.to_json() == large.to_json()
     assert pickle.dumps(small) == pickle.dumps(large)
-    assert vars(small).keys() <= {"query", "confidence", "counts", "versions", "findings", "shortfalls"}
+    assert vars(small).keys() <= {"query", "confidence", "counts", "sums", "examples", "versions", "release"}
 
 
 def test_public_n_is_counted_and_checked(released):
@@ -271,11 +268,12 @@ def test_risk_control_is_evaluated_as_share(exact):
     assert found.coverage.promised == pytest.approx(1 - risk.risk)
     wards = {"groups": ["a"] * 100, "group_names": ["a"], "epsilon": 1.0}
     parts = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, **wards)
-    (section,) = private_sections(parts)[0].parts
-    assert [(one.caption, one.rows[0][:2], one.rows[1][:4]) for one in section.tables] == [
-        ("Loss by group", ("a", "0.1"), ("(other)", "not known", "0", "1"))
-    ]
-    assert section.chart is None
+    (section,) = evaluation_sections(parts)
+    (table,) = section.tables
+    heads = [table.heads.index(head) for head in ("group", "loss", "interval")]
+    assert (table.caption, table.rows[0][heads[1]]) == ("Loss by group", "0.100")
+    assert [table.rows[1][place] for place in heads] == ["(other)", "not known", "0 to 1"]
+    assert not section.parts
 
 
 @pytest.mark.slow
@@ -335,16 +333,16 @@ def test_all_intervals_hold_at_once(released, relation):
             released, records, epsilon=1.0, group_names=["a"], confidence=confidence, neighbors=relation
         )  # fmt: skip
         stated = [("", found.coverage)]
-        for kind, parts in found.finding.parts.items():
+        for kind, parts in ((table.kind, table) for table in found.tables):
             stated += [(f"{kind} {part.name}", part) for part in parts]
         wrong = [
             key for key, one in stated
             if key in cells and not one.low <= cells[key][1] / cells[key][0] <= one.high
         ]  # fmt: skip
-        for share in found.finding.shares["size"]:
+        for share in found.shares:
             if not share.low <= cells.get(f"size {share.name}", (0.0, 0.0))[0] <= share.high:
                 wrong.append(share.name)
-        if not found.mean_size.low <= mean <= found.mean_size.high:
+        if not found.finding.mean_size_bounds[0] <= mean <= found.finding.mean_size_bounds[1]:
             wrong.append("mean")
         missed += bool(wrong)
     assert stats.binom.sf(missed - 1, runs, 1 - confidence) > LEVEL

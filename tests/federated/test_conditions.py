@@ -17,7 +17,7 @@ from confide.watching import Watch
 from tests.kept import names, path_of
 from tests.refused import refused
 
-READ = (FileKind.RELEASE, FileKind.PRIVATE_EVALUATION, FileKind.WATCH)
+READ = (FileKind.RELEASE, FileKind.EVALUATION, FileKind.WATCH)
 FILES = [path for path in map(path_of, names()) if kind_of(path) in READ]
 """Every kept file of a kind that `verify` reads."""
 
@@ -50,7 +50,7 @@ def promised(document):
 @pytest.mark.slow
 def test_samples_of_all_kinds_are_there():
     kinds = {type(read(path)).__name__ for path in FILES}
-    assert kinds >= {"Release", "PrivateEvaluation", "Watch", "FederatedRelease", "OwnShare"}
+    assert kinds >= {"Release", "Evaluation", "Watch", "FederatedRelease", "OwnShare"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -12,13 +12,11 @@ from typing import Any
 
 from confide import federated
 from confide.core import Document
-from confide.evaluation import read_evaluation
 from confide.warehouse import CountingPlan
 
 FOLDER = Path(__file__).parent / "files"
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "confide/evaluation": read_evaluation,
     "confide/counting-plan": CountingPlan.from_json,
     "confide/federated.plan": lambda text: federated.read_plan(text)[0],
     "confide/federated.plans": lambda text: federated.read_plan(text)[0],

@@ -22,7 +22,7 @@ from confide.tables import ClassColumns
 from confide.warehouse import CountingPlan
 from confide.watching import CorrectedRelease, Watch
 from confide.watching.take_look import LOOK_KIND
-from tests.kept import FOLDER, keys_of, path_of
+from tests.kept import FOLDER, RELEASES, keys_of, names, path_of, read, text_of
 
 N, NAMES, NOW = 400, ["süd", "1"], datetime(2026, 11, 28, tzinfo=UTC)
 RNG = np.random.default_rng(20261128)
@@ -176,8 +176,10 @@ def write(texts: dict[str, str]) -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     FOLDER.mkdir(exist_ok=True)
-    made = releases()
-    write({name: value.to_json() for name, value in (made | others(made)).items()})
+    write({name: value.to_json() for name, value in releases().items()})
+    write(
+        {name: value.to_json() for name, value in others({one: read(text_of(one)) for one in names(*RELEASES)}).items()}
+    )
     look = {"kind": LOOK_KIND, "schema": 1, "look": "a", "release": "0" * 64, "made": NOW.isoformat()}
     write({"look": json.dumps({**look, "counts": [91, -2], "versions": {"opendp": "0.16.0"}})})
     if not path_of("private-keys").exists():

@@ -9,14 +9,7 @@ import numpy as np
 
 import confide
 from confide import federated
-from confide.evaluation import (
-    Evaluation,
-    Example,
-    LevelEvaluation,
-    evaluate_intervals,
-    evaluate_sets,
-    evaluation_from_counts,
-)
+from confide.evaluation import Evaluation, evaluate_intervals, evaluate_sets
 from confide.reports.page import Page
 from tests.federated.helpers import Federation
 
@@ -48,22 +41,14 @@ def calibration(**options: object) -> confide.Release:
 def evaluation(released: confide.Release, classes: tuple[str, ...] = HOSTILE_CLASSES) -> Evaluation:
     """What `confide evaluate --out --examples 6` would find on other records."""
     probabilities, labels = invented(3000, 1)
-    mask = confide.predict_set(probabilities, released).mask
-    sizes, inside = mask.sum(axis=1), mask[np.arange(len(labels)), labels]
-    by_class = np.stack([np.bincount(labels, w, 4) for w in (None, inside, sizes)], axis=1).astype(np.int64)
-    by_size = np.stack([np.bincount(sizes, w, 5) for w in (None, inside)], axis=1).astype(np.int64)
-    shown = [
-        Example(tuple(classes[k] for k in np.flatnonzero(row)), classes[y])
-        for row, y in zip(mask[:6], labels, strict=False)
-    ]
-    return evaluation_from_counts(released, classes, by_class, by_size, shown)
+    return evaluate_sets(released, probabilities, np.array(classes)[labels], classes, examples=6)
 
 
 WARDS = ("surgery", HOSTILE)
 
 
 @lru_cache
-def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, Evaluation | LevelEvaluation]]:
+def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, Evaluation]]:
     """Releases of several thresholds, each with what was found on other records."""
     (p, y), (q, truth) = invented(), invented(3000, 1)
     rng = np.random.default_rng(3)
@@ -115,14 +100,13 @@ def course(*, sizes: bool = False, correct: float | None = None) -> confide.Watc
     return watch
 
 
-def private(release: confide.Release, classes: tuple[str, ...]) -> confide.PrivateEvaluation:
+def private(release: confide.Release, classes: tuple[str, ...]) -> confide.Evaluation:
     """A private evaluation of invented records, by class, size and ward."""
     probabilities, labels = invented(seed=1)
     wards = np.random.default_rng(3).choice(["north", "south", "intensive care"], len(labels))
     truth = np.array(classes)[labels]
     options = {"groups": wards, "group_names": ["north", "south"], "epsilon": 1.0}
     found = confide.evaluate(release, probabilities=probabilities, labels=truth, classes=classes, **options)
-    assert isinstance(found, confide.PrivateEvaluation)
     return found
 
 

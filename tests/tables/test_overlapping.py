@@ -81,7 +81,7 @@ def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path)
     assert found["upper"].to_pylist() == upper.tolist()
     expected = confide.evaluate_intervals(released, F, Y, groups=GROUPS)
     assert evaluate_table(TABLE, WHAT, released, by=by) == expected
-    assert confide.evaluation.load_evaluation(_saved(expected, tmp_path)) == expected
+    assert confide.Evaluation.from_json(expected.to_json()) == expected
     assert [part.name for part in expected.groups] == list(released.parts)
     assert sum(part.n for part in expected.groups) == 3 * N
     table = confide.group_coverage(confide.predict_interval(F, released, groups=GROUPS), Y, GROUPS)
@@ -91,11 +91,6 @@ def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path)
     assert table.size.tolist() == pytest.approx([part.mean_width for part in expected.groups])
     scores = confide.evaluate_scores(released, np.abs(Y - F), groups=GROUPS)
     assert [part.value for part in scores.groups] == [part.value for part in expected.groups]
-
-
-def _saved(found, folder):
-    (folder / "found.json").write_text(found.to_json())
-    return folder / "found.json"
 
 
 @pytest.mark.slow

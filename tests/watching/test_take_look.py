@@ -159,7 +159,7 @@ def test_counts_equal_those_of_evaluate(tmp_path, suffix):
     (counts,) = monitoring_coverage_counts(path, what, released).tolist()
     assert counts == [round(found.coverage.value * 500), 500 - round(found.coverage.value * 500)]
     sizes = size_counts(path, ClassColumns("p_*"), released, [0, 1, 2, 3]).tolist()
-    assert {str(size): n for size, n in enumerate(sizes) if n} == {part.name: part.n for part in found.sizes}
+    assert {str(size): n for size, n in enumerate(sizes) if n} == {part.name: part.covered for part in found.shares}
     assert sum(size_counts(path, ClassColumns("p_*"), released, [0, 2]).tolist()) == 500
 
 

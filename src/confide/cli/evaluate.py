@@ -1,6 +1,5 @@
 """`confide evaluate`: coverage on a table with true labels; with `--epsilon` privately."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,18 +15,9 @@ from confide.cli.output import left_out_text, print_result, print_warning
 from confide.cli.values import Findings, PeopleOptions, Released, Source
 from confide.core import Release, remarks
 from confide.errors import InputError
-from confide.evaluation import (
-    NOT_PRIVATE,
-    Evaluation,
-    LevelEvaluation,
-    PrivateEvaluation,
-    PrivateRequest,
-    described,
-    promise_text,
-    worst_parts,
-)
+from confide.evaluation import Evaluation, PrivateRequest
 from confide.sets import has_law, sentence_of
-from confide.support import FileKind, Section, to_text
+from confide.support import FileKind
 from confide.tables import evaluate_table, evaluate_table_privately
 
 _TOTAL = "none"
@@ -96,15 +86,13 @@ def evaluate(
         --probabilities 'p_*' --label label --epsilon 1 --out private.json
     """
     bounded = people.people
-    kind = FileKind.EVALUATION if private.epsilon is None else FileKind.PRIVATE_EVALUATION
-    output.check(kind, *source.files, release.calibration, *budget.files)
+    output.check(FileKind.EVALUATION, *source.files, release.calibration, *budget.files)
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, candidate_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
     if fail_below_promise:
         check_has_law(released)
     read: dict[str, Any] = {"by": release.columns_of(released), "skip_incomplete": source.skip_incomplete}
-    found: Evaluation | LevelEvaluation | PrivateEvaluation
     with budget.charging() as receipt:
         request = private.request(budget.account(source.file))
         with source.open("evaluating", what, columns.ALTERNATIVES) as (opened, what, progress):
@@ -117,41 +105,30 @@ def evaluate(
             public = request is None or request.neighbors == "replace_one"  # otherwise their number is secret
             left_out = source.left_out(opened) if public else {}
     output.write(found.to_json())
-    if isinstance(found, PrivateEvaluation):
-        _tell_private(found, receipt, output, left_out)
-    else:
-        _tell(found, released, output, left_out)
-    return exit_code(found, fail=fail_below_promise)
+    _tell(found, released, receipt, output, left_out)
+    broken = any(one.is_broken for one in found.shortfalls.values())
+    return CLAIM_FAILED if fail_below_promise and broken else DONE
 
 
 def _tell(
-    found: Evaluation | LevelEvaluation, released: Release, output: Findings, left_out: Mapping[str, Any]
+    found: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
 ) -> None:
-    """Print an evaluation, as text or as JSON."""
-    notes = [*remarks(released), *(shortfall_notes(found) if output.as_json else [])]  # the text contains them
+    """Print an evaluation, as text or as JSON; of a private one also its cost."""
+    notes = list(receipt.heard.notes if found.private else remarks(released))
+    if output.as_json:  # the text contains them
+        notes += [sentence_of(name, one) for name, one in found.shortfalls.items()]
     for note in notes:
         print_warning(note)
 
     def document() -> dict[str, Any]:
-        worst, short = worst_fields(found, released), shortfall_fields(found)
-        return {**found.fields(), "shortfalls": short, "worst": worst, "warnings": list(notes), **left_out}
+        short = [{"of": name, **one.fields()} for name, one in found.shortfalls.items()]
+        cost = {**receipt.heard.fields(), **receipt.fields()} if found.private else {}
+        return {**found.fields(), **cost, "shortfalls": short, "warnings": notes, **left_out}
 
-    texts = evaluation_text(found, released), left_out_text(left_out), output.saved(), NOT_PRIVATE
-    print_result(document, *texts, as_json=output.as_json)
-
-
-def _tell_private(found: PrivateEvaluation, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]) -> None:
-    """Print a private evaluation and its cost."""
-    notes = [*receipt.heard.notes, *(shortfall_notes(found) if output.as_json else [])]
-    for note in notes:
-        print_warning(note)
-
-    def document() -> dict[str, Any]:
-        short = {"shortfalls": shortfall_fields(found), **receipt.heard.fields(), "warnings": notes}
-        return {**json.loads(found.to_json()), **short, **receipt.fields(), **left_out}
-
-    texts = found, left_out_text(left_out), receipt.text(), output.saved(), PUBLISHABLE
-    print_result(document, *receipt.heard.earlier, *texts, as_json=output.as_json)
+    earlier = receipt.heard.earlier if found.private else ()
+    charge, last = (receipt.text(), PUBLISHABLE) if found.private else (None, None)
+    texts = found, left_out_text(left_out), charge, output.saved(), last
+    print_result(document, *earlier, *texts, as_json=output.as_json)
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -159,40 +136,6 @@ def _numbers(text: str) -> tuple[float, ...]:
         return tuple(map(float, split(text)))
     except ValueError:
         raise click.UsageError("--width-bins must be numbers between commas, such as 1,2,5") from None
-
-
-# Results compared with the promise of the release
-
-
-def evaluation_text(found: Evaluation | LevelEvaluation, release: Release) -> str:
-    """Coverage compared with the promise, sizes, and a table of parts with their own thresholds; level by level."""
-    if isinstance(found, Evaluation):
-        parts: tuple[Section, ...] = (described(found, promise_text(found, release), release.bounded),)
-    else:
-        parts = tuple(
-            described(one, promise_text(one, release.at(alpha)), title=f"alpha {float(alpha):g}")
-            for alpha, one in found.levels.items()
-        )
-    return to_text(Section("Evaluation", parts=parts))
-
-
-def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[Mapping[str, Any]]:
-    """The parts with the least coverage as JSON values, with alpha for several levels; none for a bound on a loss."""
-    if isinstance(found, LevelEvaluation):
-        return [
-            {"alpha": str(alpha), **one.fields()} for alpha, each in found.levels.items() for one in worst_parts(each)
-        ]
-    return [] if release.loss else [one.fields() for one in worst_parts(found)]
-
-
-def shortfall_fields(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[Mapping[str, Any]]:
-    """Total coverage below the promise, as JSON values, by statement."""
-    return [{"of": name, **one.fields()} for name, one in found.shortfalls.items()]
-
-
-def shortfall_notes(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[str]:
-    """Total coverage below the promise, in words."""
-    return [sentence_of(name, one) for name, one in found.shortfalls.items()]
 
 
 def check_has_law(release: Release) -> None:
@@ -203,8 +146,3 @@ def check_has_law(release: Release) -> None:
             ("needs a release with a promise, and a law of how coverage varies from calibration to calibration"),
             remedy="This one has none; leave the option out, and compare the interval",
         )
-
-
-def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: bool) -> int:
-    """`CLAIM_FAILED` if `fail` is set and a promise is broken, else `DONE`."""
-    return CLAIM_FAILED if fail and any(one.is_broken for one in found.shortfalls.values()) else DONE

@@ -7,7 +7,7 @@ from confide.cli.command import command
 from confide.cli.output import print_text
 from confide.cli.values import Output, named_release
 from confide.core import load, load_release
-from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
+from confide.evaluation import Evaluation
 from confide.ledger import file_of
 from confide.support import FileKind, card_or_page, read_text
 
@@ -39,7 +39,7 @@ def report(
 
     path = named_release(file, calibration)
     output.check(FileKind.PAGE, path, evaluation, file_of(ledger), *answer)
-    measured = None if evaluation is None else load_evaluation(evaluation)
+    measured = None if evaluation is None else Evaluation.load(evaluation)
     released = load(path)
     page = make_report(
         released,
@@ -54,11 +54,9 @@ def report(
         print_text(_may_be_published("page", released, measured))
 
 
-def _may_be_published(
-    noun: str, released: Any, measured: Evaluation | LevelEvaluation | PrivateEvaluation | None
-) -> str:
+def _may_be_published(noun: str, released: Any, measured: Evaluation | None) -> str:
     """Whether a page or a card may be published, in a sentence."""
-    if measured is not None and not isinstance(measured, PrivateEvaluation):
+    if measured is not None and not measured.private:
         return f"The {noun} shows numbers from labelled records: this part is not private."
     public = released.privacy.is_private
     what = "only the release" if measured is None else "a private evaluation"
@@ -91,7 +89,7 @@ def card(
 
     path = named_release(file, calibration)
     output.check(card_or_page(output.out), path, evaluation)
-    measured = None if evaluation is None else load_evaluation(evaluation)
+    measured = None if evaluation is None else Evaluation.load(evaluation)
     released = load_release(path)
     made = make_card(released, evaluation=measured, title=title, task=task, file_name=path.name)
     made.save(output.out, overwrite=output.force)

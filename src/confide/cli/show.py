@@ -24,7 +24,7 @@ from confide.core import (
     remarks,
 )
 from confide.errors import InputError
-from confide.evaluation import PrivateEvaluation, load_evaluation
+from confide.evaluation import Evaluation
 from confide.federated import (
     AnyPlan,
     Conditions,
@@ -118,7 +118,7 @@ def _with(value: object, *parts: Section) -> Section:
 
 
 def _document(found: Document, k: int) -> FileDescription:
-    """A release or a private evaluation, with its privacy loss for k records, or a monitor."""
+    """A release with its privacy loss for k records, an evaluation, or a monitor."""
     notes = list(remarks(found)) if isinstance(found, Release) else []
     if isinstance(found, CorrectedRelease):
         return FileDescription(describe(found), {"corrected": json.loads(found.to_json())}, notes)
@@ -127,13 +127,10 @@ def _document(found: Document, k: int) -> FileDescription:
         alarm = None if found.alarm is None else found.alarm.look.name
         section = _with(found, _rows(*(("made with", one) for one in versions)))
         return FileDescription(section, {"watch": json.loads(found.to_json()), "alarm": alarm}, notes)
+    if isinstance(found, Evaluation):
+        return _evaluation(found, k)
     values: dict[str, Any] = {"records": k, "losses": losses(found.privacy, k), "warnings": notes}
     loss = Section("Privacy loss", facts=loss_facts(found.privacy, k))
-    if isinstance(found, PrivateEvaluation):
-        n = "secret" if found.query.n is None else str(found.query.n)
-        rows = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
-        section = _with(found, _rows(*rows, ("made with", versions_text(found.versions))), loss)
-        return FileDescription(section, {"evaluation": json.loads(found.to_json()), **values}, notes)
     released = as_release(found)
     about = Section("Model and data", facts=tuple((name, text) for name, text in about_facts(released) if text))
     section = _with(released, about, loss, making_section(released))
@@ -151,11 +148,17 @@ def _published(path: Path) -> FileDescription:
     return FileDescription(describe(counts), {"published_counts": json.loads(counts.to_json())})
 
 
-def _measured(path: Path) -> FileDescription:
-    """An evaluation that is not private."""
-    found = load_evaluation(path)
-    section = _with(found, _rows(("of the release with SHA-256", found.calibration)))
-    return FileDescription(section, {"evaluation": json.loads(found.to_json())})
+def _evaluation(found: Evaluation, k: int) -> FileDescription:
+    """An evaluation; if it is private, with its privacy loss for k records."""
+    of, values = ("of the release with SHA-256", found.calibration), {"evaluation": found.fields()}
+    if not found.private:
+        if k != 1:
+            raise InputError("records", "must be 1 for an evaluation without noise", remedy="It is for releases")
+        return FileDescription(_with(found, _rows(of)), values)
+    n = "secret" if found.query.n is None else str(found.query.n)
+    rows = _rows(("evaluation records", n), of, ("made with", versions_text(found.versions)))
+    loss = Section("Privacy loss", facts=loss_facts(found.privacy, k))
+    return FileDescription(_with(found, rows, loss), {**values, "records": k, "losses": losses(found.privacy, k)})
 
 
 def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> FileDescription:
@@ -250,7 +253,6 @@ def _policy(path: Path) -> FileDescription:
 _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.COUNTING: _counting,
     FileKind.COUNTS: _published,
-    FileKind.EVALUATION: _measured,
     FileKind.SILO: _silo,
     FileKind.KEYS: _keys,
     FileKind.PLAN: _plan,
@@ -299,7 +301,7 @@ def verify(
     else:
         if answer:
             raise InputError("answer", f"{str(path)!r} is not a federated calibration: leave --answer out")
-        what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation | CorrectedRelease) else "thresholds"
+        what = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
         signed = signed_by(key, public, what)
     found = [head, *signed.statements, _noise_statement(what), *conditions.statements]
     return _report(found, [*conditions.failures, *signed.failures], as_json=as_json)

@@ -15,7 +15,7 @@ from confide.cli.output import check_output, print_result, print_text, print_war
 from confide.cli.values import Findings, Released, SourceOfRelease
 from confide.core import remarks
 from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
-from confide.evaluation import PrivateEvaluation
+from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, check_not_input
 from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for
@@ -40,7 +40,7 @@ class Settings:
 
     def arguments(self) -> dict[str, Any]:
         """The options as arguments of `confide.watching`."""
-        reference = None if self.reference is None else PrivateEvaluation.load(self.reference)
+        reference = None if self.reference is None else Evaluation.load(self.reference)
         return {**vars(self), "unlabelled": self.unlabelled or None, "reference": reference}
 
 

@@ -41,7 +41,7 @@ _ABOVE = (
     | {
         "confide/watch": "confide.watching",
         "confide/corrected": "confide.watching",
-        "confide/private-evaluation": "confide.evaluation",
+        "confide/evaluation": "confide.evaluation",
     }
 )
 """Kinds that another subpackage registers when it is imported."""

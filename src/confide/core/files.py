@@ -8,9 +8,7 @@ value of it.
 
 import json
 import math
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -28,7 +26,7 @@ from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
 from confide.core.terms import Terms
 from confide.core.threshold import Threshold
-from confide.errors import ConfideError, FormatError
+from confide.errors import FormatError
 from confide.mechanisms import (
     Chosen,
     Mechanism,
@@ -44,9 +42,8 @@ from confide.mechanisms import (
     privacy_statement,
     read_mechanism,
 )
-from confide.support import MOST_CANDIDATES, MOST_RECORDS, Fields, shapes
+from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, Fields, refused_content, shapes
 
-_UNUSABLE = "Do not use it"
 _NEAR = 1e-9
 """The last digits of a coverage may differ on another machine."""
 _MOST_COUNTED = 2**62
@@ -201,21 +198,21 @@ def _read_content(fields: Fields) -> Release:
     """The release of a file; raises `FormatError` if it was altered, or contains a claim that does not follow."""
     content = fields.content.copy()
     fields.content.clear()
-    with _refused("release"):
+    with refused_content("release"):
         file = msgspec.convert(content, _File, strict=True)
-    with _refused("release.request"):
+    with refused_content("release.request"):
         request = _read_request(file.request)
     if (file.n is None) == request.public_n:
         raise _contradiction("n")
     parts = _read_thresholds(request, file.n, file.thresholds)
     if set(parts) != set(request.terms) or len(parts) != len(file.thresholds):
         raise _contradiction("thresholds")
-    with _refused("release"):
+    with refused_content("release"):
         release = Release(request, parts, file.versions)
     if len({str(part.guarantee) for part in parts.values()}) > 1 and release.disjoint:
         raise _contradiction("thresholds")  # the guarantee of all groups is stated once
     if shapes.checksum(content) != shapes.checksum(_content(release)):
-        raise FormatError("release", "must be written as its content is: it was altered", remedy=_UNUSABLE)
+        raise FormatError("release", "must be written as its content is: it was altered", remedy=UNUSABLE)
     mark_uncompared(release)
     return release
 
@@ -224,7 +221,7 @@ def read_entry(
     request: Request, keys: tuple[Key, ...], n: int | None, text: str
 ) -> tuple[dict[Key, Threshold], dict[str, str]]:
     """The thresholds, of these keys, and the versions of `entry_text`."""
-    with _refused("entry"):
+    with refused_content("entry"):
         entry = msgspec.convert(json.loads(text), _Entry, strict=True)
         thresholds = _read_thresholds(request, n, entry.thresholds)
         if set(thresholds) != set(keys):
@@ -236,7 +233,7 @@ def _read_thresholds(request: Request, n: int | None, stored: list[_Drawn]) -> d
     """The thresholds by key, each with the noisy counts that it follows from, if there are some."""
     parts = {}
     for place, drawn in enumerate(stored):
-        with _refused(f"release.thresholds[{place}]"):
+        with refused_content(f"release.thresholds[{place}]"):
             key = Fraction(str(drawn.key)) if request.by == "level" else drawn.key
             if request.joint and place:
                 if drawn.counts is not None:
@@ -247,27 +244,7 @@ def _read_thresholds(request: Request, n: int | None, stored: list[_Drawn]) -> d
 
 
 def _contradiction(place: str) -> FormatError:
-    return FormatError(f"release.{place}", "must follow from the other content of the release", remedy=_UNUSABLE)
-
-
-@contextmanager
-def _refused(path: str) -> Iterator[None]:
-    """Turn every error about a value into one about its place, without the value."""
-    place, must = "", "must be as a release states it"
-    try:
-        yield
-    except FormatError:
-        raise
-    except msgspec.ValidationError as error:
-        match = re.search(r"at `\$\.?([\w.\[\]]*)`", str(error))
-        place = f".{match[1]}" if match and match[1] else ""
-    except ConfideError as error:
-        place = f".{re.split('[^a-z_.]', str(getattr(error, 'argument', '')))[0]}"
-    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
-        pass
-    else:
-        return
-    raise FormatError(f"{path}{place.rstrip('.')}", must, remedy=_UNUSABLE)
+    return FormatError(f"release.{place}", "must follow from the other content of the release", remedy=UNUSABLE)
 
 
 def _read_request(content: dict[str, Any]) -> Request:
@@ -301,12 +278,12 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     listed: Any = Candidates.quantiles(spread, drawn.candidates) if isinstance(spread, Spread) else spread
     value = math.inf if isinstance(drawn.threshold, str) else drawn.threshold
     if math.isfinite(value) and isinstance(listed, Candidates) and value not in listed.edges:
-        raise FormatError("release.threshold", "must be one of its candidates", remedy=_UNUSABLE)
+        raise FormatError("release.threshold", "must be one of its candidates", remedy=UNUSABLE)
     if n is not None and not 1 <= n <= MOST_RECORDS:
         raise _contradiction("n")
     mechanism = None if drawn.mechanism is None else read_mechanism(drawn.mechanism, terms.noise)
     if mechanism is None and not math.isinf(value):
-        raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=_UNUSABLE)
+        raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=UNUSABLE)
     if (drawn.counted is None) != (terms.size_scale is None):
         raise _contradiction("counted")
     size = None

@@ -1,199 +1,59 @@
-"""Count labelled records for an evaluation: sets, intervals or scores, at every level of a release, batch by batch.
+"""Evaluate a release on labelled records: `evaluate_sets`, `evaluate_intervals`, `evaluate_scores`; and privately.
 
-Prediction sets are counted by true class, size and group. Intervals and scores are counted in all, by group and side.
+The order of a private evaluation is that of every release (`confide.ledger.pay`). Check the limit of the ledger,
+compare the request with stored answers, count, charge, draw, store. Exact counts are secret; only `Tally.draw` returns
+numbers, which have noise.
 """
 
-from __future__ import annotations
-
-import hashlib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+import json
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from confide.arrays import (
     Groups,
     Uniforms,
     as_array,
     as_labels,
-    as_uniforms,
     as_vector,
     class_columns,
     refuse_other_rows,
     warn_of_unknown_labels,
 )
-from confide.core import UNNAMED, Release, as_release, names_for, warn_about
-from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import SIDE_OUTCOMES, Counts, NamedCounts, RecordOutcomes, outcomes_of
-from confide.evaluation.intervals import OTHER
-from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Measure, Part, exact_parts, mean_of
-from confide.evaluation.values import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
-from confide.scores import refuse_infinite, score_kind
-from confide.sets import count_shortfall, coverage_from_counts, intervals_of, sets_of
-from confide.support import raise_for_rows
+from confide.core import Release, as_release, names_for
+from confide.errors import CoverageWarning, InputError
+from confide.evaluation.evaluation import MOST_EXAMPLES, Evaluation, query_fields
+from confide.evaluation.parts import CONFIDENCE
+from confide.evaluation.query import (
+    CountQuery,
+    Partition,
+    arrangement,
+    class_parts,
+    group_parts,
+    size_parts,
+    statements_of,
+    width_parts,
+)
+from confide.evaluation.tally import (
+    IntervalOutcomes,
+    RecordComparison,
+    ScoreOutcomes,
+    SetOutcomes,
+    Tally,
+    exact_query,
+    own_partitions,
+)
+from confide.mechanisms import Neighbors
+from confide.scores import refuse_infinite
+from confide.support import Level, caller_stacklevel, exact_level, log_event, raise_for_rows, several
 
-
-def fingerprint(release: Release) -> str:
-    """SHA-256 of a release's JSON, hexadecimal."""
-    return hashlib.sha256(release.to_json().encode()).hexdigest()
-
-
-def division_of(release: Release) -> Division | None:
-    """Kind of the parts that have their own thresholds in a release; None for one threshold."""
-    return None if release.by == "level" else release.by
-
-
-def class_keys(release: Release, names: Sequence[object]) -> list[str | int]:
-    """Classes of a release in the order of the columns; column names may be the strings of integer classes.
-
-    Raises
-    ------
-    InputError
-        If the columns have other classes, unless the release has 0 to K-1 and the columns K names.
-    """
-    by_text = {str(key): key for key in release.parts}
-    texts = [str(name) for name in names]
-    if len(by_text) == len(release.parts) and sorted(texts) == sorted(by_text):
-        return [by_text[text] for text in texts]
-    if set(release.parts) == set(range(len(texts))):
-        return list(range(len(texts)))
-    some = ", ".join(list(by_text)[:10]) + (", ..." if len(by_text) > 10 else "")
-    raise InputError(
-        "classes",
-        f"must be the {len(release.parts)} calibrated classes ({some})",
-        got=f"{len(texts)} columns or other names",
-        remedy="Give the names in the order of the columns",
-    )
-
-
-def evaluation_of(release: Release, hits: int, n: int) -> Evaluation:
-    """Evaluation of a release from the number of records and of covered records, without further parts."""
-    covered, short = coverage_from_counts(hits, n, CONFIDENCE), count_shortfall(release, hits, n)
-    division = division_of(release)
-    return Evaluation(fingerprint(release), release.promised, covered, by=division, shortfall=short)
-
-
-class LevelCounts:
-    """Counts at one level of a release.
-
-    Parameters
-    ----------
-    release
-        A calibration, or a release with a threshold per group, class or side.
-    classes
-        The K class names of sets, which are counted by class and size; empty for intervals and scores.
-    """
-
-    def __init__(self, release: Any, classes: Sequence[object]) -> None:
-        self.release, self.by, self.classes = release, division_of(release), tuple(map(str, classes))
-        self.names = tuple(release.parts) if release.needs_groups(sets=bool(classes)) else ()
-        k = len(classes)
-        self.all, self.own = Counts(outcomes=4 if self.by == "side" else 2), Counts((len(self.names),))
-        self.by_class, self.by_size, self.subgroups = Counts((k + 1,)), Counts((k + 1,)), NamedCounts()
-        self.measured, self.examples = False, list[Example]()
-
-    def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
-        """Position of each record's group or true class among those with a threshold; None for one threshold.
-
-        If groups overlap: the positions of all its groups, shape (n, columns).
-        """
-        if not self.names:
-            return None
-        if groups is None:
-            raise InputError("groups", f"must be given, because the release has one threshold per {self.by}")
-        places: NDArray[np.int64] = self.release.places(groups, n)
-        return places
-
-    def add(self, look: RecordOutcomes, groups: Groups | None, truth: NDArray[np.int64] | None = None) -> None:
-        """Count records: their coverage and sizes, their groups and, for sets, the positions of their true classes.
-
-        A position of -1 stands for a label that is not among the classes.
-        """
-        outcome = outcomes_of([look])
-        self.measured = look.size is not None
-        place = self.places(groups, len(outcome))
-        if place is not None:
-            for column in np.atleast_2d(place.T):
-                self.own.add([column], outcome, look.size)
-        elif groups is not None:
-            self.subgroups.add_groups(groups, ~look.covered, look.size)  # type: ignore[arg-type]  # a mapping raises
-        self.all.add([], outcome, look.size if truth is None else None)
-        if truth is not None and look.size is not None:
-            self.by_class.add([np.where(truth < 0, len(self.classes), truth)], outcome, look.size)
-            self.by_size.add([look.size], outcome)
-
-    def keep(self, mask: NDArray[np.bool_], truth: NDArray[np.int64], groups: Groups | None) -> None:
-        """Store the first records as examples, as many as `mask` has rows."""
-        place = self.places(groups, len(truth)) if len(mask) else None
-        for i, inside in enumerate(mask):
-            members = tuple(self.classes[k] for k in np.flatnonzero(inside))
-            group = None if place is None else ", ".join(str(self.names[own]) for own in np.atleast_1d(place[i]))
-            self.examples.append(Example(members, OTHER if truth[i] < 0 else self.classes[truth[i]], group))
-
-    def covered_and_missed(self) -> NDArray[np.int64]:
-        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or in all."""
-        if self.names:
-            return self.own.cells
-        if self.by == "class" and self.classes:
-            keys = class_keys(self.release, self.classes)
-            return self.by_class.cells[[keys.index(name) for name in self.release.parts]]
-        covered = self.all.with_outcomes()
-        return np.array([[covered, self.all.n - covered]])
-
-    def result(self) -> Evaluation:
-        """Evaluation of all records so far."""
-        measure: Measure | None = None
-        if self.measured:
-            measure = "members" if self.classes else "mean_width"
-        promised = [part.coverage for part in self.release.parts.values()]
-        own = exact_parts(self.names, self.own.rows(), promised, measure) if self.names else ()
-        if self.by == "side":
-            held = [int(self.all.with_outcomes(SIDE_OUTCOMES[end])) for end in SIDES]
-            own = exact_parts(SIDES, [(int(self.all.n), hits, 0.0) for hits in held], promised)
-        named = exact_parts(self.subgroups.names, self.subgroups.rows(), measure=measure)
-        subgroups = tuple(sorted(named, key=lambda part: part.name))
-        if self.classes:
-            by_class, by_size = (np.array(counts.rows()).astype(np.int64) for counts in (self.by_class, self.by_size))
-            return evaluation_from_counts(
-                self.release, self.classes, by_class, by_size[:, :2], self.examples, own, subgroups
-            )
-        ((n, hits, width),) = self.all.rows()
-        mean = mean_of(width, n) if self.measured else None
-        found = replace(evaluation_of(self.release, hits, n), mean_width=mean, subgroups=subgroups)
-        return replace(found, classes=own) if self.by == "class" else replace(found, groups=own)
-
-
-class Tally:
-    """Counts at every level of a release; a release without levels has one."""
-
-    def __init__(self, release: Release, classes: Sequence[object] = ()) -> None:
-        self.release = release
-        self.levels = [LevelCounts(release.at(alpha), classes) for alpha in release.levels]
-
-    def record_outcomes(self, *arrays: Any) -> list[RecordOutcomes]:
-        """Coverage and sizes of records at each level, without counting them; arguments are those of `add`."""
-        raise NotImplementedError
-
-    def _count(self, outcomes: Sequence[RecordOutcomes], groups: Groups | None) -> None:
-        for counts, seen in zip(self.levels, outcomes, strict=True):
-            counts.add(seen, groups)
-
-    def result(self) -> Evaluation | LevelEvaluation:
-        """Evaluation of all records so far."""
-        found = [counts.result() for counts in self.levels]
-        if self.release.by != "level":
-            one: Evaluation = found[0]
-            return one
-        return LevelEvaluation(fingerprint(self.release), dict(zip(self.release.parts, found, strict=True)))
-
-
-def _refuse_by(release: Release, kinds: Collection[str], requirement: str, *, remedy: str) -> None:
-    """Refuse a release whose thresholds are of a kind that a tally cannot count."""
-    kind = release.by if as_release(release).loss is None else "loss"
-    if kind in kinds:
-        raise InputTypeError("release", f"must have {requirement}", got=f"those of a {kind}", remedy=remedy)
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger, Payment
 
 
 def evaluate_sets(
@@ -205,7 +65,7 @@ def evaluate_sets(
     groups: Groups | None = None,
     u: Uniforms = None,
     examples: int = 0,
-) -> Evaluation | LevelEvaluation:
+) -> Evaluation:
     """Evaluate the sets that a release gives for labelled records; not private.
 
     Parameters
@@ -220,7 +80,7 @@ def evaluate_sets(
         frame or the release. A label that is not among the classes counts as not covered; a warning states how many.
     groups
         Group of each record, shape (n,). Required for thresholds per group; if groups overlap, a data frame or a
-        mapping of their columns. With any other release, coverage is also reported by group (`Evaluation.subgroups`).
+        mapping of their columns. With any other release, coverage is also reported by group.
     examples
         Number of records to store as examples, 0 to 1000; the first ones are used.
 
@@ -240,137 +100,10 @@ def evaluate_sets(
     >>> 0.88 < found[0.1].coverage.value < 0.93, found[0.2].mean_size < found[0.1].mean_size
     (True, True)
     """
-    as_release(release)
-    refuse_other_rows(probabilities=probabilities, labels=labels, groups=groups, u=u)
-    p, y, names = labelled_sets(release, probabilities, labels, classes)
-    if not len(y):
-        raise InputError("probabilities", "must have at least one row", got="none")
+    arrays = {"probabilities": probabilities, "labels": labels}
     if not 0 <= examples <= MOST_EXAMPLES:
         raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
-    warn_of_unknown_labels("labels", y, names)
-    tally = SetTally(release, names, examples)
-    tally.add(p, y, groups, u)
-    return tally.result()
-
-
-def labelled_sets(
-    release: Release, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None
-) -> tuple[NDArray[Any], NDArray[np.int64], Sequence[object]]:
-    """Check labelled records: probabilities (n, K), positions of the true classes (n,), and the K class names.
-
-    A label that is not among the classes has the position -1: no set covers it.
-    """
-    p, own = class_columns(probabilities, classes)
-    n, k = p.shape
-    names = names_for(release, own, k)
-    return p, as_labels("labels", labels, n, k, names, unknown=True), range(k) if names is None else names
-
-
-class SetTally(Tally):
-    """Counts of sets.
-
-    Parameters
-    ----------
-    release
-        As in `evaluate_sets`.
-    names
-        The K class names, in the order of the columns.
-    examples
-        Number of records to store as examples.
-    """
-
-    def __init__(self, release: Release, names: Sequence[object], examples: int = 0) -> None:
-        _refuse_by(
-            release, ("side", "loss"), "thresholds for sets of classes", remedy="Evaluate the scores or the intervals"
-        )
-        if any(part.score is None for part in release.parts.values()):
-            raise InputError(*UNNAMED)
-        own = names_for(release, tuple(names), len(names)) or tuple(names)
-        super().__init__(release, own)
-        self._examples = examples
-        self.randomised = any(score_kind(part.score).randomised for part in release.parts.values())
-
-    def add(
-        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: Groups | None = None, u: Uniforms = None
-    ) -> None:
-        """Count records: probabilities of shape (n, K), and positions of the true classes, -1 for none, shape (n,)."""
-        more = self._examples - len(self.levels[0].examples)
-        for counts, mask in zip(self.levels, self._masks(probabilities, groups, u), strict=True):
-            counts.add(_seen(mask, y), groups, y)
-            counts.keep(mask[:more], y, groups)
-
-    def record_outcomes(
-        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: Groups | None = None, u: Uniforms = None
-    ) -> list[RecordOutcomes]:
-        """Coverage of records and sizes of their sets, level by level."""
-        return [_seen(mask, y) for mask in self._masks(probabilities, groups, u)]
-
-    def _masks(self, probabilities: NDArray[Any], groups: Groups | None, u: Uniforms) -> Iterator[NDArray[np.bool_]]:
-        """Sets of records at each level, bool, shape (n, K)."""
-        uniforms = None
-        if self.randomised or u is not None:
-            uniforms = as_uniforms("u", u, len(probabilities), self.randomised)
-        for counts in self.levels:
-            keys = class_keys(counts.release, counts.classes) if counts.by == "class" else None
-            own = groups if counts.names else None
-            yield sets_of(probabilities, counts.release, keys, u=uniforms, groups=own).mask
-
-
-def _seen(mask: NDArray[np.bool_], y: NDArray[np.int64]) -> RecordOutcomes:
-    return RecordOutcomes(mask[np.arange(len(y)), y] & (y >= 0), mask.sum(axis=1))
-
-
-def evaluation_from_counts(
-    release: Release,
-    names: Sequence[object],
-    by_class: NDArray[np.int64],
-    by_size: NDArray[np.int64],
-    examples: Sequence[Example] = (),
-    groups: Sequence[Part] = (),
-    subgroups: Sequence[Part] = (),
-) -> Evaluation:
-    """Make an evaluation of sets from counts.
-
-    Parameters
-    ----------
-    release
-        The release that gave the sets: a calibration, or one with a threshold per group or class.
-    names
-        The K class names.
-    by_class
-        int64, shape (K, 3): records, covered records and labels in sets, by true class. With a last row for the
-        records whose label is not among the classes, shape (K + 1, 3).
-    by_size
-        int64, shape (K + 1, 2): records and covered records, by set size.
-    groups, subgroups
-        Parts for groups with their own thresholds, and for groups without.
-
-    Examples
-    --------
-    >>> import confide
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> by_class, by_size = np.array([[8, 7, 9], [2, 2, 3]]), np.array([[0, 0], [8, 7], [2, 2]])
-    >>> found = evaluation_from_counts(released, ["cat", "dog"], by_class, by_size)
-    >>> found.coverage.value, found.mean_size, found.sizes[1].name
-    (0.9, 1.2, '2')
-    """
-    n, hits, _ = by_class.sum(axis=0).tolist()
-    own: list[float | None] = [None] * len(by_class)
-    if release.by == "class":
-        promised = [release.parts[key].coverage for key in class_keys(release, names)]
-        own = list((*promised, 0.0)[: len(by_class)])
-    classes = exact_parts([*names, OTHER][: len(by_class)], by_class.tolist(), own, "members")
-    counted = [(a, b, size * a) for size, (a, b) in enumerate(by_size.tolist())]
-    sizes = exact_parts(range(len(counted)), counted, measure="members")
-    return replace(
-        evaluation_of(release, hits, n),
-        classes=classes,
-        sizes=sizes,
-        groups=tuple(groups),
-        examples=tuple(examples),
-        subgroups=tuple(subgroups),
-        **shares(classes, sizes, n),
-    )
+    return _exact(release, arrays, groups, examples, {"classes": classes, "u": u})
 
 
 def evaluate_intervals(
@@ -380,7 +113,7 @@ def evaluate_intervals(
     *,
     groups: Groups | None = None,
     difficulty: ArrayLike | None = None,
-) -> Evaluation | LevelEvaluation:
+) -> Evaluation:
     """Evaluate the intervals that a release gives for records with known targets; not private.
 
     Parameters
@@ -405,64 +138,13 @@ def evaluate_intervals(
     >>> y = np.random.default_rng(0).normal(size=4000)
     >>> quantiles = np.tile([-1.0, 1.0], (4000, 1))
     >>> found = evaluate_intervals(confide.calibrate_sides(quantiles, y, 0.1, 1.0), quantiles, y)
-    >>> [part.name for part in found.groups], 0.88 < found.coverage.value < 0.94
-    (['lower end', 'upper end'], True)
+    >>> found.ends.names, 0.88 < found.coverage.value < 0.94
+    (('lower end', 'upper end'), True)
     """
-    as_release(release)
-    refuse_other_rows(predictions=predictions, targets=targets, groups=groups, difficulty=difficulty)
-    tally = IntervalTally(release)
-    tally.add(as_array("predictions", predictions), checked_targets(targets), groups, difficulty)
-    return tally.result()
+    return _exact(release, {"predictions": predictions, "targets": targets}, groups, 0, {"difficulty": difficulty})
 
 
-def checked_targets(targets: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
-    """True values, finite, shape (n,); an empty array is allowed only if `empty` is true."""
-    truth = as_vector("targets", targets, empty=empty)
-    refuse_infinite("targets", truth)
-    return truth
-
-
-class IntervalTally(Tally):
-    """Counts of intervals."""
-
-    def __init__(self, release: Release) -> None:
-        _refuse_by(release, ("loss",), "thresholds for intervals", remedy="Evaluate critical thresholds as scores")
-        super().__init__(release)
-
-    def add(
-        self,
-        predictions: NDArray[Any],
-        targets: NDArray[Any],
-        groups: Groups | None = None,
-        difficulty: ArrayLike | None = None,
-    ) -> None:
-        """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
-        self._count(self.record_outcomes(predictions, targets, groups, difficulty), groups)
-
-    def record_outcomes(
-        self,
-        predictions: NDArray[Any],
-        targets: NDArray[Any],
-        groups: Groups | None = None,
-        difficulty: ArrayLike | None = None,
-    ) -> list[RecordOutcomes]:
-        """Coverage and interval widths of records at each level; with a threshold per side also for each end."""
-        seen = []
-        for counts in self.levels:
-            own = groups if counts.names else None
-            intervals = intervals_of(predictions, counts.release, difficulty=difficulty, groups=own)
-            if len(intervals.lower) != len(targets):
-                found = f"{len(targets)} for {len(intervals.lower)}"
-                raise InputError("targets", "must have one entry per prediction", got=found)
-            above, below = intervals.lower <= targets, targets <= intervals.upper
-            ends = (above, below) if counts.by == "side" else None
-            seen.append(RecordOutcomes(above & below, intervals.widths, ends))
-        return seen
-
-
-def evaluate_scores(
-    release: Release, scores: ArrayLike, *, groups: Groups | None = None
-) -> Evaluation | LevelEvaluation:
+def evaluate_scores(release: Release, scores: ArrayLike, *, groups: Groups | None = None) -> Evaluation:
     """Evaluate the nonconformity scores of true labels; not private. Scores up to the threshold are covered.
 
     For risk control the scores are critical thresholds (`false_negative_thresholds`, `critical_thresholds`). The share
@@ -489,45 +171,351 @@ def evaluate_scores(
     >>> rng = np.random.default_rng(0)
     >>> scores, ward = rng.random(4000), rng.choice(["a", "b"], 4000)
     >>> released = confide.calibrate(scores, 0.1, 1.0, groups=ward, names=["a", "b"])
-    >>> [0.88 < part.coverage.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
+    >>> [0.88 < part.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
     [True, True]
     """
-    as_release(release)
-    refuse_other_rows(scores=scores, groups=groups)
-    array = checked_scores(scores)
-    tally = ScoreTally(release)
-    tally.add(array, groups)
+    return _exact(release, {"scores": scores}, groups, 0, {})
+
+
+class ArrayOptions(TypedDict, total=False):
+    """Further arguments of calls that evaluate arrays; `evaluate_sets` and the related functions describe them."""
+
+    classes: Sequence[object] | None
+    u: Uniforms
+    difficulty: ArrayLike | None
+
+
+def _exact(
+    release: Release, arrays: dict[str, Any], groups: Groups | None, examples: int, options: ArrayOptions
+) -> Evaluation:
+    """Evaluate arrays without noise."""
+    comparison, records = _compared(release, arrays, groups, options, empty=False)
+    tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
+    tally.add(*records, groups=groups, **options)
     return tally.result()
 
 
-def checked_scores(scores: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
-    """Scores of true labels, not NaN, shape (n,); an empty array is allowed only if `empty` is true."""
-    array = as_vector("scores", scores, empty=empty)
-    raise_for_rows("scores", np.isnan(array), "must not be NaN", "that are")
-    return array
+def _compared(
+    release: Release, arrays: dict[str, Any], groups: Groups | None, options: ArrayOptions, *, empty: bool
+) -> tuple[RecordComparison, tuple[Any, ...]]:
+    """The comparison for arrays, and the checked records; without records only if `empty` is true.
+
+    A label that is not among the classes has the position -1: no set covers it.
+    """
+    as_release(release)
+    refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
+    if "probabilities" in arrays:
+        p, own = class_columns(arrays["probabilities"], options.pop("classes", None))
+        n, k = p.shape
+        names = names_for(release, own, k)
+        y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
+        if not n and not empty:
+            raise InputError("probabilities", "must have at least one row", got="none")
+        columns: Sequence[object] = range(k) if names is None else names
+        if not empty:
+            warn_of_unknown_labels("labels", y, columns)
+        return SetOutcomes(release, columns), (p, y)
+    if "predictions" in arrays:
+        intervals = IntervalOutcomes(release)
+        targets = as_vector("targets", arrays["targets"], empty=empty)
+        refuse_infinite("targets", targets)
+        return intervals, (as_array("predictions", arrays["predictions"]), targets)
+    scores = as_vector("scores", arrays["scores"], empty=empty)
+    raise_for_rows("scores", np.isnan(scores), "must not be NaN", "that are")
+    return ScoreOutcomes(release), (scores,)
 
 
-class ScoreTally(Tally):
-    """Counts of scores."""
+# With noise.
 
-    def __init__(self, release: Release) -> None:
-        _refuse_by(release, ("side",), "one threshold per record", remedy="Evaluate the intervals")
-        super().__init__(release)
-        warn_about(release)
+_LONGEST_NUMBER = len("-2.2250738585072014e-308")
+_MECHANISM = "evaluation by discrete-laplace"
 
-    def add(self, scores: NDArray[Any], groups: Groups | None = None) -> None:
-        """Count scores, shape (n,)."""
-        self._count(self.record_outcomes(scores, groups), groups)
+PARTS = ("class", "size")
+"""Divisions of sets by which coverage can be requested, in addition to coverage over all records and by group."""
 
-    def record_outcomes(self, scores: NDArray[Any], groups: Groups | None = None) -> list[RecordOutcomes]:
-        """Coverage of records, level by level."""
-        exact = scores.astype(np.float64)
-        return [RecordOutcomes(exact <= self._thresholds(counts, groups, len(scores))) for counts in self.levels]
 
-    @staticmethod
-    def _thresholds(counts: LevelCounts, groups: Groups | None, n: int) -> NDArray[np.float64]:
-        """Threshold of each record; one value for all without groups."""
-        own, place = np.array([part.threshold for part in counts.release.parts.values()]), counts.places(groups, n)
-        if place is None:
-            return own
-        return own[place] if place.ndim == 1 else own[place].max(axis=1)
+@dataclass(frozen=True)
+class PrivateRequest:
+    """Request for a private evaluation of a release; all of it is public.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy loss for each person.
+    neighbors
+        Adjacency: `"add_remove"` keeps the number of records secret, `"replace_one"` makes it public.
+    records_per_person
+        Maximum number of records of one person.
+    confidence
+        Probability that all intervals hold at once.
+    n
+        Number of records, only with `replace_one`; counted by default.
+    parts
+        For sets: divisions by which coverage is reported, from `"class"` and `"size"`. The default is both; `()` is
+        coverage over all records only. Parts with their own thresholds are always reported.
+    group_names
+        All groups, a public list that is not taken from the records. Records of other groups are counted in the part
+        `"(other)"`.
+    width_bins
+        For intervals: public numbers between which widths are counted.
+    ledger, dataset, again
+        As in `confide.calibrate`.
+    """
+
+    epsilon: float
+    neighbors: Neighbors = "add_remove"
+    records_per_person: int = 1
+    confidence: Level = CONFIDENCE
+    n: int | None = None
+    parts: Sequence[str] | None = None
+    group_names: Sequence[str | int] | None = None
+    width_bins: Sequence[float] | None = None
+    ledger: "Ledger | None" = None
+    dataset: "str | Dataset | None" = None
+    again: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("parts", "group_names", "width_bins"):
+            values = getattr(self, name)
+            if values is not None and not isinstance(values, str):
+                object.__setattr__(self, name, tuple(several(name, values)))
+
+    def query(self, comparison: RecordComparison, n: int | None) -> CountQuery:
+        """Return the checked query about a release; `n` is used if it is public."""
+        if self.n is not None and self.neighbors != "replace_one":
+            raise InputError("n", "must be left out with neighbors='add_remove', because it is secret")
+        partitions = self._partitions(comparison)
+        outcome, statements = statements_of(comparison.release)
+        query = CountQuery(
+            calibration=comparison.release.checksum,
+            outcome=outcome,
+            statements=statements,
+            partitions=partitions,
+            tables=arrangement([len(partition) for partition in partitions]),
+            loss=comparison.release.bounded,
+            neighbors=self.neighbors,
+            epsilon=self.epsilon,
+            records_per_person=self.records_per_person,
+            n=n if self.neighbors == "replace_one" else None,
+        )
+        query.family_error(1 - float(exact_level("confidence", self.confidence)))
+        return query
+
+    def _partitions(self, comparison: RecordComparison) -> tuple[Partition, ...]:
+        release, own = comparison.release, own_partitions(comparison)
+        wanted, partitions = self._wanted(comparison), list[Partition]()
+        if isinstance(comparison, SetOutcomes):
+            by_class = own if release.by == "class" else [class_parts(comparison.classes)] if "class" in wanted else []
+            partitions += [*by_class, *([size_parts(len(comparison.classes))] if "size" in wanted else [])]
+        if comparison.needs_groups:
+            if self.group_names is not None:
+                raise InputError("group_names", f"must be left out, because the release names each {release.by}")
+            partitions += own
+        elif self.group_names is not None:
+            partitions.append(group_parts(self.group_names))
+        if self.width_bins is not None:
+            if not isinstance(comparison, IntervalOutcomes) or release.by == "level":
+                requirement = "must be left out unless intervals of a release with one level are evaluated"
+                raise InputError("width_bins", requirement)
+            partitions.append(width_parts(self.width_bins))
+        return tuple(partitions)
+
+    def _wanted(self, comparison: RecordComparison) -> tuple[str, ...]:
+        """Divisions of sets for which coverage is requested."""
+        levels = comparison.release.by == "level"
+        if not isinstance(comparison, SetOutcomes):
+            if self.parts:
+                raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
+            return ()
+        if self.parts is None:
+            return ("class",) if levels else PARTS
+        unknown = [name for name in self.parts if name not in PARTS]
+        if isinstance(self.parts, str) or unknown:
+            got = "str" if isinstance(self.parts, str) and self.parts in PARTS else repr(unknown[0])
+            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
+        if levels and "size" in self.parts:
+            raise InputError(
+                "parts",
+                "must not contain 'size' for several levels, each of which has sets of its own",
+                remedy="Evaluate one level",
+            )
+        return tuple(self.parts)
+
+
+def answer(
+    request: PrivateRequest,
+    comparison: RecordComparison,
+    count: Callable[[Callable[..., None]], None],
+    *,
+    charge_first: bool = False,
+) -> Evaluation:
+    """Answer a request for a private evaluation: count, charge and draw.
+
+    Parameters
+    ----------
+    request
+        The request.
+    comparison
+        Comparison of records with the release.
+    count
+        Function that passes all records to its argument, which is `Tally.add`.
+    charge_first
+        Charge before the records are read, because a database engine reads them.
+    """
+    # Check the request and the limit, before a record is read.
+    first = request.query(comparison, request.n or 1)
+    _payment(request, first)  # an account with secret n raises for every n
+    confidence = float(exact_level("confidence", request.confidence))
+
+    def counted() -> Tally:
+        tally = Tally(comparison, first)
+        count(tally.add)
+        if request.n is not None and tally.total != request.n:
+            raise InputError("n", f"must be the number of counted records, {tally.total}", got=str(request.n))
+        return tally
+
+    _point_out_same_people(request)
+    _point_out_many_of_one_person(request)
+
+    # Count a public number of records, which is part of the query.
+    exact = None
+    if request.neighbors == "replace_one" and request.n is None:
+        if charge_first and request.ledger is not None:
+            requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
+            raise InputError("n", requirement)
+        exact = counted()
+        if not exact.total:
+            raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
+    query = first if exact is None else request.query(comparison, exact.total)
+
+    # Charge and draw.
+    payment = _payment(request, query)
+    log_event("evaluation", "evaluating privately", epsilon=query.epsilon, neighbors=query.neighbors)
+    _refuse_unwritable(query, confidence, kept=payment is not None)
+    look = counted if exact is None else lambda: exact
+    if payment is None:
+        return look().draw(query, confidence)
+    from confide.ledger import pay
+
+    text = pay(
+        payment,
+        look,
+        Tally.content,
+        lambda tally: _compact(tally.draw(query, confidence)),
+        charge_first=charge_first,
+    )
+    return replace(Evaluation.from_json(text), confidence=confidence, release=comparison.release)
+
+
+def _compact(evaluation: Evaluation) -> str:
+    """Text that a ledger stores: that of the file, without blanks."""
+    return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
+
+
+def _refuse_unwritable(query: CountQuery, confidence: float, *, kept: bool) -> None:
+    """Raise before a charge or a draw if the evaluation cannot be written, or is too long for its ledger.
+
+    It is written with counts of 0. Each number may become as long as the longest one.
+    """
+    written = _compact(Evaluation.empty_of(query, confidence))
+    if kept:
+        from confide.ledger import check_stored
+
+        numbers = len(re.findall(r"[\d.]+", written))
+        check_stored("parts", len(written) + _LONGEST_NUMBER * numbers, "Use parts=()")
+
+
+def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
+    if request.ledger is None and request.dataset is None:
+        if request.again:
+            raise InputError("again", "must be left out without a ledger, which alone stores earlier releases")
+        return None
+    from confide.ledger import make_payment
+
+    content = {"private evaluation": query_fields(query)}
+    return make_payment(query.privacy, _MECHANISM, content, request.ledger, request.dataset, again=request.again)
+
+
+def _point_out_same_people(request: PrivateRequest) -> None:
+    """Warn if the data set was used for calibration, because evaluation records should be others."""
+    if request.ledger is None or request.dataset is None:
+        return
+    from confide.ledger import Dataset, find_account
+
+    name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
+    account = find_account(request.ledger.accounts(), name)
+    if account is not None and any(entry.kind == "calibration" for entry in account.entries):
+        text = (
+            f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
+            "records, it covers them better than new ones, and the intervals do not hold: evaluate other records"
+        )
+        warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
+
+
+def _point_out_many_of_one_person(request: PrivateRequest) -> None:
+    """Warn if a person may have several records, which the intervals treat as independent."""
+    if request.records_per_person > 1:
+        text = (
+            f"records_per_person is {request.records_per_person}: the privacy guarantee holds, but the intervals "
+            "assume independent records, and those of one person may be dependent. Keep one record of each person"
+        )
+        warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
+
+
+_TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
+
+
+def evaluate_arrays(
+    release: Release,
+    request: PrivateRequest | None,
+    arrays: dict[str, Any],
+    groups: Groups | None,
+    *,
+    examples: int = 0,
+    **options: Unpack[ArrayOptions],
+) -> Evaluation:
+    """Evaluate a release on arrays, privately if there is a request.
+
+    Parameters
+    ----------
+    release
+        Any release.
+    request
+        The request for a private evaluation; None for numbers that are not private.
+    arrays
+        `probabilities` and `labels`, `predictions` and `targets`, or `scores`, as in `evaluate_sets`,
+        `evaluate_intervals` and `evaluate_scores`.
+    groups
+        Group of each record.
+    examples
+        Number of records to store as examples; only without a request.
+    **options
+        Further arguments of these functions: `classes`, `u`, `difficulty`.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> evaluate_arrays(released, None, {"scores": [0.1, 0.99]}, None).coverage.value
+    0.5
+    """
+    given = [name for name in _TRUTHS if name in arrays]
+    if len(given) != 1 or set(arrays) - {given[0], _TRUTHS[given[0]]}:
+        requirement = "must be given with labels, or predictions with targets, or scores alone"
+        raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
+    truth = _TRUTHS[given[0]]
+    if truth is not None and truth not in arrays:
+        raise InputError(truth, f"must be given with {given[0]}, as the true value of each record")
+    calls: dict[str, Callable[..., Evaluation]] = {
+        "probabilities": evaluate_sets, "predictions": evaluate_intervals, "scores": evaluate_scores,
+    }  # fmt: skip
+    if request is None:
+        some = {"examples": examples} if examples else {}
+        return calls[given[0]](release, *arrays.values(), groups=groups, **options, **some)
+    if examples:
+        raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
+    comparison, records = _compared(release, arrays, groups, options, empty=True)
+    if (groups is not None) != (comparison.needs_groups or request.group_names is not None):
+        requirement = "must be given if and only if group_names, their public list, is given"
+        raise InputError("groups", requirement)
+    return answer(request, comparison, lambda add: add(*records, groups=groups, **options))

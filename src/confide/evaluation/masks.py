@@ -1,9 +1,7 @@
 """Evaluate masks of images with known true masks: missed area and predicted area. Not private."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,62 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_label_image, as_numeric, class_areas, image_by_image
 from confide.core import Release, area_of
 from confide.errors import InputError
-from confide.sets import Shortfall, mean_limit, predict_masks, shortfall_at
-from confide.support import Described, Section
-
-
-@dataclass(frozen=True, repr=False)
-class MaskEvaluation(Described):
-    """Missed area and size of masks over images. Not private.
-
-    Parameters
-    ----------
-    n
-        Number of images.
-    missed_area
-        The bounded loss, averaged over images; an image without true area counts as 0.
-    risk
-        Promised upper bound of the expected loss.
-    area_ratio
-        Predicted area divided by true area, both summed over images; NaN without any true area.
-    missed_by_class
-        Share of missed pixels of each class, by its name or number, averaged over the images in which it occurs; NaN
-        if it occurs in none. Classes that do not count are left out.
-    shortfall
-        Finding that the loss exceeds the promise by more than chance in calibration explains; else None.
-
-    Examples
-    --------
-    >>> print(MaskEvaluation(20, 0.08, 0.1, 1.4, {"tumour": 0.08}))
-    missed area 0.0800 on average over 20 images (promised: at most 0.1 in expectation)
-    predicted area: 1.40 times the true area
-    missed by class: tumour 0.0800
-    """
-
-    n: int
-    missed_area: float
-    risk: float
-    area_ratio: float
-    missed_by_class: dict[str | int, float]
-    shortfall: Shortfall | None = None
-
-    def _section(self) -> Section:
-        parts = ", ".join(f"{name} {missed:.4f}" for name, missed in self.missed_by_class.items())
-        average = f"missed area {self.missed_area:.4f} on average over {self.n} images"
-        return Section(
-            "MaskEvaluation",
-            f"{average} (promised: at most {self.risk:.6g} in expectation)",
-            (("predicted area", f"{self.area_ratio:.2f} times the true area"), ("missed by class", parts)),
-            warnings=() if self.shortfall is None else (self.shortfall.sentence,),
-        )
-
-    def _brief(self) -> str:
-        return f"missed area {self.missed_area:.4f}, {self.risk:.6g} promised, n={self.n}, not private"
+from confide.evaluation.evaluation import Evaluation
+from confide.evaluation.query import CountQuery, Partition, exact_tables
+from confide.sets import predict_masks
 
 
 def evaluate_masks(
     images: Iterable[tuple[ArrayLike, ArrayLike]], calibration: Release, *, ignore_index: int = -100
-) -> MaskEvaluation:
+) -> Evaluation:
     """Evaluate the missed true area and the size of the masks of a calibration. Not private.
 
     Parameters
@@ -83,7 +33,7 @@ def evaluate_masks(
     >>> rng = np.random.default_rng(0)
     >>> images = [(p, rng.random(p.shape) < p) for p in rng.random((3000, 1, 4, 4))]
     >>> found = evaluate_masks(images[2000:], confide.calibrate_masks(images[:2000], 0.1, 1.0))
-    >>> 0.05 < found.missed_area < 0.12, 1 < found.area_ratio < 2
+    >>> 0.05 < found.loss < 0.12, 1 < found.area_ratio < 2
     (True, True)
     """
 
@@ -117,28 +67,38 @@ def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class:
     return float((missed[true > 0] / true[true > 0]).mean() if by_class else missed.sum() / true.sum())
 
 
-def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Release) -> MaskEvaluation:
-    """Evaluation from the `area_counts` of each image."""
+def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Release) -> Evaluation:
+    """Evaluation from the `area_counts` of each image; a class is a part of the images in which it occurs."""
     area, known = area_of(calibration), calibration.classes
     images = list(counts)
     if not images:
         raise InputError("images", "must contain at least one image", got="none")
     names = tuple(range(known)) if isinstance(known, int) else tuple(known or range(len(images[0])))
-    counted = [k for k in range(len(names)) if k != area.background]
-    table = np.stack(images)[:, counted]
-    true, _, predicted = table.sum(axis=0).T
-    occurs = table[:, :, 0] > 0
-    with np.errstate(invalid="ignore"):
-        shares = np.where(occurs, table[:, :, 1] / np.maximum(table[:, :, 0], 1), 0).sum(axis=0) / occurs.sum(axis=0)
-        ratio = predicted.sum() / true.sum() if true.any() else np.nan
-    losses = [missed_share(one, area.background, by_class=area.by_class) for one in images]
-    missed = float(np.mean(losses))
-    covered = 1 - missed / calibration.bound
-    return MaskEvaluation(
-        n=len(images),
-        missed_area=missed,
-        risk=calibration.risk,
-        area_ratio=float(ratio),
-        missed_by_class={names[k]: float(share) for k, share in zip(counted, shares, strict=True)},
-        shortfall=shortfall_at(calibration, covered, mean_limit(covered, len(images)), len(images)),
+    losses = math.fsum(missed_share(image, area.background, by_class=area.by_class) for image in images)
+    cells, sums, occurring = [(len(images) - losses, losses)], [], []
+    for k, by_image in enumerate(np.stack(images, axis=1)):
+        some = by_image[by_image[:, 0] > 0]
+        sums.append(tuple(by_image[:, [2, 0]].sum(axis=0, dtype=float).tolist()))
+        if k != area.background and len(some):
+            missed = math.fsum(some[:, 1] / some[:, 0])
+            cells.append((len(some) - missed, missed))
+            occurring.append(k)
+    counted = [sums[k] for k in range(len(names)) if k != area.background]
+    partitions = (Partition("class", tuple(str(names[k]) for k in occurring)),) if occurring else ()
+    query = CountQuery(
+        calibration=calibration.checksum,
+        outcome="area",
+        statements={"": calibration.promised},
+        partitions=partitions,
+        tables=exact_tables(len(partitions)),
+        loss=calibration.bounded,
+        measure="area",
+    )
+    by_class = (tuple(count for pair in cells[1:] for count in pair), tuple(a for k in occurring for a in sums[k]))
+    total = tuple(map(math.fsum, zip(*counted, strict=True)))
+    return Evaluation(
+        query,
+        (cells[0], by_class[0])[: len(query.tables)],
+        sums=(total, by_class[1])[: len(query.tables)],
+        release=calibration,
     )

@@ -3,10 +3,7 @@
 Not private, because it uses labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,17 +19,11 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import Counts, named_groups, refuse_many_groups
-from confide.evaluation.intervals import OTHER
-from confide.evaluation.parts import below_at_once
-from confide.sets import (
-    CoverageEstimate,
-    PredictionIntervals,
-    PredictionSets,
-    exact_interval,
-    share_covered,
-)
-from confide.support import Described, Level, Name, Section, Table, exact_level
+from confide.evaluation.counts import Counts, group_names, refuse_many_groups
+from confide.evaluation.parts import CoverageTable, TableKind, exact_parts, mean_of
+from confide.evaluation.query import OTHER, Measure
+from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
+from confide.support import Level, exact_level
 
 
 def coverage(
@@ -82,71 +73,6 @@ def coverage(
     return share_covered(as_array("covered", covered), confidence)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CoverageTable(Described):
-    """Coverage and mean set size of parts of the records.
-
-    Parameters
-    ----------
-    names
-        Name of each part: a class, a group or a range of set sizes.
-    n, hits
-        Numbers of records and of covered records of each part, int64.
-    coverage, low, high
-        Share of covered records (NaN for an empty part) and its exact interval, float64.
-    size
-        Mean set size or mean interval width (NaN for an empty part), float64.
-    confidence
-        Confidence of each interval.
-    measure
-        Meaning of `size`: `size` of sets, or `width` of intervals.
-    """
-
-    names: tuple[object, ...]
-    n: NDArray[np.int64]
-    hits: NDArray[np.int64]
-    coverage: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    size: NDArray[np.float64]
-    confidence: float
-    measure: str = "size"
-
-    @property
-    def worst(self) -> float:
-        """Smallest coverage of a part that has records."""
-        return float(np.nanmin(self.coverage))
-
-    def surely_below(self, level: float) -> NDArray[np.bool_]:
-        """Parts with coverage below a level, boolean, shape of `n`, by intervals that hold for all parts at once.
-
-        Examples
-        --------
-        >>> class_coverage(PredictionSets(np.array([[True, False]] * 40)), [0, 1] * 20).surely_below(0.9)
-        array([False,  True])
-        """
-        return below_at_once(self.hits, self.n, level, self.confidence)
-
-    def _section(self) -> Section:
-        table = Table(("part", "n", "coverage", "interval", self.measure), tuple(self._rows()))
-        return Section(f"Coverage, exact {100 * self.confidence:g} % intervals", tables=(table,))
-
-    def _brief(self) -> str:
-        some = np.flatnonzero(self.n)
-        if not some.size:
-            return f"{len(self.names)} parts, no records"
-        worst = int(some[np.argmin(self.coverage[some])])
-        return f"{some.size} parts, n={int(self.n.sum())}, worst {str(self.names[worst])!r} {self.coverage[worst]:.3f}"
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        """One row of strings for each part that has records."""
-        return [
-            (str(self.names[i]), f"{self.n[i]}", f"{self.coverage[i]:.3f}", f"{self.low[i]:.3f} to {self.high[i]:.3f}",
-             f"{self.size[i]:.2f}" if self.measure == "size" else f"{self.size[i]:.4g}")
-            for i in np.flatnonzero(self.n)
-        ]  # fmt: skip
-
-
 def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 0.95) -> CoverageTable:
     """Coverage and mean set size of the records of each class, and of other labels, if there are some.
 
@@ -161,7 +87,7 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
     names = tuple(sets.classes or range(k))
     if (y < 0).any():
         names, y = (*names, OTHER), np.where(y < 0, k, y)
-    return _table(names, y, sets.sizes, sets.contains(labels), confidence)
+    return _table("class", names, y, sets.sizes, sets.contains(labels), confidence)
 
 
 def group_coverage(
@@ -193,27 +119,27 @@ def group_coverage(
     --------
     >>> table = group_coverage(PredictionSets(np.array([[True, False], [True, False]])), [0, 1], ["a", "b"])
     >>> table.names, table.worst
-    (('a', 'b'), 0.0)
+    (('a', 'b'), Part('b': 0.000 (95 % interval 0.000 to 0.975, n=1)))
     """
     inside = sets.contains(labels)
     refuse_other_rows(sets=sets, groups=groups)
     measured: NDArray[Any] = sets.sizes if isinstance(sets, PredictionSets) else sets.widths
-    measure = "size" if isinstance(sets, PredictionSets) else "width"
+    measure: Measure = "size" if isinstance(sets, PredictionSets) else "width"
     columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)
     if columns is None:
-        names, parts = named_groups(groups, len(inside))  # type: ignore[arg-type]
+        names, parts = group_names(groups, len(inside))  # type: ignore[arg-type]
     else:
         names, parts = _groups_of_columns(columns, len(inside))
         measured, inside = np.tile(measured, len(columns)), np.tile(inside, len(columns))
     refuse_many_groups(len(names))
-    return _table(tuple(names), parts, measured, inside, confidence, measure)
+    return _table("group", names, parts, measured, inside, confidence, measure)
 
 
-def _groups_of_columns(columns: Mapping[str, ArrayLike], n: int) -> tuple[list[Name], NDArray[np.int64]]:
+def _groups_of_columns(columns: Mapping[str, ArrayLike], n: int) -> tuple[list[str], NDArray[np.int64]]:
     """The groups of all columns, and the position of each record's group in every column, column by column."""
-    names, places = list[Name](), []
+    names, places = list[str](), []
     for column, values in columns.items():
-        own, place = named_groups(values, n)
+        own, place = group_names(values, n)
         places.append(place + len(names))
         names += [group_name(column, name) for name in own]
     return names, np.concatenate(places)
@@ -249,7 +175,7 @@ def size_coverage(
     names = tuple(
         f"{a}+" if b is None else f"{a}" if a == b else f"{a}-{b}" for a, b in zip(edges.tolist(), ends, strict=True)
     )
-    return _table(names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets.sizes, inside, confidence)
+    return _table("size", names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets.sizes, inside, confidence)
 
 
 def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
@@ -267,17 +193,19 @@ def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.fl
 
 
 def _table(
-    names: tuple[object, ...],
-    parts: NDArray[np.int64],
+    kind: TableKind,
+    names: Sequence[object],
+    places: NDArray[np.int64],
     measured: NDArray[Any],
     inside: NDArray[np.bool_],
     confidence: Level,
-    measure: str = "size",
+    measure: Measure = "size",
 ) -> CoverageTable:
     level = float(exact_level("confidence", confidence))
-    counts = Counts((len(names),))
-    counts.add([parts], ~inside, measured)
-    n, hits = counts.n, counts.with_outcomes()
-    some = np.where(n > 0, n, np.nan)
-    low, high = exact_interval(hits, n, level)
-    return CoverageTable(names, n, hits, hits / some, low, high, counts.measured / some, level, measure)
+    counts = Counts((len(names),), levels=1)
+    counts.add([places], ~inside, [measured])
+    n = counts.cells.sum(axis=1)
+    means = [mean_of(total, records) for total, records in zip(counts.sums[:, 0].tolist(), n.tolist(), strict=True)]
+    return CoverageTable(
+        kind, exact_parts(names, counts.cells[:, 0], n, means=means, measure=measure, confidence=level)
+    )

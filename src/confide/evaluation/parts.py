@@ -1,31 +1,31 @@
-"""Coverage of a part of the records: a class, a group, a set size, one end of intervals. Private and not private.
+"""Coverage of parts of the records: a class, a group, a set size, one end of intervals, from exact or noisy counts.
 
-`exact_parts` makes parts from exact counts, with exact intervals. `confide.evaluation.intervals` uses noisy counts.
-This module also finds the parts that are covered less than promised beyond chance, and the least covered part.
+`exact_parts` makes parts from exact counts, with exact intervals. `confide.evaluation.estimates` uses noisy counts.
+A `CoverageTable` has the parts of one kind, the least covered one, and those that are covered less than promised beyond
+chance.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.evaluation.query import Measure
 from confide.guarantee import coverage_text
-from confide.sets import CoverageEstimate, exact_interval
-from confide.support import Described, Section
+from confide.sets import exact_interval
+from confide.support import Described, Section, Table
 
 CONFIDENCE = 0.95
-SIDES = ("lower end", "upper end")
 MOST_NAMED = 10
+MOST_ROWS = 30
+"""Rows of a table for people."""
 
-Division: TypeAlias = Literal["group", "class", "side"]
-"""Kind of the parts that have their own thresholds."""
-
-Measure: TypeAlias = Literal["members", "mean_width"]
-"""Measure of a part in addition to coverage: labels in its sets, or the mean width of its intervals."""
+TableKind: TypeAlias = Literal["class", "group", "size", "width", "end"]
+"""Property that divides the records; the two ends of intervals are parts of all records each."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,221 +37,315 @@ class Part(Described):
     name
         Name of the class, group or end, or the set size; "" for all records.
     covered, missed
-        Numbers of records, or noisy counts of them, which may be negative.
+        Numbers of records, or noisy counts of them, which may be negative. For masks: sums of the shares of the true
+        area that is covered and missed.
     value
         Share of covered records; None if nothing is counted.
     low, high
-        Interval of the share: exact at confidence 95 %, or simultaneous with all others of a private evaluation.
+        Interval of the share.
     promised
-        Promised coverage of this part; None if the promise is an average over all parts.
-    members
-        Total number of labels in the sets of the part; None without sets.
-    mean_width
-        Mean width of the intervals of the part; None without intervals.
+        Promised coverage of this part, or of all records; None if nothing is promised.
+    below
+        Whether it is covered less than promised beyond chance, with all parts of the kind at once.
+    mean_size, mean_width
+        Mean number of labels in the sets of the part, or mean width of its intervals; None if they were not measured.
+    confidence
+        Confidence of its interval alone; None if the interval holds at once with all others of a private evaluation.
     """
 
     name: str
-    covered: int
-    missed: int
+    covered: float
+    missed: float
     value: float | None
     low: float
     high: float
     promised: float | None = None
-    members: int | None = None
+    below: bool = False
+    mean_size: float | None = None
     mean_width: float | None = None
+    confidence: float | None = None
 
     def _section(self) -> Section:
         return Section("Part", self._brief())
 
     def _brief(self) -> str:
-        named = f"{self.name!r}: " if self.name else ""
-        return f"{named}{interval_text(self.value, self.low, self.high)}, n={self.n}"
+        return f"{self.name!r}: {self.estimate}" if self.name else self.estimate
 
     @property
     def n(self) -> int:
         """Number of records, or the sum of the noisy counts."""
-        return self.covered + self.missed
+        return round(self.covered + self.missed)
 
     @property
-    def coverage(self) -> CoverageEstimate:
-        """Share of covered records with its exact interval; only for an evaluation that is not private."""
-        return CoverageEstimate(self.covered / self.n, self.low, self.high, CONFIDENCE, self.n)
+    def value_text(self) -> str:
+        """The share as text."""
+        return "not known" if self.value is None else f"{self.value:.3f}"
 
     @property
-    def mean_size(self) -> float | None:
-        """Mean number of labels in a set; None without sets."""
-        return None if self.members is None else self.members / self.n
+    def interval_text(self) -> str:
+        """The interval as text; one that includes noise is rounded outwards."""
+        if self.confidence is not None:
+            return f"{self.low:.3f} to {self.high:.3f}"
+        return " to ".join(format_interval_ends(self.low, self.high))
 
     @property
-    def promise(self) -> float:
-        """Promised coverage of this part; 0 without a promise of its own."""
-        return 0.0 if self.promised is None else self.promised
+    def estimate(self) -> str:
+        """Share, interval and number of records as text."""
+        if self.confidence is None:
+            return f"{self.value_text} (interval {self.interval_text})"
+        return f"{self.value_text} ({100 * self.confidence:g} % interval {self.interval_text}, n={self.n})"
 
-    @property
-    def below(self) -> bool:
-        """Whether the interval lies below the promise of this part."""
-        return self.promised is not None and self.high < self.promised
+    def as_loss(self, bound: float) -> "Part":
+        """The loss instead of the coverage: its value, interval and promised bound."""
+        value = None if self.value is None else bound * (1 - self.value)
+        promised = None if self.promised is None else bound * (1 - self.promised)
+        low, high = bound * (1 - self.high), bound * (1 - self.low)
+        return replace(self, value=value, low=low, high=high, promised=promised)
 
 
 def exact_parts(
     names: Sequence[object],
-    rows: Sequence[tuple[int, int, float]],
+    covered: NDArray[Any],
+    n: NDArray[Any],
     promised: Sequence[float | None] = (),
+    *,
+    means: Sequence[float | None] = (),
     measure: Measure | None = None,
+    confidence: float = CONFIDENCE,
 ) -> tuple[Part, ...]:
-    """Parts that occur, from the records, covered records and sum of sizes or widths of each.
+    """Parts from the numbers of records and of covered records of each; marks those below their promise beyond chance.
 
     Examples
     --------
-    >>> [part.value for part in exact_parts(["cat", "dog"], [(4, 3, 5.0), (0, 0, 0.0)], measure="members")]
-    [0.75]
+    >>> [part.value for part in exact_parts(["cat", "dog"], np.array([3, 0]), np.array([4, 0]))]
+    [0.75, None]
     """
-    n, covered = np.array([[row[0], row[1]] for row in rows], np.int64).reshape(-1, 2).T
-    low, high = (ends.tolist() for ends in exact_interval(covered, n, CONFIDENCE))
-    sets, intervals = measure == "members", measure == "mean_width"
+    some: Sequence[float | None] = promised or [None] * len(n)
+    low, high = exact_interval(covered, n, confidence)
+    short = below_at_once(covered, n, [level or 0 for level in some], confidence)
+    columns = (covered.tolist(), (n - covered).tolist(), low.tolist(), high.tolist(), short.tolist())
+    rows = zip(names, *columns, some, means or [None] * len(n), strict=True)
+    size, width = measure == "size", measure == "width"
     return tuple(
         Part(
-            str(name),
-            hits,
-            records - hits,
-            hits / records,
-            low[i],
-            high[i],
-            own,
-            int(total) if sets else None,
-            mean_of(total, records) if intervals else None,
+            name=str(name),
+            covered=hits,
+            missed=misses,
+            value=hits / (hits + misses) if hits + misses else None,
+            low=least,
+            high=most,
+            promised=level,
+            below=below,
+            mean_size=mean if size else None,
+            mean_width=mean if width else None,
+            confidence=confidence,
         )
-        for i, (name, (records, hits, total), own) in enumerate(
-            zip(names, rows, promised or [None] * len(rows), strict=True)
-        )
-        if records
+        for name, hits, misses, least, most, below, level, mean in rows
     )
 
 
-def mean_of(total: float, n: int) -> float:
-    """Mean of n widths from their sum, which may be infinite."""
+def below_at_once(
+    hits: NDArray[Any], n: NDArray[Any], promised: ArrayLike, confidence: float = CONFIDENCE
+) -> NDArray[np.bool_]:
+    """Parts that are covered less than promised, by exact intervals that hold for all parts at once (Bonferroni)."""
+    parts = max(int(np.count_nonzero(n)), 1)
+    _, tops = exact_interval(hits, n, 1 - (1 - confidence) / parts)
+    return np.asarray((n > 0) & (tops < np.asarray(promised)))
+
+
+def mean_of(total: float, n: float) -> float | None:
+    """Mean of n sizes or widths from their sum, which may be infinite; None without records."""
+    if not n:
+        return None
     return total / n if math.isfinite(total) else math.inf
 
 
-PartName: TypeAlias = Literal["class", "group", "end", "set size"]
-"""Kind of a part of the records."""
-
-_PLURAL = {"class": "classes", "group": "groups", "end": "ends", "set size": "set sizes"}
+_HEADS = {"class": "class", "group": "group", "end": "end", "size": "set size", "width": "width"}
+_PLURAL = {"class": "classes", "group": "groups", "end": "ends", "size": "set sizes", "width": "widths"}
 _REMEDY = {
     "class": "The promise is an average over all classes. Calibrate by class for a promise to each class.",
     "group": "The promise is an average over all groups. Calibrate by group for a promise to each group.",
-    "set size": "The promise is an average over all set sizes; a promise to each is not possible. Another score, such "
+    "size": "The promise is an average over all set sizes; a promise to each is not possible. Another score, such "
     "as aps, may reduce the differences.",
 }
 """Advice, if only the coverage over all parts is promised."""
+_OWN = (
+    "Each of them has its own promise, on average over calibrations. This calibration fell short of it, or these "
+    "records differ from the calibration set."
+)
 
 
-@dataclass(frozen=True)
-class WorstPart:
-    """Least covered of all parts of one kind, and the parts that are covered less than promised beyond chance.
+@dataclass(frozen=True, repr=False)
+class CoverageTable(Described):
+    """Coverage of the parts of one kind: a sequence of `Part`, with its columns as arrays.
 
     Parameters
     ----------
     kind
-        Kind of the parts.
-    part
-        Part with the smallest share of covered records.
-    below
-        Parts whose exact interval lies below the promise, the least covered first. The intervals hold for all parts at
-        once with probability 95 % (Bonferroni), so that the selection of the worst part is accounted for.
+        Property that divides the records.
     parts
-        Number of parts.
-    promised
-        Smallest promised coverage of a part in `below`, or that of the least covered part.
-    broken
-        Whether coverage over all records falls short of the promise. Then advice about parts does not help.
+        The parts, also those without records.
+    own
+        Whether each part has its own threshold and promise.
+    advised
+        Whether the sentence advises what to do about parts below the promise of all records.
+    of
+        Quantity of each part: its coverage, the share of all records that are in it, or its loss.
     """
 
-    kind: PartName
-    part: Part
-    below: tuple[Part, ...]
-    parts: int
-    promised: float
-    broken: bool = False
+    kind: TableKind
+    parts: tuple[Part, ...]
+    own: bool = False
+    advised: bool = True
+    of: Literal["coverage", "share", "loss"] = "coverage"
+
+    def __getitem__(self, place: int) -> Part:
+        return self.parts[place]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.parts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each part."""
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def n(self) -> NDArray[np.int64]:
+        """Number of records of each part, int64."""
+        return np.array([part.n for part in self.parts], np.int64)
+
+    @property
+    def hits(self) -> NDArray[np.int64]:
+        """Number of covered records of each part, int64."""
+        return np.array([part.covered for part in self.parts], np.int64)
+
+    @property
+    def coverage(self) -> NDArray[np.float64]:
+        """Share of covered records of each part, NaN without records, float64."""
+        return self._column("value")
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Lower end of each interval, float64."""
+        return self._column("low")
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """Upper end of each interval, float64."""
+        return self._column("high")
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """Mean set size or interval width of each part, NaN if it is not known, float64."""
+        widths = any(part.mean_width is not None for part in self.parts)
+        return self._column("mean_width" if widths else "mean_size")
+
+    @property
+    def confidence(self) -> float | None:
+        """Confidence of each interval alone; None if they hold at once with all others of a private evaluation."""
+        return self.parts[0].confidence if self.parts else CONFIDENCE
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        return np.array([getattr(part, name) for part in self.parts], np.float64)  # None becomes NaN
+
+    @property
+    def worst(self) -> Part:
+        """The part with the smallest share of covered records; with noise, with the lowest upper end."""
+        return min((part for part in self.parts if part.value is not None), key=seeming, default=self.parts[0])
+
+    @property
+    def below(self) -> tuple[Part, ...]:
+        """Parts that are covered less than promised beyond chance, the least covered first.
+
+        Without noise these are parts whose exact interval lies below the promise. The intervals hold for all parts at
+        once with probability 95 % (Bonferroni), so that the selection of the worst part is accounted for.
+        """
+        return tuple(sorted((part for part in self.parts if part.below), key=seeming))
+
+    def surely_below(self, level: float) -> NDArray[np.bool_]:
+        """Parts with coverage below a level, boolean, shape of `n`, by intervals that hold for all parts at once.
+
+        Examples
+        --------
+        >>> table = CoverageTable("class", exact_parts(["cat", "dog"], np.array([20, 0]), np.array([20, 20])))
+        >>> table.surely_below(0.9)
+        array([False,  True])
+        """
+        return below_at_once(self.hits, self.n, level, self.confidence or CONFIDENCE)
 
     @property
     def sentence(self) -> str:
         """Parts that are covered less than promised beyond chance, with advice; empty without such parts."""
         if not self.below:
             return ""
-        called = "size " if self.kind == "set size" else ""
-        named = [f"{called}{one.name}" for one in self.below[:MOST_NAMED]]
-        names = ", ".join(named) + (", ..." if self.below[MOST_NAMED:] else "")
-        some = f"{len(self.below)} of {self.parts} {_PLURAL[self.kind]}"
-        remedy = _REMEDY.get(self.kind, "")
-        if self.broken:
-            remedy = ""
-        elif self.part.promised is not None:
-            remedy = (
-                "Each of them has its own promise, on average over calibrations. This calibration fell short of it, or "
-                "these records differ from the calibration set."
-            )
+        plural, called = _PLURAL[self.kind], "size " if self.kind == "size" else ""
+        names = ", ".join(f"{called}{part.name}" for part in self.below[:MOST_NAMED])
+        names += ", ..." if self.below[MOST_NAMED:] else ""
+        promised = coverage_text(min(part.promised or 0.0 for part in self.below))
+        remedy = "" if not self.advised else _OWN if self.own else _REMEDY.get(self.kind, "")
         are = "is" if len(self.below) == 1 else "are"
-        chance = f"beyond chance ({100 * CONFIDENCE:g} %, all {_PLURAL[self.kind]} at once)"
-        return f"{some} {are} covered less than {coverage_text(self.promised)} {chance}: {names}. {remedy}".rstrip()
+        chance = "noise included"
+        if self.confidence is not None:
+            chance = f"{100 * self.confidence:g} %, all {plural} at once"
+        some = f"{len(self.below)} of {len(self)} {plural}"
+        return f"{some} {are} covered less than {promised} beyond chance ({chance}): {names}. {remedy}".rstrip()
 
-    def fields(self) -> dict[str, Any]:
-        """JSON values of the finding."""
-        one = self.part
-        least = {"name": one.name, "n": one.n, "coverage": one.value, "low": one.low, "high": one.high}
-        below = [part.name for part in self.below]
-        stated = {"promised": self.promised, "parts": self.parts, "surely_below": below, "sentence": self.sentence}
-        return {"kind": self.kind, **least, **stated}
+    def as_loss(self, bound: float) -> "CoverageTable":
+        """The losses of the parts instead of their coverage."""
+        return replace(self, parts=tuple(part.as_loss(bound) for part in self.parts), of="loss")
+
+    def as_table(self, most: int = MOST_ROWS) -> Table:
+        """Rows of the parts that have records; of very many the least covered ones."""
+        some = self._some if self.confidence is not None else list(self.parts)
+        shown = sorted(some, key=seeming)[:most] if len(some) > most else some
+        rows = [self._cells(part) for part in shown] or [{_HEADS[self.kind]: ""}]
+        caption = f"{self.of} by {_HEADS[self.kind]}".capitalize()
+        return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), caption, len(some))
+
+    def _cells(self, part: Part) -> dict[str, str]:
+        cells = {_HEADS[self.kind]: part.name}
+        noisy = ", with noise" if self.confidence is None else ""
+        if self.of == "share":
+            cells[f"records{noisy}"] = f"{part.covered:,}"
+        elif noisy:
+            cells |= {f"covered{noisy}": f"{part.covered:,}", f"missed{noisy}": f"{part.missed:,}"}
+        else:
+            cells["n"] = f"{part.n}"
+        cells |= {self.of: part.value_text, "interval": part.interval_text}
+        if part.mean_size is not None:
+            cells["size"] = f"{part.mean_size:.2f}"
+        if part.mean_width is not None:
+            cells["width"] = f"{part.mean_width:.4g}"
+        if self.own and part.promised is not None:
+            cells["promised"] = f"{part.promised:.6g}" if self.of == "loss" else coverage_text(part.promised)
+        if self.below:
+            head = "above, beyond chance" if self.of == "loss" else "below, beyond chance"
+            cells[head] = "yes" if part.below else "no"
+        return cells
+
+    @property
+    def _some(self) -> list[Part]:
+        return [part for part in self.parts if part.value is not None]
+
+    def _section(self) -> Section:
+        intervals = "noise included" if self.confidence is None else f"exact {100 * self.confidence:g} % intervals"
+        return Section(f"{self.of.capitalize()}, {intervals}", tables=(self.as_table(),))
+
+    def _brief(self) -> str:
+        if not self._some:
+            return f"{len(self)} parts, no records"
+        worst = f"worst {self.worst.name!r} {self.worst.value:.3f}"
+        return f"{len(self._some)} parts, n={sum(part.n for part in self._some)}, {worst}"
 
 
-def worst_part(kind: PartName, parts: tuple[Part, ...], promised: float, *, broken: bool) -> WorstPart:
-    """Least covered part, and the parts below the promise, which is an average or one for each part."""
-    least, below = min(parts, key=_share), surely_below(parts, promised)
-    return WorstPart(
-        kind, least, below, len(parts), min(promise_to(one, promised) for one in below or (least,)), broken
-    )
-
-
-def surely_below(parts: Sequence[Part], promised: float) -> tuple[Part, ...]:
-    """Parts that are covered less than promised, by their own or the common promise, the least covered first.
-
-    The test uses Clopper-Pearson intervals that hold for all parts at once with probability 95 %.
-    """
-    if not parts:
-        return ()
-    n, hits = np.array([part.n for part in parts]), np.array([part.covered for part in parts])
-    short = below_at_once(hits, n, [promise_to(part, promised) for part in parts], CONFIDENCE)
-    return tuple(sorted((part for part, own in zip(parts, short, strict=True) if own), key=_share))
-
-
-def below_at_once(
-    hits: NDArray[np.int64], n: NDArray[np.int64], promised: ArrayLike, confidence: float
-) -> NDArray[np.bool_]:
-    """Parts that are covered less than promised, by exact intervals that hold for all parts at once."""
-    parts = max(int(np.count_nonzero(n)), 1)
-    _, tops = exact_interval(hits, n, 1 - (1 - confidence) / parts)
-    return np.asarray((n > 0) & (tops < np.asarray(promised)))
-
-
-def promise_to(part: Part, promised: float) -> float:
-    """Promised coverage of a part: its own promise, or the promise for all records."""
-    return promised if part.promised is None else part.promised
-
-
-def _share(part: Part) -> float:
-    return part.covered / part.n
-
-
-def interval_text(value: float | None, low: float, high: float) -> str:
-    """Format an estimate with its interval, rounded outwards.
-
-    Examples
-    --------
-    >>> interval_text(0.9051, 0.88345, 0.92311), interval_text(None, 0.0, 1.0)
-    ('0.905 (interval 0.883 to 0.924)', 'not known (interval 0 to 1)')
-    """
-    least, most = format_interval_ends(low, high)
-    return f"{'not known' if value is None else f'{value:.3f}'} (interval {least} to {most})"
+def seeming(part: Part) -> tuple[float, float]:
+    """Sort key of parts, the least covered first: the share; with noise, the upper end of the interval first."""
+    share = 1.0 if part.value is None else part.value
+    return (share, part.high) if part.confidence is not None else (part.high, share)
 
 
 def format_interval_ends(low: float, high: float) -> tuple[str, str]:

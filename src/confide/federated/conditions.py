@@ -131,7 +131,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     >>> promised_by(confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0))
     (0.8, "promised: at most 20 % of a record's true labels are missed on average over the noisy number of ...")
     """
-    from confide.evaluation import PrivateEvaluation
+    from confide.evaluation import Evaluation
     from confide.watching import CorrectedRelease, Watch
 
     if isinstance(document, CorrectedRelease):
@@ -141,7 +141,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     if isinstance(document, Release):
         promised, loss = [document.promised], document.bounded
         said = "" if loss is None else f"promised: {document.promise}"
-    elif isinstance(document, PrivateEvaluation):
+    elif isinstance(document, Evaluation):
         promised, loss = list(document.query.statements.values()), document.query.loss
     else:
         assert isinstance(document, Watch)

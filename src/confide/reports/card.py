@@ -10,20 +10,11 @@ from typing import Any, TypeAlias
 
 from confide.core import Release, making_section
 from confide.errors import InputTypeError
-from confide.evaluation import (
-    CONFIDENCE,
-    Evaluation,
-    Part,
-    PrivateEvaluation,
-    fingerprint,
-    load_evaluation,
-)
+from confide.evaluation import Evaluation
 from confide.reports.guarantee_text import about_groups, explanation, headline
 from confide.reports.markdown_page import MarkdownPage
-from confide.reports.measurements import AnyEvaluation, checked_evaluation
 from confide.reports.page import check_title
 from confide.reports.protection import check_command, limits, metadata, warnings_of
-from confide.sets import CoverageEstimate
 from confide.support import Section, describe
 
 Metric: TypeAlias = dict[str, Any]
@@ -36,7 +27,7 @@ TASKS = {"classification": "tabular-classification", "regression": "tabular-regr
 def card(
     release: Release,
     *,
-    evaluation: AnyEvaluation | str | Path | None = None,
+    evaluation: Evaluation | str | Path | None = None,
     title: str | None = None,
     task: str | None = None,
     file_name: str = "calibration.json",
@@ -80,16 +71,16 @@ def card(
         raise InputTypeError("release", "must be a calibration, of any kind", type(release).__name__)
     check_title(title)
     if isinstance(evaluation, str | Path):
-        evaluation = load_evaluation(evaluation)
-    evaluation = None if evaluation is None else checked_evaluation(evaluation, release)
+        evaluation = Evaluation.load(evaluation)
+    evaluation = None if evaluation is None else evaluation.of(release)
     title = title or release.about.get("model", "Prediction sets")
     results = list(_results(release, evaluation, task or TASKS.get(release.task, "other")))
     lines = yaml_lines({"tags": TAGS, "model-index": [{"name": title, "results": results}]})
     return MarkdownPage(_section(release, evaluation, title, file_name), "".join(f"{line}\n" for line in lines))
 
 
-def _section(release: Release, evaluation: AnyEvaluation | None, title: str, file_name: str) -> Section:
-    checked = (("SHA-256", fingerprint(release)), ("command", check_command(file_name)))
+def _section(release: Release, evaluation: Evaluation | None, title: str, file_name: str) -> Section:
+    checked = (("SHA-256", release.checksum), ("command", check_command(file_name)))
     parts = (
         replace(describe(release), title="Guarantee and privacy"),
         *(() if evaluation is None else (replace(describe(evaluation), title="Measured coverage"),)),
@@ -105,7 +96,7 @@ def _section(release: Release, evaluation: AnyEvaluation | None, title: str, fil
 # Metadata for the Hub
 
 
-def _results(release: Release, evaluation: AnyEvaluation | None, task: str) -> Iterator[dict[str, Any]]:
+def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iterator[dict[str, Any]]:
     """One result for the calibration records, and one for those of the evaluation."""
     data = release.about.get("data")
     slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"  # the Hub accepts no others
@@ -136,22 +127,20 @@ def _guaranteed(release: Release) -> Iterator[Metric]:
             yield _metric(kind, "", loss, str(privacy), **unit)
 
 
-def _measured(release: Release, evaluation: AnyEvaluation) -> Iterator[Metric]:
+def _measured(release: Release, evaluation: Evaluation) -> Iterator[Metric]:
     """Coverage, or the bounded loss, with its interval."""
-    stated: Metric = {"private": isinstance(evaluation, PrivateEvaluation)}
-    if isinstance(evaluation, PrivateEvaluation):
-        stated |= {"confidence": evaluation.confidence, "epsilon": evaluation.epsilon, "records": evaluation.query.n}
-        parts: dict[str, Part | CoverageEstimate] = {name: one.coverage for name, one in evaluation.findings.items()}
-    else:
-        levels = {"": evaluation} if isinstance(evaluation, Evaluation) else evaluation.levels
-        parts = {f"alpha {float(alpha):g}" if alpha else "": one.coverage for alpha, one in levels.items()}
-        stated |= {"confidence": CONFIDENCE, "records": next(iter(levels.values())).coverage.n}
-    for name, one in parts.items():
-        if one.value is not None and release.loss is None:
-            yield _metric("coverage", name, one.value, "measured", low=one.low, high=one.high, **stated)
-        elif one.value is not None and release.loss is not None:
-            value, low, high = (release.bound * (1 - share) for share in (one.value, one.high, one.low))
-            yield _metric("expected loss", release.loss, value, "measured", low=low, high=high, **stated)
+    n = evaluation.query.n if evaluation.private else evaluation.coverage.n
+    stated: Metric = {"private": evaluation.private, "confidence": evaluation.confidence, "records": n}
+    stated |= {"epsilon": evaluation.epsilon} if evaluation.private else {}
+    for finding in evaluation.findings.values():
+        part = finding.coverage
+        if part.value is not None and release.loss is None:
+            yield _metric("coverage", finding.label, part.value, "measured", low=part.low, high=part.high, **stated)
+        elif part.value is not None:
+            loss = part.as_loss(release.bound)
+            assert loss.value is not None
+            interval = {"low": loss.low, "high": loss.high}
+            yield _metric("expected loss", release.loss or "", loss.value, "measured", **interval, **stated)
 
 
 def _metric(kind: str, part: str, value: float, words: str, **stated: Any) -> Metric:

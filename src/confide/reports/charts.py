@@ -78,17 +78,6 @@ def replies(answers: Sequence[tuple[str, float]], threshold: float | None, label
     return Chart(label, axis, _ROWS, (*rule, *dots), tuple(name for name, _ in answers))
 
 
-def sizes(shares: Sequence[tuple[int, float]], label: str) -> Chart | None:
-    """Shares of records by the size of their set."""
-    if not shares:
-        return None
-    first, last = shares[0][0], shares[-1][0]
-    ticks = [round(value) for value in round_ticks(first, last, 8)] if last > first else [first]
-    x = Axis(first - 0.5, last + 0.5, tuple((k, f"{k}") for k in dict.fromkeys(ticks)), "labels in the set")
-    bars = tuple(Bar((size - 0.42, size + 0.42), (0.0, share)) for size, share in shares)
-    return Chart(label, x, percent_axis(0.0, max(share for _, share in shares)), bars)
-
-
 def density(levels: Sequence[float], below: Sequence[float], step: int) -> list[tuple[float, float]]:
     """Probability between neighbouring levels, from a distribution function."""
     places = range(0, len(levels) - step, step)

@@ -16,7 +16,7 @@ from confide.core import (
     plan,
     records_of_design,
 )
-from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
+from confide.evaluation import Evaluation
 from confide.federated import FederatedRelease
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
@@ -36,13 +36,9 @@ from confide.reports.guarantee_text import short as promised_figure
 from confide.reports.ledger_entries import spending
 from confide.reports.measurements import (
     MOST_LEVELS,
-    checked_evaluation,
     evaluation_sections,
     examples,
     first_shortfall,
-    named_parts,
-    private_sections,
-    private_shortfall,
 )
 from confide.reports.page import Page, dots, number, page_of
 from confide.reports.plan_page import calibrate_command
@@ -64,16 +60,14 @@ def release_page(
     release: Release,
     title: str | None,
     file_name: str,
-    evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | None,
+    evaluation: Evaluation | None,
     answers: Sequence[str],
     ledger: Ledger | None = None,
 ) -> Page:
     """Page of a release; arguments and errors as in `confide.report`."""
     parts = release.by_name
     first = next(iter(parts.values()))
-    evaluated = None if evaluation is None else checked_evaluation(evaluation, release)
-    private = evaluated if isinstance(evaluated, PrivateEvaluation) else None
-    bare = None if isinstance(evaluated, PrivateEvaluation) else evaluated
+    evaluated = None if evaluation is None else evaluation.of(release)
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.is_broken for one in short.values())
     federation = silos(release, answers)
@@ -121,37 +115,30 @@ def release_page(
         "typical": chosen.typical_scores,
         "making": making_section(release),
         "certificate": release.to_json(),
-        "sha256": fingerprint(release),
+        "sha256": release.checksum,
         "command": check_command(file_name),
         "file_name": file_name,
-        "evaluation": None if bare is None else _evaluation(bare, release),
-        "private": None if private is None else _private(private),
+        "evaluation": None if evaluated is None else _evaluation(evaluated),
         "federation": federation,
         "stated": metadata(release),
         "spending": [] if ledger is None else spending(release, ledger),
-        "by_class": _by_class(bare, release, chosen),
+        "by_class": _by_class(evaluated, release, chosen),
     }
     return page_of("release.html", title or f"{kind} report", context)
 
 
-def _evaluation(found: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
-    more = len(named_parts(found)) - MOST_LEVELS
+def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    private = {}
+    if evaluation.private:
+        private = {"privacy": protection(evaluation.privacy), "confidence": f"{100 * evaluation.confidence:g}"}
     return {
-        "sections": evaluation_sections(found, release),
-        "more": max(0, more),
-        "examples": examples(found),
-        "short": first_shortfall(found, release),
-    }
-
-
-def _private(found: PrivateEvaluation) -> dict[str, Any]:
-    return {
-        "privacy": protection(found.privacy),
-        "confidence": f"{100 * found.confidence:g}",
-        "n": found.query.n,
-        "sections": private_sections(found),
-        "short": private_shortfall(found),
-        "sha256": found.checksum,
+        "private": private,
+        "n": evaluation.query.n,
+        "sections": evaluation_sections(evaluation),
+        "more": max(0, len(evaluation.findings) - MOST_LEVELS),
+        "examples": examples(evaluation),
+        "short": first_shortfall(evaluation),
+        "sha256": evaluation.checksum,
     }
 
 
@@ -188,12 +175,10 @@ def _plan(release: Release) -> Plan:
     )
 
 
-def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chosen: Plan) -> str | None:
+def _by_class(evaluation: Evaluation | None, release: Release, chosen: Plan) -> str | None:
     """Command that gives each class its own promise, if some are covered less beyond chance; else None."""
     alone = type(release) is Release and release.by is None and release.loss is None
-    if not alone or not isinstance(found, Evaluation):
-        return None
-    if found.shortfall is not None or not any(one.below for one in worst_parts(found) if one.kind == "class"):
+    if not alone or evaluation is None or evaluation.private or evaluation.shortfalls or not evaluation.classes.below:
         return None
     return calibrate_command(chosen).replace(" --out ", " --by-class --out ", 1)
 

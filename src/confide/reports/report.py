@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from confide.core import Document, Plan, Release
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
+from confide.evaluation import Evaluation
 from confide.ledger import Ledger
 from confide.reports.ledger_page import ledger_page
 from confide.reports.page import Page, check_title
@@ -31,7 +31,7 @@ def report(
     release: Document | Plan | Ledger,
     *,
     title: str | None = None,
-    evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | str | Path | None = None,
+    evaluation: Evaluation | str | Path | None = None,
     answers: Sequence[str] = (),
     ledger: Ledger | str | Path | None = None,
     file_name: str = "calibration.json",
@@ -95,13 +95,13 @@ def report(
         release = release.watch
     if isinstance(release, Watch):
         return watch_page(release, title=title)
-    if isinstance(release, PrivateEvaluation):
-        raise InputError("release", "must be the calibration", "PrivateEvaluation", "give it as evaluation")
+    if isinstance(release, Evaluation):
+        raise InputError("release", "must be the calibration", "Evaluation", "give it as evaluation")
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind, or a plan", type(release).__name__)
     if isinstance(evaluation, str | Path):
-        evaluation = load_evaluation(evaluation)
-    if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation | PrivateEvaluation):
+        evaluation = Evaluation.load(evaluation)
+    if evaluation is not None and not isinstance(evaluation, Evaluation):
         raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(evaluation).__name__)
     if isinstance(ledger, str | Path):
         ledger = Ledger(ledger, create=False)

@@ -252,8 +252,10 @@ def count_limit(hits: int, n: int) -> float:
     return float(exact_interval(np.array([hits]), np.array([n]), 1 - CHANCE)[1][0])
 
 
-def mean_limit(mean: float, n: int) -> float:
-    """The upper limit for a mean of n independent numbers in [0, 1] (Hoeffding 1963, Theorem 1).
+def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
+    """The upper limit for a mean of n independent numbers in [0, 1], wrong with probability `chance` / 2 at most.
+
+    See Hoeffding 1963, Theorem 1.
 
     Examples
     --------
@@ -266,7 +268,7 @@ def mean_limit(mean: float, n: int) -> float:
     while high - low > 1e-9:
         middle = (low + high) / 2
         apart = n * (rel_entr(mean, middle) + rel_entr(1 - mean, 1 - middle))
-        low, high = (middle, high) if apart < log(2 / CHANCE) else (low, middle)
+        low, high = (middle, high) if apart < log(2 / chance) else (low, middle)
     return high
 
 

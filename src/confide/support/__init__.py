@@ -115,7 +115,16 @@ from confide.support.section import (
     to_markdown,
     to_text,
 )
-from confide.support.shapes import Fields, Form, check_checksum, check_schema, parse_document, parse_object
+from confide.support.shapes import (
+    UNUSABLE,
+    Fields,
+    Form,
+    check_checksum,
+    check_schema,
+    parse_document,
+    parse_object,
+    refused_content,
+)
 from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number
 
 if TYPE_CHECKING:

@@ -36,7 +36,6 @@ class FileKind(StrEnum):
     EVALUATION = "an evaluation"
     WATCH = "a watch"
     CORRECTED = "a corrected release"
-    PRIVATE_EVALUATION = "a private evaluation"
     PAGE = "a page"
     CARD = "a model card"
     EXPORT = "an export of a ledger"
@@ -67,7 +66,6 @@ _DOCUMENTS = {
     "evaluation": FileKind.EVALUATION,
     "watch": FileKind.WATCH,
     "corrected": FileKind.CORRECTED,
-    "private-evaluation": FileKind.PRIVATE_EVALUATION,
     "ledger": FileKind.EXPORT,
     "counting-plan": FileKind.COUNTING,
     "federated.checkpoint": FileKind.CHECKPOINT,

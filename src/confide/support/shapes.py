@@ -8,7 +8,9 @@ checks whether the claims of its documents are consistent.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from operator import attrgetter
@@ -281,6 +283,36 @@ def field_error(error: ConfideError, at: str, known: Collection[str]) -> FormatE
     if error.argument in known:
         return FormatError(f"{at}.{error.argument}", error.requirement, error.got, error.remedy)
     return FormatError(at, "must have fields that can be used", remedy=str(error))
+
+
+UNUSABLE = "Do not use it"
+
+
+@contextmanager
+def refused_content(path: str, kind: str = "release") -> Iterator[None]:
+    """Turn every error about the content of a file into one about its place, without the value.
+
+    Examples
+    --------
+    >>> with refused_content("release.request"):
+    ...     raise ValueError("a value")
+    Traceback (most recent call last):
+        ...
+    confide.errors.FormatError: release.request: must be as a release states it. Do not use it
+    """
+    place, must = "", f"must be as {'an' if kind[0] in 'aeiou' else 'a'} {kind} states it"
+    try:
+        yield
+    except FormatError:
+        raise
+    except ConfideError as error:
+        place = f".{re.split('[^a-z_.]', str(getattr(error, 'argument', '')))[0]}"
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        match = re.search(r"at `\$\.?([\w.\[\]]*)`", str(error)) if type(error).__module__ == "msgspec" else None
+        place = f".{match[1]}" if match and match[1] else ""
+    else:
+        return
+    raise FormatError(f"{path}{place.rstrip('.')}", must, remedy=UNUSABLE)
 
 
 Shape: TypeAlias = Mapping[str, "Field"]

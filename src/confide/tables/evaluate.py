@@ -18,15 +18,16 @@ from confide.core import Release, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
     Evaluation,
-    IntervalTally,
-    LevelEvaluation,
-    PrivateEvaluation,
+    IntervalOutcomes,
     PrivateRequest,
-    ScoreTally,
-    SetTally,
+    RecordComparison,
+    ScoreOutcomes,
+    SetOutcomes,
+    Tally,
     TooManyGroupsError,
     answer,
     evaluate_arrays,
+    exact_query,
     too_many_groups,
 )
 from confide.mechanisms import Neighbors
@@ -89,7 +90,7 @@ def evaluate(
     examples: int = 0,
     epsilon: float | None = None,
     **options: Unpack[EvaluationOptions],
-) -> Evaluation | LevelEvaluation | PrivateEvaluation:
+) -> Evaluation:
     """Evaluate coverage on labelled records; with an epsilon privately, so that the result may be published.
 
     Parameters
@@ -115,7 +116,7 @@ def evaluate(
 
     Returns
     -------
-    PrivateEvaluation, or without epsilon Evaluation or LevelEvaluation
+    Evaluation
         Coverage over all records and by part. Private results have intervals that hold simultaneously and include the
         noise.
 
@@ -188,7 +189,7 @@ def evaluate_table(
     examples: int = 0,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
-) -> Evaluation | LevelEvaluation:
+) -> Evaluation:
     """Measure coverage and set size on records with true labels; not private.
 
     Parameters
@@ -228,7 +229,7 @@ def evaluate_table(
     0.67
     """
     with as_open_table(source) as table:
-        tally, rows = _tallied(table, what, release, by, examples, skip_incomplete, progress)
+        tally, rows = _tallied(table, what, release, by, skip_incomplete, progress, examples)
         table.check_rows(rows)
     return tally.result()
 
@@ -238,18 +239,18 @@ def _tallied(
     what: ColumnSpec,
     release: Release,
     by: str | Sequence[str] | None,
-    examples: int,
     skip_incomplete: bool,
     progress: Progress,
-) -> tuple[SetTally | IntervalTally | ScoreTally, int]:
+    examples: int = 0,
+) -> tuple[Tally, int]:
     """The counts of a table, and the number of its records."""
-    reader, tally = _tally(table, what, release, examples)
-    count: Callable[..., None] = tally.add
+    reader, comparison = _comparison(table, what, release)
+    tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups = None if by is None else _group_column(table, by, release, what)
 
     def add(arrays: list[Any], batch: Any) -> None:
         try:
-            count(*arrays, None if groups is None else groups.keys(batch))
+            tally.add(*arrays, groups=None if groups is None else groups.keys(batch))
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
@@ -267,7 +268,7 @@ def evaluate_table_privately(
     people: ContributionBound | None = None,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
-) -> PrivateEvaluation:
+) -> Evaluation:
     """Measure coverage and set size with differential privacy, so that the result may be published.
 
     Parameters
@@ -305,7 +306,7 @@ def evaluate_table_privately(
         bound = people.bound(None if request.records_per_person == 1 else request.records_per_person)
         request = replace(request, records_per_person=bound, dataset=people.payer(request.dataset))
     with as_open_table(source) as table:
-        reader, tally = _tally(table, what, release, 0)
+        reader, comparison = _comparison(table, what, release)
         own = release.needs_groups(sets=isinstance(what, ClassColumns))
         if (by is not None) != (own or request.group_names is not None):
             raise InputError(
@@ -322,33 +323,33 @@ def evaluate_table_privately(
 
         def count(add: Callable[..., None]) -> None:
             def add_batch(arrays: list[Any], batch: Any) -> None:
-                keys = group.keys(batch) if group is not None and own else None
-                add(*arrays, groups=keys, places=None if group is None else group.places(batch))
+                named = (
+                    {} if group is None else {"groups": group.keys(batch)} if own else {"places": group.places(batch)}
+                )
+                add(*arrays, **named)
 
             process_records(table, what, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
-        return answer(request, release, tally, count, charge_first=not table.local)
+        return answer(request, comparison, count, charge_first=not table.local)
 
 
-def _tally(
-    table: Table, what: ColumnSpec, release: Release, examples: int
-) -> tuple[RecordReader, SetTally | IntervalTally | ScoreTally]:
-    """The reader of each record, and the tally that counts."""
+def _comparison(table: Table, what: ColumnSpec, release: Release) -> tuple[RecordReader, RecordComparison]:
+    """The reader of each record, and its comparison with the release."""
     if isinstance(what, ClassColumns):
         (reader,) = replace(what, score="aps_deterministic").readers(
             table
         )  # for every score: all probabilities are read
         p, names = what.columns(table)
         release_class_names(release, p, names)
-        return reader, SetTally(release, names, examples)
+        return reader, SetOutcomes(release, names)
     reader = what.readers(table)[0]
     if isinstance(what, LossColumns) and what.probabilities is not None:
         release_class_names(release, *what.columns(table))
     if isinstance(what, TargetColumns):
-        return reader, IntervalTally(release)
+        return reader, IntervalOutcomes(release)
     if isinstance(what, LossColumns) and release.loss is None:
         raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
-    return reader, ScoreTally(release)
+    return reader, ScoreOutcomes(release)
 
 
 def _group_column(
@@ -393,9 +394,8 @@ def monitoring_coverage_counts(
     if release.by == "level":
         raise InputError("release", "must be of one level", remedy="Choose one with alpha")
     with as_open_table(source) as table:
-        tally, _ = _tallied(table, what, release, by, 0, skip_incomplete, progress)
-    counts: NDArray[np.int64] = tally.levels[0].covered_and_missed()
-    return counts
+        tally, _ = _tallied(table, what, release, by, skip_incomplete, progress)
+    return tally.covered_and_missed()
 
 
 def size_counts(

@@ -33,7 +33,7 @@ from confide.core import (
     warn_about,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
+from confide.evaluation import Evaluation, area_counts, evaluation_of_areas
 from confide.scores import interval_score, score_kind, unregistered
 from confide.sets import PredictionSets, warn_of_widths
 from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes
@@ -355,7 +355,7 @@ def evaluate_masks(
     device: torch.device | str | None = None,
     ignore_index: int = -100,
     progress: bool = True,
-) -> MaskEvaluation:
+) -> Evaluation:
     """Evaluate masks from a model and a loader of other images: area missed, and predicted. Not private.
 
     Examples
@@ -366,7 +366,7 @@ def evaluate_masks(
     >>> released = confide.calibrate_masks(zip(p[:2000], truth), 0.1, 1.0)
     >>> loader = [(p[2000:], truth[2000:])]
     >>> found = evaluate_masks(torch.nn.Identity(), loader, released, logits=False, progress=False)
-    >>> 0.05 < found.missed_area < 0.12
+    >>> 0.05 < found.loss < 0.12
     True
     """
     area_of(calibration)

@@ -12,7 +12,7 @@ import numpy as np
 
 from confide.core import Release, as_release, refuse_overlapping
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import CountPrivacy, PrivateEvaluation, size_parts
+from confide.evaluation import CountPrivacy, Evaluation, size_parts
 from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.support import (
@@ -50,7 +50,7 @@ class Reference:
         positive_integer("noises", self.noises, most=MOST_NOISES)
 
 
-def reference_of(found: PrivateEvaluation, release: str, bins: tuple[int, ...]) -> Reference:
+def reference_of(found: Evaluation, release: str, bins: tuple[int, ...]) -> Reference:
     """Set sizes that a private evaluation counted; using them again has no privacy cost.
 
     Parameters
@@ -72,6 +72,8 @@ def reference_of(found: PrivateEvaluation, release: str, bins: tuple[int, ...]) 
         raise InputError(
             "reference", "must be a private evaluation of the monitored release", got="one of another release"
         )
+    if query.epsilon is None:
+        raise InputError("reference", "must be a private evaluation", got="counts without noise")
     if query.records_per_person > 1:
         raise InputError("reference", "must have one record of each person", got=f"up to {query.records_per_person}")
     for table, counts in zip(query.tables, found.counts, strict=True):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from confide.core import Release, as_release
 from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
-from confide.evaluation import PrivateEvaluation
+from confide.evaluation import Evaluation
 from confide.mechanisms import Neighbors
 from confide.scores import score_kind
 from confide.support import (
@@ -63,7 +63,7 @@ class FirstLook(TypedDict, total=False):
     looks: int | None
     error: Level | None
     unlabelled: bool | None
-    reference: PrivateEvaluation | None
+    reference: Evaluation | None
     neighbors: Neighbors | None
     records_per_person: int | None
     correct: Correct | None

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.core import Document, Release, documents
 from confide.errors import FormatError, InputError
-from confide.evaluation import PrivateEvaluation
+from confide.evaluation import Evaluation
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.support import VERSIONS, Fields, Level, Section, decimal_text, exact_level, library_versions, shapes
@@ -145,7 +145,7 @@ class Watch(Document):
         bins: Sequence[int] = (),
         neighbors: Neighbors = "add_remove",
         records_per_person: int = 1,
-        reference: PrivateEvaluation | None = None,
+        reference: Evaluation | None = None,
         correct: Correct | None = None,
         delay: int | None = None,
     ) -> Watch:

@@ -1,0 +1,458 @@
+"""The public question of an evaluation: which parts and outcomes are counted, and the privacy of noisy counts.
+
+Public lists divide the records into parts: classes, groups, set sizes or interval widths. Every record is in one cell
+of every table, by its part of each partition of the table and by its outcome.
+
+Noise on a partition costs as much as on one count, for any number of parts (as much as two under `replace_one`).
+Several partitions are published one by one, each with its share of epsilon, or crossed. Crossed means one table of all
+combinations with the whole epsilon, whose cells are added up.
+"""
+
+import math
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from math import prod
+from typing import Literal, TypeAlias
+
+from confide.core import Release
+from confide.errors import InputError
+from confide.evaluation.counts import SIDE_OUTCOMES
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.support import (
+    LEAST_LOSS,
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    as_number,
+    check_names,
+    float_above,
+    float_below,
+    one_of,
+    positive_integer,
+    positive_number,
+    privacy_loss,
+    several,
+)
+
+PartKind: TypeAlias = Literal["class", "group", "size", "width"]
+"""Property that divides the records: true class, a column, set size, or interval width."""
+
+Outcome: TypeAlias = Literal["covered", "levels", "sides", "area"]
+"""Outcome of a record: covered or missed; the first level that covers it, or none; which ends of its interval hold; the
+shares of a true area that a mask covers and misses."""
+
+Measure: TypeAlias = Literal["size", "width", "area"]
+"""Quantity that is added up without noise: labels in sets, widths of intervals, or predicted and true area of masks."""
+
+OTHER = "(other)"
+"""Part of the records whose group, or true class, is not in the public list."""
+
+SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
+"""Lower ends of the bins of set sizes with noise."""
+
+SIDES = tuple(SIDE_OUTCOMES)
+MOST_PARTS = 100_000
+MOST_CELLS = 2_000_000
+MOST_ADDED = 30
+"""Maximum number of cells that are summed for coverage over all records; above it, coverage has its own counts."""
+
+_MOST_WIDTHS = 100
+_LEAST_ERROR = 1e-9
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Division of the records into parts by a public list.
+
+    Parameters
+    ----------
+    kind
+        Property that divides the records.
+    names
+        Names of the parts; those of sizes and widths follow from the edges.
+    promised
+        Promised coverage of each part, if each has its own threshold; else None.
+    edges
+        Of sizes and widths: the lower ends, increasing. The first bin contains everything below the second edge.
+    most
+        Largest set size; None for widths, which have no largest one.
+    statement
+        For sizes without noise at several levels: the level of the sets.
+    """
+
+    kind: PartKind
+    names: tuple[str, ...] = ()
+    promised: tuple[float, ...] | None = None
+    edges: tuple[float, ...] = ()
+    most: int | None = None
+    statement: str = ""
+
+    def __post_init__(self) -> None:
+        if self.binned:
+            names = _size_names(self.edges, self.most) if self.kind == "size" else _width_names(self.edges)
+            if self.names not in ((), names):
+                raise InputError("names", "must follow from the edges of sizes and widths")
+            object.__setattr__(self, "names", names)
+        if not 0 < len(self.names) <= MOST_PARTS:
+            raise InputError("parts", f"must be 1 to {MOST_PARTS}", got=str(len(self.names)))
+        check_names("names", self.names)
+        if self.promised is not None and len(self.promised) != len(self.names):
+            raise InputError("promised", "must have one entry for each part")
+
+    @property
+    def binned(self) -> bool:
+        """Whether the parts are bins of a number, whose shares are reported."""
+        return self.kind in ("size", "width")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
+    """Partition by all true classes, and a part for labels that are not among them, for which nothing is promised."""
+    return Partition("class", (*map(str, names), OTHER), None if promised is None else (*promised, 0.0))
+
+
+def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
+    """Partition by a public list of groups; without thresholds of their own, a part for all other records is added.
+
+    Raises
+    ------
+    InputError
+        If two names are equal, or one is the name of the part for other records.
+
+    Examples
+    --------
+    >>> group_parts(["north", "south"]).names
+    ('north', 'south', '(other)')
+    """
+    texts = tuple(map(str, check_names("group_names", names)))
+    if promised is not None:
+        return Partition("group", texts, tuple(promised))
+    if OTHER in texts:
+        raise InputError("group_names", f"must not contain {OTHER!r}, the part of the records of all other groups")
+    return Partition("group", (*texts, OTHER))
+
+
+def size_parts(classes: int, *, exact: bool = False, statement: str = "") -> Partition:
+    """Partition by set size, from 0 to the number of classes; larger sizes are binned, unless `exact` is true.
+
+    Examples
+    --------
+    >>> size_parts(3).names, size_parts(30).names
+    (('0', '1', '2', '3'), ('0', '1', '2', '3', '4', '5-9', '10-19', '20-30'))
+    """
+    edges = range(classes + 1) if exact else (edge for edge in SIZE_EDGES if edge <= classes)
+    return Partition("size", edges=tuple(map(float, edges)), most=classes, statement=statement)
+
+
+def _size_names(edges: Sequence[float], most: int | None) -> tuple[str, ...]:
+    if most is None or not edges or edges[0] != 0 or any(edge != int(edge) for edge in edges):
+        raise InputError("edges", "must be integers from 0 on")
+    ends = [*(int(edge) - 1 for edge in edges[1:]), most]
+    if any(end < edge for edge, end in zip(edges, ends, strict=True)):
+        raise InputError("edges", "must increase up to the largest size")
+    return tuple(f"{a:.0f}" if a == b else f"{a:.0f}-{b}" for a, b in zip(edges, ends, strict=True))
+
+
+def width_parts(bins: Sequence[float]) -> Partition:
+    """Partition by interval width: below the first number, between successive numbers, and from the last number on.
+
+    Raises
+    ------
+    InputError
+        If they are not 1 to 100 finite increasing numbers above 0.
+
+    Examples
+    --------
+    >>> width_parts([1, 2.5]).names
+    ('below 1', '1 to 2.5', '2.5 or more')
+    """
+    return Partition("width", edges=(0.0, *(as_number("width_bins", end) for end in several("width_bins", bins))))
+
+
+def _width_names(edges: Sequence[float]) -> tuple[str, ...]:
+    first, *ends = edges or (0.0,)
+    rising = first == 0 and all(a < b for a, b in pairwise(edges))
+    if not 0 < len(ends) <= _MOST_WIDTHS or not rising or not math.isfinite(ends[-1]):
+        raise InputError("width_bins", f"must be 1 to {_MOST_WIDTHS} finite numbers above 0 that increase")
+    shown = [f"{end!r}".removesuffix(".0") for end in ends]
+    between = [f"{a} to {b}" for a, b in pairwise(shown)]
+    return (f"below {shown[0]}", *between, f"{shown[-1]} or more")
+
+
+def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Choose which partitions are crossed in which table, from their numbers of parts alone.
+
+    m partitions one by one have m times the noise in each count, so m^2 times its variance. In a crossed table a count
+    is a sum of as many noises as the other partitions have combinations. Partitions are crossed if that is at most m^2.
+    Coverage over all records is the sum of the table with the fewest cells. If that has more than 30 cells, coverage
+    gets a table with one cell.
+
+    Examples
+    --------
+    >>> arrangement([]), arrangement([10]), arrangement([3, 4]), arrangement([10, 4]), arrangement([1000])
+    (((),), ((0,),), ((0, 1),), ((0,), (1,)), ((0,), ()))
+    """
+    m, cells = len(sizes), math.prod(sizes)
+    if m < 2 or max(cells // size for size in sizes) <= m * m:
+        tables: list[tuple[int, ...]] = [tuple(range(m))]
+    else:
+        tables = [(place,) for place in range(m)]
+    if min(math.prod(sizes[place] for place in table) for table in tables) > MOST_ADDED:
+        tables.append(())
+    return tuple(tables)
+
+
+@dataclass(frozen=True)
+class CountPrivacy:
+    """Privacy of counts with discrete Laplace noise, from which the noise and the privacy statement follow.
+
+    Parameters
+    ----------
+    neighbors, epsilon, records_per_person
+        Adjacency, privacy loss of one person, and maximum number of records of one person.
+    public_n
+        Whether the number of records is public.
+    tables
+        Number of counted tables; a record is in one cell of each.
+    one_count
+        Whether a replaced record changes one count of a table instead of two, because only covered records are counted.
+
+    Examples
+    --------
+    >>> paid = CountPrivacy("add_remove", 1.0, 3, public_n=False)
+    >>> paid.noise <= 1 / 3 < paid.statement.add_remove
+    True
+    """
+
+    neighbors: Neighbors
+    epsilon: float
+    records_per_person: int
+    public_n: bool = field(kw_only=True)
+    tables: int = field(default=1, kw_only=True)
+    one_count: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        one_of("neighbors", self.neighbors, NEIGHBORS)
+        object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
+        people = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
+        object.__setattr__(self, "records_per_person", people)
+        if self.noise < LEAST_LOSS:
+            requirement = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
+            raise InputError("epsilon", requirement, got=f"{self.noise:.3g} for each")
+
+    @property
+    def changes(self) -> int:
+        """Largest change of all counts by one record: one cell of each table, or two if the record is replaced."""
+        return self.tables * (2 if self.neighbors == "replace_one" and not self.one_count else 1)
+
+    @property
+    def noise(self) -> float:
+        """Parameter of the noise, one divided by its scale, rounded down."""
+        return float_below(Fraction(self.epsilon) / (self.records_per_person * self.changes))
+
+    @property
+    def statement(self) -> PrivacyStatement:
+        """Privacy loss of all counts together; the loss of one record is rounded up.
+
+        Replacing a record means removing one and adding another, which costs twice as much. If n is public, adding a
+        record changes n itself.
+        """
+        k = self.records_per_person
+        single = float_above(Fraction(self.epsilon) / k)
+        if self.neighbors == "add_remove":
+            return PrivacyStatement("add_remove", self.epsilon, k, single, 2 * single, None)
+        return PrivacyStatement("replace_one", self.epsilon, k, None if self.public_n else single / 2, single, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountQuery:
+    """Query about labelled records and its privacy loss; all of it is public.
+
+    Parameters
+    ----------
+    calibration
+        SHA-256 of the evaluated release.
+    outcome
+        Outcomes that are counted.
+    statements
+        Promised coverage by name: "" for the release as a whole, `alpha 1/10` for levels, or the ends of intervals.
+    partitions
+        Divisions of the records into parts.
+    tables
+        Positions of the partitions that are crossed in each table.
+    loss
+        For risk control: name and largest value of the loss. Coverage is then that of critical thresholds.
+    measure
+        Quantity that is added up in each part; only without noise.
+    neighbors, epsilon, records_per_person
+        Adjacency, privacy loss of one person, and maximum number of records of one person. Without an epsilon there is
+        no noise, and the counts are not private.
+    n
+        Number of records if it is public (`replace_one`); None if it is secret, or counted without noise.
+    """
+
+    calibration: str
+    outcome: Outcome
+    statements: Mapping[str, float] = field(hash=False)
+    partitions: tuple[Partition, ...] = ()
+    tables: tuple[tuple[int, ...], ...] = ((),)
+    loss: tuple[str, float] | None = None
+    measure: Measure | None = None
+    neighbors: Neighbors = "add_remove"
+    epsilon: float | None = None
+    records_per_person: int = 1
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.calibration) != 64 or set(self.calibration) - set(string.hexdigits.lower()):
+            raise InputError("calibration", "must be a SHA-256, 64 hexadecimal digits")
+        n = None if self.n is None else positive_integer("n", self.n, most=MOST_RECORDS)
+        object.__setattr__(self, "n", n)
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", self.cost.epsilon)
+            object.__setattr__(self, "records_per_person", self.cost.records_per_person)
+        if (n is None) != (self.epsilon is None or self.neighbors == "add_remove"):
+            raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
+        self._check_statements()
+        used = {place for table in self.tables for place in table}
+        if used != set(range(len(self.partitions))) or any(len(set(table)) != len(table) for table in self.tables):
+            raise InputError("tables", "must cross the partitions, each of them somewhere and once in a table")
+        different = {
+            (part.kind, part.statement, part.names if part.kind == "group" else ()) for part in self.partitions
+        }
+        if len(different) != len(self.partitions) or not self.tables:
+            must = "must be of different kinds, or of different columns of groups, and be in at least one table"
+            raise InputError("partitions", must)
+        if self.epsilon is None and self.tables != exact_tables(len(self.partitions)):
+            raise InputError("tables", "must be one for all records and one for each partition without noise")
+        if self.epsilon is not None and (self.measure or self.outcome == "area"):
+            raise InputError("measure", "must be left out of counts with noise")
+        if self.epsilon is None and (self.measure == "size") != any(part.kind == "size" for part in self.partitions):
+            raise InputError("measure", "must be the size if and only if sets are counted by size")
+        if self.epsilon is not None and sum(prod(self.shape(table)) for table in self.tables) > MOST_CELLS:
+            raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
+
+    def _check_statements(self) -> None:
+        names = tuple(self.statements)
+        expected = {"covered": ("",), "area": ("",), "sides": SIDES}.get(self.outcome, names)
+        if names != expected or not names or not all(0 <= level <= 1 for level in self.statements.values()):
+            raise InputError("statements", "must be those of the outcome, with a coverage in [0, 1] each")
+        rising = list(self.statements.values())
+        if self.outcome == "levels" and not (rising == sorted(rising) and all(n.startswith("alpha ") for n in names)):
+            raise InputError("statements", "must be named by alpha for levels, in increasing order of coverage")
+        if any(part.statement not in ("", *names) for part in self.partitions):
+            raise InputError("partitions", "must be of all levels, or of one of them")
+        if self.loss is not None:
+            positive_number("bound", self.loss[1])
+
+    @property
+    def cost(self) -> CountPrivacy:
+        """Privacy of all counts together."""
+        assert self.epsilon is not None
+        return CountPrivacy(
+            self.neighbors,
+            self.epsilon,
+            self.records_per_person,
+            public_n=self.n is not None,
+            tables=max(len(self.tables), 1),
+            one_count=self.one_count,
+        )
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """Privacy loss of all counts together; infinite without noise."""
+        if self.epsilon is None:
+            return PrivacyStatement("replace_one", math.inf, 1, None, math.inf, None)
+        return self.cost.statement
+
+    @property
+    def noise(self) -> float:
+        """Parameter of the noise of each count, one divided by its scale."""
+        return self.cost.noise
+
+    @property
+    def levels(self) -> int:
+        """Number of levels, each of which has its own sets or intervals."""
+        return len(self.statements) if self.outcome == "levels" else 1
+
+    def shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of a table: one axis for each of its partitions, and one for outcomes."""
+        outcomes = {"covered": 2, "area": 2, "sides": 4}.get(self.outcome, len(self.statements) + 1)
+        one_level = any(self.partitions[place].statement for place in table)
+        return (*(len(self.partitions[place]) for place in table), 2 if one_level else outcomes)
+
+    def sums_shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of the sums of sizes or widths in a table: one axis for each partition, and one for levels."""
+        one_level = any(self.partitions[place].statement for place in table)
+        columns = 0 if self.measure is None else 2 if self.measure == "area" else 1 if one_level else self.levels
+        return (*(len(self.partitions[place]) for place in table), columns)
+
+    @property
+    def cells(self) -> list[int]:
+        """Number of counts in each table."""
+        return [1] if self.one_count else [prod(self.shape(table)) for table in self.tables]
+
+    @property
+    def one_count(self) -> bool:
+        """Whether only covered records are counted, because n is public and all others are missed."""
+        return self.n is not None and self.outcome == "covered" and self.tables == ((),)
+
+    def statement_cells(self, name: str, table: tuple[int, ...]) -> tuple[list[int], list[int]]:
+        """Outcomes of a table in which a statement holds, and the other outcomes."""
+        outcomes = self.shape(table)[-1]
+        if self.outcome == "sides":
+            held = list(SIDE_OUTCOMES[name])
+        else:
+            held = list(range(1 if outcomes == 2 else list(self.statements).index(name) + 1))
+        return held, [place for place in range(outcomes) if place not in held]
+
+    def family_error(self, error: float) -> float:
+        """Error probability of each family of intervals, which hold together; without noise each holds by itself.
+
+        Raises
+        ------
+        InputError
+            If an interval of some family would have an error probability below 1e-9.
+        """
+        if self.epsilon is None:
+            return error
+        binned = sum(partition.binned for partition in self.partitions)
+        families = len(self.statements) * (1 + len(self.partitions)) + binned
+        each = error if families == 1 else error / families * (1 - 1e-12)
+        if each / max([1, *map(len, self.partitions)]) < _LEAST_ERROR:
+            raise InputError(
+                "confidence",
+                "must leave each interval an error probability of at least 1e-9",
+                remedy="Choose a smaller confidence, or fewer parts",
+            )
+        return each
+
+
+def exact_tables(partitions: int) -> tuple[tuple[int, ...], ...]:
+    """Tables of counts without noise: one for all records, and one for each partition."""
+    return ((), *((place,) for place in range(partitions)))
+
+
+def level_name(alpha: Fraction) -> str:
+    """Name of a level among the statements.
+
+    Examples
+    --------
+    >>> level_name(Fraction(1, 10))
+    'alpha 1/10'
+    """
+    return f"alpha {alpha}"
+
+
+def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
+    """Outcome of an evaluation of a release, and the promised coverage of each of its statements."""
+    if release.by == "level":
+        return "levels", {level_name(alpha): part.coverage for alpha, part in release.parts.items()}
+    if release.by == "side":
+        stated = release.promised, *(part.coverage for part in release.parts.values())
+        return "sides", dict(zip(SIDES, stated, strict=True))
+    return "covered", {"": release.promised}
