@@ -304,7 +304,7 @@ ALIGNED = {
     "probabilities", "labels", "truth", "targets", "predictions", "quantiles", "groups", "weights", "difficulty", "u",
     "covered", "scores", "losses", "sets",
 }  # fmt: skip
-NOT_OF_ARRAYS = {"Evaluation", "PrivateEvaluation", "calibrate_masks", "pipeline_sets"}
+NOT_OF_ARRAYS = {"Evaluation", "calibrate_masks", "pipeline_sets"}
 
 
 def test_every_function_that_takes_several_things_of_a_record_is_here():

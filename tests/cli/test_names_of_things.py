@@ -69,7 +69,7 @@ def test_other_files_are_named_by_their_kind(confide_run, records):
     ledger.set_limit("patients", 1.0)
     assert confide_run("ledger", "export", "budget.db", "--out", "export.json").code == DONE
     predict = ("predict", records, "--probabilities", "p_*", "--out", "sets.csv", "--calibration")
-    assert confide_run(*predict, "found.json").refused == (REFUSED, "file")
+    assert confide_run(*predict, "found.json").refused == (REFUSED, "--calibration")
     assert confide_run(*predict, "plan.json").refused == (REFUSED, "file")
     for name in ("page.html", "budget.db", "export.json", "records.parquet"):
         ran = confide_run("show", name)

@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide.core import calibrate_losses
 from confide.errors import InputTypeError
-from confide.evaluation import PrivateEvaluation
+from confide.evaluation import Evaluation
 from confide.ledger import Ledger
 from confide.tables import ScoreColumn
 from confide.watching import Watch
@@ -104,7 +104,7 @@ def test_integers_of_every_type_are_one_request(ask, tmp_path):
 def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypatch, draw_with):
     """Should a number slip through all checks, writing it fails first: nothing is drawn or charged."""
     ledger = Ledger(tmp_path / "budget.db")
-    monkeypatch.setattr(PrivateEvaluation, "to_json", lambda self: json.dumps(np.int64(1)))
+    monkeypatch.setattr(Evaluation, "to_json", lambda self: json.dumps(np.int64(1)))
     monkeypatch.setattr(Watch, "to_json", lambda self: json.dumps(np.int64(1)))
     draw_with(noisy_counts=pytest.fail)
     for payer in ({}, {"ledger": ledger, "dataset": "d"}):

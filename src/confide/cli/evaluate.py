@@ -71,10 +71,10 @@ def evaluate(
     states whether their coverage is below the promised one by more than chance
     in the calibration explains. If so, the records, the model or a column
     differ from those of the calibration. The promise is an average. The output
-    therefore also lists the class, the group (--by, any column) and the set
-    size with the least coverage, and all that are below it beyond chance. The
-    numbers are computed without noise: they are not private. Share them only
-    if you may publish facts about these records.
+    therefore also lists coverage by class, by group (--by, any column) and by
+    set size, and marks all parts that are below it beyond chance. The numbers
+    are computed without noise: they are not private. Share them only if you
+    may publish facts about these records.
 
     With --epsilon the counts have noise, and may be published: coverage over
     all, by class, by set size, and by group (--by with --groups), with

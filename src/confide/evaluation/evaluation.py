@@ -365,7 +365,7 @@ class Evaluation(Document, Measured):
         )
         if (counted, dict(self.query.statements)) != (outcome, statements) or self.query.loss != release.bounded:
             raise InputError("evaluation", "must contain the promises of this calibration", "other promises")
-        if not same or any(part.kind != release.by for part in divided):
+        if not same or {part.kind for part in divided} != {release.by} & {"class", "group"}:
             raise InputError("evaluation", "must have the groups of this calibration", remedy="evaluate again")
         return replace(self, release=release)
 
