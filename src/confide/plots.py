@@ -327,7 +327,7 @@ def plot_price(
         share = place / max(1, len(tried) - 1)
         drawn = [_price(_like(plan, epsilon, n), what) for n in counts]
         axes.plot(counts, drawn, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4,
-                  color=_between(FILL, INK, share), label=f"ε = {epsilon:g}")  # fmt: skip
+                  color=INK, alpha=0.4 + 0.6 * share, label=f"ε = {epsilon:g}")  # fmt: skip
     axes.plot([plan.n], [_price(plan, what)], "o", markersize=11, fillstyle="none", color=PROMISE,
               label=f"this plan: ε = {r.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     level = float(r.level)
@@ -372,12 +372,6 @@ def _plain(plan: Plan, of: str) -> float:
         return math.nan if found.plain_size is None else found.plain_size
     coverage = min(1.0, plan.nonprivate_rank / (plan.effective_n + 1)) if serves else 1.0
     return coverage if of == "coverage" else (coverage - float(plan.terms.level)) * (plan.effective_n + 1)
-
-
-def _between(first: str, last: str, share: float) -> str:
-    """A colour between two, as #rrggbb."""
-    ends = [[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in (first, last)]
-    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*ends, strict=True))
 
 
 # Thresholds over several releases. Only released numbers are drawn.

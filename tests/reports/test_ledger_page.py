@@ -46,12 +46,12 @@ def test_spent_and_remaining_budget(ledger):
     said = words(ledger_page(ledger, title="Budget"))
     account = ledger.account("patients")
     for row in (
-        "patients 2.25 4 at delta 1e-06 1.75 6",  # spent, limit, left, releases
+        "patients spent 2.25 in 6 releases (add_remove); limit 4 at delta 1e-06, 1.75 left",
         "calibration by slopes 0.5 radiology stored",
         f"calibration by slopes 0.5 {HOSTILE} stored",
         "evaluation by laplace 12 not stored none: the run ended before",
-        "cardiology 0 3 3 0 never",
-        "open +inf (not private) none unlimited",
+        "cardiology spent 0 in 0 releases (add_remove); limit 3, 3 left",
+        "open spent +inf (not private) in 1 release (add_remove); no limit",
         "share of the limit that is spent 56.25 %",
         "by a factor of at most 9.49",  # e^2.25 = 9.488
         f"Hash of the last record {ledger.hashes()[-1]}",

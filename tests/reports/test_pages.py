@@ -165,11 +165,6 @@ def test_invalid_arguments_raise(row):
     row.check()
 
 
-def evaluation_tables(found, finding, *kinds):
-    tables = [finding.ends, *found.shown(finding)] if finding.ends else found.shown(finding)
-    return [table for table in tables if not kinds or table.of in kinds]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
 def test_evaluations_are_shown_by_part(kind):
@@ -177,11 +172,11 @@ def test_evaluations_are_shown_by_part(kind):
     text = page_of(release, evaluation=found)
     assert HOSTILE not in text
     words = words_of(text)
-    for finding in found.findings.values():
-        for table in evaluation_tables(found, finding):
-            for part in table if table.of == "coverage" else ():
-                assert f"{part.n} {part.value:.3f} {part.low:.3f} to {part.high:.3f}" in words
-    assert text.count("<img") == sum(len(evaluation_tables(found, one, "coverage")) for one in found.findings.values())
+    tables = [table for finding in found.findings.values() for table in finding.tables]
+    for table in tables:
+        for part in table if table.kind != "end" else ():
+            assert f"{part.n} {part.value:.3f} {part.low:.3f} to {part.high:.3f}" in words
+    assert text.count("<img") == len(tables)
     assert "Not private. The numbers of this section" in words
     shown = [len(one.examples) for one in found.findings.values() if one.examples]
     assert words.count("Record Set True label It is") == len(shown)

@@ -55,12 +55,11 @@ def test_spending_of_data(tmp_path):
     confide.calibrate(scores, 0.05, 0.25, score="lac", **known)
     levels = confide.calibrate(scores, [0.3, 0.15], 1.0, **known)
     words = words_of(page_of(released, ledger=ledger))
-    assert "Spent before this release ε = 0.75 " in words
-    assert "by trial office Spent with it ε = 1.25 Spent by now ε = 2.5, in 5 releases Limit ε = 4" in words
-    assert "Left for one more release ε = 1.5" in words
+    assert "by trial office." in words
+    assert "Before this release With it By now epsilon spent, the losses added up 0.75 1.25 2.5 limit 4 4 4" in words
+    assert "left for one more release 3.25 2.75 1.5 releases 1 release 2 releases 5 releases" in words
     several = words_of(page_of(levels, ledger=tmp_path / "budget.db"))
-    assert "Spent before this release ε = 1.5 " in several
-    assert "Spent with it ε = 2.5 " in several
+    assert "epsilon spent, the losses added up 1.5 2.5 2.5" in several
     assert "What the data have spent" not in words_of(page_of(released))
     with refused(confide.InputError, "ledger"):
         page_of(calibration(), ledger=ledger)

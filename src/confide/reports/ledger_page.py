@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from confide.core import Release, entry_checksums
 from confide.errors import InputError
-from confide.ledger import Account, Entry, Ledger, decimal_form, loss_text, unbounded
+from confide.ledger import Account, Entry, Ledger, loss_text, unbounded
 from confide.mechanisms import weak_privacy_text
 from confide.reports.page import Page, page_of
-from confide.reports.words import factor, number, percent, say, words
+from confide.reports.words import factor, percent, say, words
 from confide.support import Section, Table
 
 MOST_CHARGES = 200
@@ -56,30 +56,16 @@ def ledger_page(
     accounts = list(state.accounts.values()) if dataset is None else [ledger.account(dataset)]
     if isinstance(dp_delta, bool) or not 0 <= dp_delta < 1:
         raise InputError("dp_delta", "must be a number of at least 0 and below 1", repr(dp_delta))
-    sections = [_account(account, dp_delta, who=who) for account in accounts]
-    heads = ("Data set", "Spent", "Limit", "Left", "Releases", "Last charge")
-    rows = tuple(
-        (account.dataset, *(text for _, text in account.facts[:3]), f"{len(account.entries):,}", _last(account))
-        for account in accounts
-    )
-    overview = Table(heads, rows, "Privacy loss ε by data set")
-    attention = sum(bool(section.warnings) for section in sections)
-    source = (("Ledger", str(ledger.path)), ("Records", f"{len(state.hashes):,}"),
-              ("Hash of the last record", state.hashes[-1] if state.hashes else "none"))  # fmt: skip
+    last = state.hashes[-1] if state.hashes else "none"
+    source = (("Ledger", str(ledger.path)), ("Records", f"{len(state.hashes):,}"), ("Hash of the last record", last))
     parts = (
-        Section(
-            "Spent and remaining budget", "" if rows else "Nothing was charged yet.", tables=(overview,) * bool(rows)
-        ),
-        *sections,
+        *(_account(account, dp_delta, who=who) for account in accounts),
         Section("How to read this page", facts=tuple(words()["ledger"]["reading"].items())),
         Section("Source", facts=source, notes=(say("ledger", "checked"),)),
     )
-    facts = (("data sets", f"{len(accounts):,}"), ("data sets that need attention", f"{attention:,}"))
-    return page_of(Section(title or "Privacy budget", facts=facts, parts=parts))
-
-
-def _last(account: Account) -> str:
-    return account.entries[-1].charged_at[:10] if account.entries else "never"
+    facts = tuple((account.dataset, account.summary) for account in accounts)
+    lead = "" if accounts else "Nothing was charged yet."
+    return page_of(Section(title or "Privacy budget", lead, facts, parts=parts))
 
 
 def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
@@ -94,14 +80,13 @@ def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
     if entries:
         bounds = sorted(account.spent(dp_delta).bounds, key=lambda bound: bound.epsilon)
         rules = tuple(
-            (bound.rule, _rounded(bound.epsilon), f"{bound.dp_delta:g}", bound.derivation) for bound in bounds
+            (bound.rule, loss_text(bound.epsilon, account.costs), f"{bound.dp_delta:g}", bound.derivation)
+            for bound in bounds
         )
         heads = ("Time (UTC)", "Purpose", "ε", "Group", *(["Person"] * who), "Release")
         rows = tuple(_charge(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:]))
         tables = (
-            Table(
-                ("Rule", "ε", "δ", "Derivation"), rules, f"Bounds on the total, all of which hold: {account.dataset}"
-            ),
+            Table(("Rule", "ε", "δ", "Derivation"), rules, f"All bounds on the total: {account.dataset}"),
             Table(heads, rows, f"Charges, the newest first: {account.dataset}", len(entries)),
         )
     return Section(account.dataset, facts=tuple(facts), tables=tables, warnings=tuple(_warnings(account)))
@@ -112,11 +97,6 @@ def _charge(entry: Entry, *, who: bool) -> tuple[str, ...]:
     stored = "stored" if entry.release is not None else "none: the run ended before"
     time, loss = entry.charged_at.replace("T", " ").removesuffix("+00:00"), loss_text(entry.cost.epsilon, [entry.cost])
     return (time, entry.kind_and_mechanism, loss, group, *([entry.by or "not stored"] if who else []), stored)
-
-
-def _rounded(epsilon: float) -> str:
-    """Format a total, rounded up."""
-    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.4f}".rstrip("0").rstrip(".")
 
 
 def _warnings(account: Account) -> Iterator[str]:
@@ -158,7 +138,7 @@ def spending(release: Release, ledger: Ledger) -> Section:
     for account in ledger.accounts().values():
         places = [place for place, entry in enumerate(account.entries) if _checksum(entry.release) in checksums]
         if places:
-            parts.append(Section(account.dataset, facts=_spent_for(account, places[0], places[-1] + 1)))
+            parts.append(_spent_for(account, places[0], places[-1] + 1))
     if not parts:
         got = "a ledger without such a charge"
         raise InputError("ledger", "must be the one that was charged for this release", got)
@@ -169,18 +149,13 @@ def _checksum(text: str | None) -> str | None:
     return None if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _spent_for(account: Account, first: int, end: int) -> tuple[tuple[str, str], ...]:
-    before, after = (replace(account, entries=account.entries[:count]).spent().epsilon for count in (first, end))
-    entry, limit = account.entries[first], account.limit
-    rows = (
-        ("Spent before this release", _loss(before)),
-        ("Charged for it", f"on {entry.charged_at[:10]}{f', by {entry.by}' if entry.by else ''}"),
-        ("Spent with it", _loss(after)),
-        ("Spent by now", f"{_loss(account.spent().epsilon)}, in {len(account.entries):,} releases"),
-        ("Limit", "none" if limit is None else _loss(limit.epsilon)),
+def _spent_for(account: Account, first: int, end: int) -> Section:
+    """The budget before the charges for a release, with them, and by now."""
+    states = [replace(account, entries=account.entries[:count]) for count in (first, end, len(account.entries))]
+    rows = tuple(
+        (each[0][0], *(text for _, text in each)) for each in zip(*(state.facts[:4] for state in states), strict=True)
     )
-    return rows if limit is None else (*rows, ("Left for one more release", _loss(account.remaining() or 0.0)))
-
-
-def _loss(epsilon: float) -> str:
-    return f"ε = {number(epsilon)}" if math.isinf(epsilon) else f"ε = {decimal_form(epsilon)}"
+    heads = ("Budget", "Before this release", "With it", "By now")
+    entry = account.entries[first]
+    charged = f"Charged on {entry.charged_at[:10]}{f', by {entry.by}' if entry.by else ''}."
+    return Section(account.dataset, charged, tables=(Table(heads, rows, f"Budget of {account.dataset}"),))

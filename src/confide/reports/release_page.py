@@ -1,7 +1,7 @@
 """A release as a page for three readers: users of the sets, people responsible for privacy, and people who check it."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from confide.core import (
     terms_of,
 )
 from confide.errors import InputError
-from confide.evaluation import CoverageTable, Evaluation, Example
+from confide.evaluation import Evaluation, Example, Finding
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.plots import plot_coverage
@@ -137,31 +137,26 @@ def _failures(release: Release) -> dict[str, Failure]:
         return {}
 
 
-MOST_ROWS, MOST_LEVELS = 300, 6
-"""Rows of a table, and levels with their own tables."""
-
-
 def evaluation_section(evaluation: Evaluation) -> Section:
     """The description of an evaluation, with pictures of its tables and the records that may be shown."""
-    findings, parts = list(evaluation.findings.values()), []
-    for finding in findings[:MOST_LEVELS]:
-        described, shown = evaluation.describe(finding), evaluation.shown(finding)
-        drawn = [_drawn(table) for table in ([finding.ends, *shown] if finding.ends else shown)]
-        title = finding.label if len(findings) > 1 else ""
-        pieces = (*drawn, *_examples(finding.examples))
-        parts.append(replace(described, title=title, tables=(), notes=(), warnings=described.notes, parts=pieces))
-    if evaluation.private:
-        lead = say("evaluation", "private", privacy=evaluation.privacy)
-        notes = (*describe(evaluation).notes, f"SHA-256 of the evaluation’s file: {evaluation.checksum}")
-        return Section("Measured on labelled records, privately", lead, parts=tuple(parts), notes=notes)
-    bare = say("evaluation", "bare")
-    left = [f"{len(findings) - MOST_LEVELS} more levels are in the evaluation file."] * (len(findings) > MOST_LEVELS)
-    return Section("Measured on labelled records", warnings=(bare,), parts=tuple(parts), notes=tuple(left))
+    described, findings = describe(evaluation), evaluation.findings.values()
+    parts = tuple(
+        replace(part, parts=(*_pictures(evaluation, finding), *_examples(finding.examples)))
+        for part, finding in zip(described.parts, findings, strict=True)
+    )
+    bare, title = (say("evaluation", "bare"),), "Measured on labelled records"
+    if not evaluation.private:
+        return Section(title, warnings=bare, parts=parts)
+    lead = say("evaluation", "private", privacy=evaluation.privacy)
+    notes = (*described.notes, f"SHA-256 of the evaluation’s file: {evaluation.checksum}")
+    return Section(f"{title}, privately", lead, parts=parts, notes=notes)
 
 
-def _drawn(table: CoverageTable) -> Section:
-    drawable = table.of == "coverage" and any(part.value is not None for part in table)
-    return Section("", tables=(table.as_table(MOST_ROWS),), picture=partial(plot_coverage, table) if drawable else None)
+def _pictures(evaluation: Evaluation, finding: Finding) -> Iterator[Section]:
+    """A picture of the coverage by each kind of parts; none of losses."""
+    for table in finding.tables if evaluation.query.loss is None else ():
+        if any(part.value is not None for part in table):
+            yield Section("", picture=partial(plot_coverage, table))
 
 
 def _examples(examples: Sequence[Example]) -> tuple[Section, ...]:
