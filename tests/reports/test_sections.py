@@ -57,7 +57,7 @@ def test_spending_of_data(tmp_path):
     words = words_of(page_of(released, ledger=ledger))
     assert "by trial office." in words
     assert "Before this release With it By now epsilon spent, the losses added up 0.75 1.25 2.5 limit 4 4 4" in words
-    assert "left for one more release 3.25 2.75 1.5 releases 1 release 2 releases 5 releases" in words
+    assert "left for one more release 3.25 2.75 1.5 releases 1 release 2 releases 4 releases" in words
     several = words_of(page_of(levels, ledger=tmp_path / "budget.db"))
     assert "epsilon spent, the losses added up 1.5 2.5 2.5" in several
     assert "What the data have spent" not in words_of(page_of(released))

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from confide.core import Release, making_section, remarks
+from confide.core import Release
 from confide.errors import InputTypeError
 from confide.evaluation import Evaluation
 from confide.reports.page import Page, check_title, page_of
-from confide.reports.release_page import about, check
-from confide.reports.words import about_groups, explanation, headline, limits
+from confide.reports.release_page import evaluation_of, release_section
 from confide.support import (
     WRITTEN_BY,
     FileKind,
@@ -21,7 +20,6 @@ from confide.support import (
     Section,
     as_place,
     card_or_page,
-    describe,
     to_markdown,
     write_text,
 )
@@ -141,23 +139,12 @@ def card(
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind", type(release).__name__)
     check_title(title)
-    if isinstance(evaluation, str | Path):
-        evaluation = Evaluation.load(evaluation)
-    evaluation = None if evaluation is None else evaluation.of(release)
+    measured = evaluation_of(release, evaluation)
     title = title or release.about.get("model", "Prediction sets")
-    parts = (
-        replace(describe(release), title="Guarantee and privacy"),
-        *([] if evaluation is None else [replace(describe(evaluation), title="Measured coverage")]),
-        Section("Limits", facts=limits(release)),
-        replace(about(release), notes=()),
-        making_section(release),
-        check(release, file_name),
-    )
-    lead = f"{headline(release)}\n{explanation(release.first.guarantee)}{about_groups(release)}"
-    warnings = tuple(f"{note[0].upper()}{note[1:]}." for note in remarks(release))
-    results = list(_results(release, evaluation, task or TASKS.get(release.task, "other")))
+    section = replace(release_section(release, measured, (), None, file_name), title=title)
+    results = list(_results(release, measured, task or TASKS.get(release.task, "other")))
     lines = yaml_lines({"tags": TAGS, "model-index": [{"name": title, "results": results}]})
-    return MarkdownPage(Section(title, lead, warnings=warnings, parts=parts), "".join(f"{line}\n" for line in lines))
+    return MarkdownPage(section, "".join(f"{line}\n" for line in lines))
 
 
 # Metadata for the Hub

@@ -80,8 +80,7 @@ def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
     if entries:
         bounds = sorted(account.spent(dp_delta).bounds, key=lambda bound: bound.epsilon)
         rules = tuple(
-            (bound.rule, loss_text(bound.epsilon, account.costs), f"{bound.dp_delta:g}", bound.derivation)
-            for bound in bounds
+            (bound.rule, _rounded_up(bound.epsilon), f"{bound.dp_delta:g}", bound.derivation) for bound in bounds
         )
         heads = ("Time (UTC)", "Purpose", "ε", "Group", *(["Person"] * who), "Release")
         rows = tuple(_charge(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:]))
@@ -97,6 +96,10 @@ def _charge(entry: Entry, *, who: bool) -> tuple[str, ...]:
     stored = "stored" if entry.release is not None else "none: the run ended before"
     time, loss = entry.charged_at.replace("T", " ").removesuffix("+00:00"), loss_text(entry.cost.epsilon, [entry.cost])
     return (time, entry.kind_and_mechanism, loss, group, *([entry.by or "not stored"] if who else []), stored)
+
+
+def _rounded_up(epsilon: float) -> str:
+    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.10g}"
 
 
 def _warnings(account: Account) -> Iterator[str]:

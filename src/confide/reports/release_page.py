@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from confide.core import (
     Plan,
@@ -16,7 +17,7 @@ from confide.core import (
     remarks,
     terms_of,
 )
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, Example, Finding
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
@@ -38,6 +39,20 @@ from confide.reports.words import (
 )
 from confide.sets import sentence_of
 from confide.support import Section, Table, describe
+
+
+def evaluation_of(release: Release, evaluation: Evaluation | str | Path | None) -> Evaluation | None:
+    """An evaluation of this release, or its file.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If it is one of another release, or of another type.
+    """
+    found = Evaluation.load(evaluation) if isinstance(evaluation, str | Path) else evaluation
+    if found is not None and not isinstance(found, Evaluation):
+        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(found).__name__)
+    return None if found is None else found.of(release)
 
 
 def release_section(
@@ -141,7 +156,9 @@ def evaluation_section(evaluation: Evaluation) -> Section:
     """The description of an evaluation, with pictures of its tables and the records that may be shown."""
     described, findings = describe(evaluation), evaluation.findings.values()
     parts = tuple(
-        replace(part, parts=(*_pictures(evaluation, finding), *_examples(finding.examples)))
+        replace(
+            part, warnings=part.notes, notes=(), parts=(*_pictures(evaluation, finding), *_examples(finding.examples))
+        )
         for part, finding in zip(described.parts, findings, strict=True)
     )
     bare, title = (say("evaluation", "bare"),), "Measured on labelled records"

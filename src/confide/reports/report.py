@@ -12,7 +12,7 @@ from confide.ledger import Ledger
 from confide.reports.ledger_page import ledger_page
 from confide.reports.page import Page, check_title, page_of
 from confide.reports.plan_page import plan_section
-from confide.reports.release_page import evaluation_section, release_section
+from confide.reports.release_page import evaluation_of, evaluation_section, release_section
 from confide.reports.watch_page import watch_section
 from confide.reports.words import protection
 from confide.support import Section, describe, needs_extra
@@ -83,13 +83,8 @@ def report(
         return page_of(replace(section, title=title or section.title))
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind, or a plan", type(release).__name__)
-    if isinstance(evaluation, str | Path):
-        evaluation = Evaluation.load(evaluation)
-    if evaluation is not None and not isinstance(evaluation, Evaluation):
-        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(evaluation).__name__)
-    measured = None if evaluation is None else evaluation.of(release)
     budget = Ledger(ledger, create=False) if isinstance(ledger, str | Path) else ledger
-    section = release_section(release, measured, answers, budget, file_name)
+    section = release_section(release, evaluation_of(release, evaluation), answers, budget, file_name)
     return page_of(replace(section, title=title or section.title), (file_name, release.to_json()))
 
 

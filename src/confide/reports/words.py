@@ -6,6 +6,7 @@ The sentences are in `assets/words.toml`. They are chosen and filled in here, fr
 import math
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -15,7 +16,7 @@ from confide.federated import FederatedRelease
 from confide.guarantee import Guarantee, coverage_text, silos_text
 from confide.mechanisms import PrivacyStatement, PublishedHistogram, loss_facts
 from confide.scores import score_kind
-from confide.support import Facts, Section, Table, bisect, decimal_text
+from confide.support import Facts, Section, Table, bisect, decimal_text, describe
 
 
 @lru_cache(maxsize=1)
@@ -140,14 +141,7 @@ def meaning(release: Release, example: Section | None, *, broken: bool = False) 
         lines.append(say("meaning", "hundred", covered=f"{100 * first.coverage:.6g}", true=true, noun=name))
     if release.by is None:
         lines += [sentence] if (sentence := rule(first, release.loss)) else []
-    else:
-        wheres = {"lower side": "not below the interval", "upper side": "not above the interval"}
-        rows = tuple(
-            (key, part.text, promise(part.guarantee, wheres.get(key, f"in the {name}")), number(part.epsilon))
-            for key, part in release.by_name.items()
-        )
-        table = Table(("For", "Threshold", "Promise", "ε alone"), rows, "The thresholds of this release")
-        parts.append(Section("The thresholds", tables=(table,)))
+    parts += [replace(part, title="The thresholds") for part in describe(release).parts]
     return Section(f"What the {name}s mean", "\n".join(lines), parts=tuple(parts))
 
 
@@ -246,7 +240,7 @@ def variation(failures: Mapping[str, Failure], level: float) -> Section:
     Examples
     --------
     >>> variation({"1,000": lambda c: c**100}, 0.9).tables[0].rows[0][-2:]
-    ('0.9930', '0.0000')
+    ('0.9931', '0.0000')
     """
     heads = ("Records", *(f"reached with {percent(p)}" for p in SURE), f"risk of less than {percent(level)}")
     rows = tuple(
