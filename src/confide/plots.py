@@ -73,8 +73,8 @@ def plot_coverage(
     groups
         Group of each record, shape (n,), for coverage by group instead of by class.
     level
-        Level of the dashed line. The default is the promised average coverage of the sets; without one there is no
-        line.
+        Level of the dashed line. The default is the promise of the sets, or of the parts of the table; without one
+        there is no line.
     confidence
         Confidence of each interval, in (0, 1).
     page
@@ -93,24 +93,29 @@ def plot_coverage(
     """
     what, table = _table(sets, labels, groups, confidence)
     level = sets.promised if level is None and isinstance(sets, PredictionSets) else level
-    chosen = np.flatnonzero(table.n > 0)
+    chosen = np.flatnonzero((table.n > 0) & np.isfinite(table.coverage))
     if not len(chosen):
         raise InputError("sets", "must contain a record with a label", "none")
     ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
     shown = _page(ranked, page)
-    below = np.zeros(len(table.n), np.bool_) if level is None else table.surely_below(level)
+    below = np.array([part.below for part in table]) if level is None else table.surely_below(level)
+    promises = np.array([part.promised if level is None else level for part in table], np.float64)  # None becomes NaN
     lines = [_lines(str(table.names[i])) for i in shown]
     row = max(_ROW, _LINE * max(1 + name.count("\n") for name in lines) + 0.06)
     letters = max(max(map(len, name.split("\n"))) for name in lines)
-    axes = axes_of(ax, width=4.6 + 0.085 * letters, height=1.9 + row * len(shown))
+    axes = axes_of(ax, width=max(6.0, 4.6 + 0.085 * letters), height=1.9 + row * len(shown))
     for surely, color, marker in ((False, INK, "o"), (True, BAD, "v")):
         place = np.flatnonzero(below[shown] == surely)
         own = shown[place]
         axes.hlines(place, table.low[own], table.high[own], color=color, linewidth=1.6)
         label = f"below it beyond chance ({int(below.sum())} of {len(chosen)})" if surely and place.size else None
         axes.plot(table.coverage[own], place, marker, markersize=7 if surely else 4.5, color=color, label=label)
-    if level is not None:
-        promise_line(axes, level, f"promised on average: {coverage_text(level)}", upright=True)
+    levels = np.unique(promises[shown][np.isfinite(promises[shown])])
+    if len(levels) == 1:
+        promise_line(axes, levels[0], f"promised on average: {coverage_text(levels[0])}", upright=True)
+    elif len(levels):
+        axes.plot(promises[shown], range(len(shown)), "|", markersize=14, color=PROMISE, label="promised to each")
+    if len(levels):
         legend(axes, ax, above=len(shown) > 30)  # the top of a tall picture is visible first
     axes.set_yticks(range(len(shown)), lines, parse_math=False)
     axes.set_ylim(len(shown) - 0.5, -0.5)
@@ -118,7 +123,8 @@ def plot_coverage(
     axes.grid(axis="y", color=INK, alpha=0.08)
     axes.tick_params(labeltop=len(shown) > 30)
     some = "" if len(shown) == len(ranked) else f", {_span(page, len(shown))} of {len(ranked):,}"
-    return labelled(axes, "coverage", "", f"Coverage by {what}{some}\n{100 * (table.confidence or 0.95):g} % intervals")
+    sure = "noise included" if table.confidence is None else f"{100 * table.confidence:g} %"
+    return labelled(axes, "coverage", "", f"Coverage by {what}{some}\nintervals: {sure}")
 
 
 def _table(
@@ -130,7 +136,7 @@ def _table(
             raise InputError(
                 "labels" if labels is not None else "groups", "must be left out with a table, which contains the counts"
             )
-        return "part", sets
+        return sets.as_table(1).caption.removeprefix("Coverage by "), sets
     if not isinstance(sets, PredictionSets):
         raise InputTypeError("sets", "must be PredictionSets or a CoverageTable", type(sets).__name__)
     if labels is None:
@@ -321,7 +327,7 @@ def plot_price(
         share = place / max(1, len(tried) - 1)
         drawn = [_price(_like(plan, epsilon, n), what) for n in counts]
         axes.plot(counts, drawn, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4,
-                  color=_between(FILL, INK, share), label=f"ε = {epsilon:g}")  # fmt: skip
+                  color=INK, alpha=0.4 + 0.6 * share, label=f"ε = {epsilon:g}")  # fmt: skip
     axes.plot([plan.n], [_price(plan, what)], "o", markersize=11, fillstyle="none", color=PROMISE,
               label=f"this plan: ε = {r.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     level = float(r.level)
@@ -329,6 +335,7 @@ def plot_price(
         promise_line(axes, level, f"requested: {level:.6g}")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter("")
     if what == "size":
         axes.set_yscale("log", subs=(2, 5))
         axes.yaxis.set_major_formatter("{x:g}")
@@ -365,12 +372,6 @@ def _plain(plan: Plan, of: str) -> float:
         return math.nan if found.plain_size is None else found.plain_size
     coverage = min(1.0, plan.nonprivate_rank / (plan.effective_n + 1)) if serves else 1.0
     return coverage if of == "coverage" else (coverage - float(plan.terms.level)) * (plan.effective_n + 1)
-
-
-def _between(first: str, last: str, share: float) -> str:
-    """A colour between two, as #rrggbb."""
-    ends = [[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in (first, last)]
-    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*ends, strict=True))
 
 
 # Thresholds over several releases. Only released numbers are drawn.

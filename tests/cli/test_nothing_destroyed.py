@@ -15,7 +15,7 @@ from confide.federated import Policy, SiloKeys
 from confide.federated.envelope import sign_message
 from confide.ledger import Ledger
 from confide.reports.page import page_of
-from confide.support import FileKind, OutputExistsError, kind_of
+from confide.support import FileKind, OutputExistsError, Section, kind_of
 from confide.tables import ClassColumns, predict_table
 from confide.tables.predict import kind_of_table
 from tests.files import class_table, write
@@ -47,7 +47,7 @@ MADE = {
     "release": (FileKind.RELEASE, "r.json", path_of("levels")),
     "federated": (FileKind.RELEASE, "f.json", path_of("federated")),
     "evaluation": (FileKind.EVALUATION, "e.json", path_of("sets")),
-    "page": (FileKind.PAGE, "p.html", lambda path: page_of("base.html", "Triage", {}).save(path)),
+    "page": (FileKind.PAGE, "p.html", lambda path: page_of(Section("Triage")).save(path)),
     "card": (FileKind.CARD, "README.md", "---\n# Written by confide\ntags: []\n---\n"),
     "notes in Markdown": (FileKind.OTHER, "o.md", "---\ntags: []\n---\n"),
     "export": (FileKind.EXPORT, "x.json", '{"kind": "confide/ledger", "schema": 1, "datasets": []}'),

@@ -52,7 +52,7 @@ def test_a_plan_as_a_page(confide_run, folder):
     done = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--n", "800", "--out", "plan.html")
     assert done.code == 0
     assert done.out.endswith("saved: plan.html\n")
-    assert "--alpha 0.1 --epsilon 1 --out calibration.json" in (folder / "plan.html").read_text(encoding="utf-8")
+    assert "With 800 calibration records" in (folder / "plan.html").read_text(encoding="utf-8")
     again = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--out", "plan.html")
     assert again.refused == (EXISTS, "--out")
 

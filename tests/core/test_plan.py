@@ -137,7 +137,7 @@ def test_cost_above_the_upper_bound_is_that_of_distant_candidates(n):
     beyond = (0.9 - plan.coverage_at_most) * (n + 1)
     assert beyond > 0.8 * 0.05 * (n + 1)
     expected = f"{0.05 * (n + 1):.1f} more records covered than requested, at least {beyond:.1f} of them because"
-    assert excess_text(plan) == f"{expected} the candidates lie apart"
+    assert excess_text(plan) == f"{expected} the candidates lie apart, and not for privacy"
     close = confide.plan(alpha=0.15, epsilon=1.0, n=n, score="lac")
     assert close.expected_coverage < close.coverage_at_most
     assert excess_text(close) == f"{close.expected_excess:.1f} more records covered than requested"

@@ -13,12 +13,12 @@ from tests.reports.pages import CLASSES, write_all
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 LOOKS = {"light": (1000, "light"), "dark": (1000, "dark"), "phone": (360, "light")}
 VIEWS = {
-    "front": ("report", ".brand", ".warning.below"),
-    "report": ("report", ".brand", "#meaning"),
-    "report-evaluation": ("report", "#evaluation", "#by-class"),
-    "report-private": ("private", "#evaluation", "#evaluation details"),
-    "report-levels": ("levels", "#evaluation", "#evaluation details"),
-    "federated": ("federated", "#silos", "#replies"),
+    "front": ("report", ".brand", ".warning"),
+    "report": ("report", ".brand", "#part-2"),
+    "report-evaluation": ("report", "#part-3", "#part-3 figure + div"),
+    "report-private": ("private", "#part-3", "#part-3 figure + div"),
+    "report-levels": ("levels", "#part-3", "#part-3 figure + div"),
+    "federated": ("federated", "h2:text-is('The silos')", "section:has(h2:text-is('The silos')) table"),
 }
 """Name -> page, and the elements at which a picture begins and ends."""
 MARGIN, COLOURS = 24, 128

@@ -1,65 +1,55 @@
-"""The laws of coverage on a page are laws, and pages are small."""
+"""The table of the variation of coverage has the numbers of the library, and its law holds for drawn thresholds."""
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 import confide
-from confide.reports.guarantee_text import SURE, laws, plan_laws
+from confide.reports.words import SURE, variation
 from tests.calibrations import released
 from tests.exact_tests import LEVEL
+from tests.reports.pages import part_of
+
+pytestmark = pytest.mark.xdist_group("released")
+TITLE = "How coverage varies"
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("released")
-@pytest.mark.parametrize("name", ["add_remove", "rho", "people", "replace_one", "delta", "one candidate"])
-def test_laws_are_distribution_functions_with_numbers_of_library(name):
+@pytest.mark.parametrize("name", ["add_remove", "rho", "people", "replace_one", "delta"])
+def test_table_has_the_numbers_of_the_library(name):
     cal = released(name)
-    for law in laws(cal):
-        for below in (law.bound, law.expected):
-            assert np.all(np.diff(below) >= -1e-12)
-            assert 0 <= min(below) <= max(below) <= 1 + 1e-12
-        n = None if cal.n is not None else law.n
-        for p, reached in zip(SURE, law.reached, strict=True):
-            assert reached == pytest.approx(cal.conditional_coverage(round(1 - p, 2), n), abs=3e-7)
-        assert law.missed == cal.coverage_failure(n)(float(1 - cal.alpha))
-
-
-@pytest.mark.parametrize("n", [200, 1000, 5000])
-def test_mean_on_uniform_scores_is_expected_coverage(n):
-    planned = confide.plan(alpha=0.1, epsilon=1.0, n=n, neighbors="replace_one")
-    (law,) = plan_laws(planned)
-    below, levels = np.array(law.expected), np.array(law.levels)
-    mean = levels[-1] - np.sum((below[1:] + below[:-1]) / 2 * np.diff(levels))
-    assert mean == pytest.approx(planned.expected_coverage, abs=2e-3 / np.sqrt(n))
+    (table,) = part_of(cal, TITLE).tables
+    for records, *reached, missed in table.rows:
+        n = None if cal.n is not None else int(records.replace(",", ""))
+        expected = [cal.conditional_coverage(round(1 - p, 2), n) for p in SURE]
+        assert [float(text) for text in reached] == pytest.approx(expected, abs=6e-5)
+        assert missed == f"{cal.coverage_failure(n)(float(1 - cal.alpha)):.4f}"
 
 
 def test_law_without_privacy_is_beta():
     cal = confide.calibrate(np.linspace(0, 1, 500), 0.1, mechanism="none")
-    (law,) = laws(cal)
-    assert np.allclose(law.bound, beta.cdf(law.levels, cal.mechanism.rank, 501 - cal.mechanism.rank), atol=1e-12)
+    levels = np.linspace(0.8, 1, 50)
+    below = cal.coverage_failure()
+    assert np.allclose([below(c) for c in levels], beta.cdf(levels, cal.mechanism.rank, 501 - cal.mechanism.rank))
+    (row,) = variation({"500": below}, 0.9).tables[0].rows
+    assert float(row[4]) == pytest.approx(beta.median(cal.mechanism.rank, 501 - cal.mechanism.rank), abs=6e-5)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_bound_holds_for_drawn_thresholds():
-    """A thousand calibrations on uniform scores: no more of them below a level than the law says, at LEVEL."""
-    from scipy.stats import binom
-
+    """Calibrations on uniform scores: no more of them below a level than the law says, at LEVEL."""
     rng = np.random.default_rng(0)
     candidates, n = confide.Candidates.unit(500), 300
     drawn = [
         confide.calibrate(rng.random(n), 0.1, 1.0, candidates=candidates, neighbors="replace_one") for _ in range(400)
     ]
-    (law,) = laws(drawn[0])
+    below, levels = drawn[0].coverage_failure(), np.linspace(0.8, 1, 60)
     thresholds = np.array([min(one.threshold, 1.0) for one in drawn])
-    for level, below in zip(law.levels, law.bound, strict=True):
-        assert binom.sf(np.sum(thresholds < level) - 1, len(drawn), min(below, 1.0)) > LEVEL / len(law.levels)
-    expected = np.interp(0.5, law.expected, law.levels)
-    assert np.median(thresholds) == pytest.approx(expected, abs=0.02)
+    for level in levels:
+        assert binom.sf(np.sum(thresholds < level) - 1, len(drawn), min(below(level), 1.0)) > LEVEL / len(levels)
 
 
 def test_page_without_known_law():
-    assert laws(released("too few records")) == ()
     cal = confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, mechanism="opendp-quantile")
-    assert laws(cal) == ()
+    assert part_of(released("too few records"), TITLE) is part_of(cal, TITLE) is None

@@ -38,7 +38,7 @@ def ledger(tmp_path):
 
 def words(page):
     """The text of a page, without its styles."""
-    text = re.sub(r"<style>.*?</style>", "", page.html, flags=re.S)
+    text = re.sub(r"<(style|script)>.*?</\1>", "", page.html, flags=re.S)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
 
 
@@ -46,14 +46,13 @@ def test_spent_and_remaining_budget(ledger):
     said = words(ledger_page(ledger, title="Budget"))
     account = ledger.account("patients")
     for row in (
-        "patients 2.25 4 at delta 1e-06 1.75 6",  # spent, limit, left, releases
-        "calibration by slopes radiology 3 1.5",
-        f"calibration by slopes {HOSTILE} 1 0.5",
-        "calibration by slopes not kept 2 0.5",
-        "evaluation by laplace not kept 1 12",
-        "cardiology 0 3 3 0 never",
-        "open +inf (not private) none unlimited",
-        "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
+        "patients spent 2.25 in 6 releases (add_remove); limit 4 at delta 1e-06, 1.75 left",
+        "calibration by slopes 0.5 radiology stored",
+        f"calibration by slopes 0.5 {HOSTILE} stored",
+        "evaluation by laplace 12 not stored none: the run ended before",
+        "cardiology spent 0 in 0 releases (add_remove); limit 3, 3 left",
+        "open spent +inf (not private) in 1 release (add_remove); no limit",
+        "share of the limit that is spent 56.25 %",
         "by a factor of at most 9.49",  # e^2.25 = 9.488
         f"Hash of the last record {ledger.hashes()[-1]}",
         "left for one more release 1.75",
@@ -67,13 +66,7 @@ def test_spent_and_remaining_budget(ledger):
 def test_page_contains_no_releases_fingerprints_or_key(ledger):
     html = ledger_page(ledger).html
     entries = [entry for account in ledger.accounts().values() for entry in account.entries]
-    for secret in (
-        "RELEASE",
-        "COUNTS",
-        ledger.snapshot().key,
-        *(one.fingerprint for one in entries),
-        entries[0].token,
-    ):
+    secrets = ["RELEASE", "COUNTS", ledger.snapshot().key, *(one.fingerprint for one in entries), entries[0].token]
+    for secret in secrets:
         assert secret is None or secret not in html
-    assert "<script" not in html
-    assert "script-src 'none'" in unescape(html)
+    assert html.count("<script") == 1

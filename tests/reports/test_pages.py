@@ -15,8 +15,6 @@ import pytest
 import confide
 from confide.core import load_release, meaning_of_infinity
 from confide.evaluation import Evaluation
-from confide.reports.measurements import evaluation_sections
-from confide.support import Dot
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
 from tests.refused import Refused, refused
@@ -24,7 +22,7 @@ from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation
 
 pytestmark = pytest.mark.xdist_group("released")
-MOST_BYTES = 120_000
+MOST_BYTES = 60_000
 
 
 def page_of(release: object, **options: object) -> str:
@@ -98,7 +96,6 @@ def test_releases_with_several_thresholds_have_page(kind, tmp_path):
     for part in release.parts.values() if kind in ("levels", "groups") else ():
         assert f"{part.threshold:.12g}" in words
     assert str(release.privacy) in words
-    assert text.count('<div class="law">') == {"levels": 3, "groups": 1, "sides": 1, "risk": 1}[kind]
     assert len(text.encode()) < MOST_BYTES
 
 
@@ -115,7 +112,7 @@ def test_hostile_names_are_escaped(tmp_path):
     found = evaluation(cal)
     text = page_of(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
     assert HOSTILE not in text
-    assert "<img" not in text
+    assert not re.search("<img (?!src=.data:image/svg)", text)
     assert text.count("<script") == 1
 
 
@@ -128,7 +125,7 @@ def test_page_contains_only_scripts_and_styles_of_policy():
     for tag in ("script", "style"):
         for body in re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL):
             assert base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() in policy
-    outside = re.sub(r"<(script|style)\b.*?</\1>|<pre.*?</pre>", "", text, flags=re.DOTALL)
+    outside = re.sub(r"<(script|style)\b.*?</\1>|<pre.*?</pre>|<img.*?>", "", text, flags=re.DOTALL)
     assert not re.search(r"""\s(src|href|action)=["']?(?!["']?#)""", outside)
     assert not re.search(r"""\son\w+=|style=""", outside)
 
@@ -175,30 +172,14 @@ def test_evaluations_are_shown_by_part(kind):
     text = page_of(release, evaluation=found)
     assert HOSTILE not in text
     words = words_of(text)
-    findings, sections = list(found.findings.values()), evaluation_sections(found)
-    if found.levels:
-        ticks = [mark.at[0] for mark in sections[0].chart.marks if isinstance(mark, Dot) and mark.tick]
-        assert ticks == [one.coverage.promised for one in findings]
-    for section, one in zip(sections[-len(findings) :], findings, strict=True):
-        charts = {part.title: part.chart for part in section.parts}
-        for table in one.tables:
-            by_name = {part.name: part for part in table}
-            chart = charts[table.as_table().caption]
-            assert sorted(chart.names) == sorted(by_name)
-            for mark in chart.marks:
-                if not isinstance(mark, Dot):
-                    continue
-                part = by_name[chart.names[mark.at[1]]]
-                if mark.tick:
-                    assert mark.at[0] == part.promised
-                else:
-                    assert (mark.at[0], mark.x) == (part.value, (part.low, part.high))
-                assert f"{part.n} {part.value:.3f} {part.low:.3f} to {part.high:.3f}" in words
-            assert table.own == any(isinstance(mark, Dot) and mark.tick for mark in chart.marks)
+    tables = [table for finding in found.findings.values() for table in finding.tables]
+    for table in tables:
+        for part in table if table.kind != "end" else ():
+            assert f"{part.n} {part.value:.3f} {part.low:.3f} to {part.high:.3f}" in words
+    assert text.count("<img") == len(tables)
     assert "Not private. The numbers of this section" in words
-    assert words.count("contains the true label") + words.count("misses the true label") == sum(
-        len(one.examples) for one in findings
-    )
+    shown = [len(one.examples) for one in found.findings.values() if one.examples]
+    assert words.count("Record Set True label It is") == len(shown)
     assert "None" not in words
 
 

@@ -1,15 +1,12 @@
-"""Other sections of a page: examples, who made it of what, what was spent, the worst class, the price, the terms."""
+"""Other sections of a page: examples, what was spent, what sets mean."""
 
-import math
-import re
 import warnings
 
 import numpy as np
 import pytest
 
 import confide
-from confide.reports.charts import course
-from confide.reports.thresholds import worked_example
+from confide.reports.example import worked_example
 from tests.refused import refused
 from tests.reports.pages import calibration
 from tests.reports.test_pages import page_of, words_of
@@ -34,18 +31,19 @@ def released_at(score, threshold):
 def test_examples_differ_for_every_threshold(score, threshold):
     release = released_at(score, threshold)
     assert release.threshold == threshold
-    example = worked_example(release)
-    answers = [record.answer for record in example.records]
+    (table,) = worked_example(release).tables
+    answers = [row[1] for row in table.rows]
     assert len(set(answers)) == len(answers) >= 2
-    for record in example.records:
-        members = [name for name, (_, held) in zip("ABCDE", record.labels, strict=True) if held]
-        assert record.answer == ("{" + ", ".join(members) + "}" if members else "the empty set")
-        if score == "lac":
-            assert all(held == (float(p) >= 1 - threshold) for p, held in record.labels if float(p) not in (0.0, 1.0))
+    for _, answer, *cells in table.rows:
+        members = [name for name, cell in zip("ABCDE", cells, strict=True) if cell.endswith(" ✓")]
+        assert answer == ("{" + ", ".join(members) + "}" if members else "the empty set")
+        for shown in cells:
+            p = float(shown.removesuffix(" ✓"))
+            assert score != "lac" or p in (0.0, 1.0) or shown.endswith("✓") == (p >= 1 - threshold)
 
 
 def test_equal_sets_show_one_record():
-    assert [record.answer for record in worked_example(released_at("top_k", 2.0)).records] == ["{A, B}"]
+    assert [row[1] for row in worked_example(released_at("top_k", 2.0)).tables[0].rows] == ["{A, B}"]
 
 
 @pytest.mark.slow
@@ -57,12 +55,11 @@ def test_spending_of_data(tmp_path):
     confide.calibrate(scores, 0.05, 0.25, score="lac", **known)
     levels = confide.calibrate(scores, [0.3, 0.15], 1.0, **known)
     words = words_of(page_of(released, ledger=ledger))
-    assert "Spent before this release ε = 0.75 " in words
-    assert "by trial office Spent with it ε = 1.25 Spent by now ε = 2.5, in 5 releases Limit ε = 4" in words
-    assert "Left for one more release ε = 1.5" in words
+    assert "by trial office." in words
+    assert "Before this release With it By now epsilon spent, the losses added up 0.75 1.25 2.5 limit 4 4 4" in words
+    assert "left for one more release 3.25 2.75 1.5 releases 1 release 2 releases 4 releases" in words
     several = words_of(page_of(levels, ledger=tmp_path / "budget.db"))
-    assert "Spent before this release ε = 1.5 " in several
-    assert "Spent with it ε = 2.5 " in several
+    assert "epsilon spent, the losses added up 1.5 2.5 2.5" in several
     assert "What the data have spent" not in words_of(page_of(released))
     with refused(confide.InputError, "ledger"):
         page_of(calibration(), ledger=ledger)
@@ -70,28 +67,9 @@ def test_spending_of_data(tmp_path):
 
 def test_text_about_intervals_of_one_width():
     said = words_of(page_of(released_at("absolute_residual", 1.0)))
-    assert "All of them have one width. It shows how far the model errs among all records" in said
+    assert (
+        "All of them have one width, or one within each part. It shows how far the model errs among all records" in said
+    )
     assert "Short intervals mean that it is sure" not in said
     assert "Short intervals mean that it is sure" in words_of(page_of(released_at("normalised_residual", 1.0)))
     assert "No file can prove that the threshold was drawn with noise" in said
-
-
-@pytest.mark.parametrize(
-    ("thresholds", "circles", "lines"),
-    [
-        ([0.2, 0.4, 0.3], 3, 1),
-        ([math.inf, 0.4], 1, 0),
-        ([0.2, math.inf, 0.3], 2, 0),
-        ([0.2, 0.3, math.inf], 2, 1),
-        ([math.inf, math.inf], 0, 0),
-        ([1e308, -1e308], 2, 1),
-        ([0.5] * 200, 200, 1),
-    ],
-)
-def test_thresholds_stay_within_the_frame_of_their_chart(thresholds, circles, lines):
-    chart = course(thresholds, [""] * len(thresholds), "label")
-    drawn = chart.svg()
-    places = [float(place) for place in re.findall(r' (?:cx|cy|x|y)="([^"]*)"', drawn)]
-    assert all(0 <= place <= 480 for place in places)
-    assert (drawn.count("<circle"), drawn.count("<polyline")) == (circles, lines)
-    assert ("+∞" in [text for _, text in chart.y.ticks]) == any(map(math.isinf, thresholds))

@@ -16,7 +16,8 @@ from confide.candidates import Spread
 from confide.cli import main
 from confide.cli.exit_codes import USAGE
 from confide.core import remarks
-from confide.reports.thresholds import rule, worked_example
+from confide.reports.example import worked_example
+from confide.reports.words import rule
 from confide.scores import LIBRARY, interval_ends, score_kind, set_mask
 from confide.scores import score as registry
 from confide.tables import ClassColumns, TargetColumns, score_histogram
@@ -185,7 +186,7 @@ def test_one_sentence_states_its_sets_and_an_example_shows_one(name):
     kind = score_kind(name)
     for threshold in kind.candidates().edges[[100, 250]]:
         released = calibration_at(threshold, name)
-        sentence = rule(released)
+        sentence = rule(released.first)
         assert sentence.endswith(".")
         assert ". " not in sentence
         assert "{" not in sentence
@@ -374,7 +375,7 @@ def test_a_release_of_a_score_that_is_not_registered_is_read_verified_and_shown(
         assert again == released
         assert name in str(again)
         assert main(["verify", str(tmp_path / "release.json")]) == 0
-        assert rule(again).endswith(".")
+        assert rule(again.first).endswith(".")
         with refused(confide.InputError, "score"):
             confide.predict_set(P, again) if name in SETS else confide.predict_interval(P[:, 0], again)
 

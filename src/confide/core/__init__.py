@@ -35,7 +35,7 @@ from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.keys import SIDES, By, Key
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, check_bound, critical_score, kind_asked, limit_text
-from confide.core.needed import candidates_of, plan_of, records_needed, records_of_design
+from confide.core.needed import candidates_of, plan_of, records_needed, records_of_design, terms_of
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
 from confide.core.published_counts import PublishedCounts

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.core.choice import gap_crossed, law_of
+from confide.core.choice import gap_crossed, law_of, typical_law
 from confide.core.design import Design, design_at
 from confide.core.expected import (
     OnPilot,
@@ -217,11 +217,10 @@ class Plan(Described):
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("cost of privacy", f"about {excess_text(self)}"),
+            ("beyond the request", f"about {excess_text(self)}"),
             ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
              f"{chance_text(self.chance_beyond)}"),
-            ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores, plus the mass "
-             "between two candidates"),
+            ("coverage at most", self._at_most()),
         ]  # fmt: skip
         if terms.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
@@ -253,6 +252,13 @@ class Plan(Described):
             parts=tuple(parts),
         )
 
+    def _at_most(self) -> str:
+        """The upper bound on coverage, with the largest mass between two candidates for typical scores."""
+        below = typical_law(self.candidates)
+        apart = float((below[1:] - below[:-1]).max(initial=below[0]))
+        words = f"{min(1.0, self.coverage_at_most + apart):.4f} on average, on {self.typical_scores}: "
+        return f"{words}{self.coverage_at_most:.4f} for continuous scores, and the mass between two candidates"
+
     def _rank(self) -> str:
         if math.isinf(self.target_rank):
             without = "whatever the data are" if self.terms.sized else "without reading the data"
@@ -272,7 +278,9 @@ def excess_text(plan: Plan) -> str:
     """The expected excess, and what of it lies above `coverage_at_most`: the mass between two candidates."""
     words = f"{plan.expected_excess:.1f} more {plan.unit_of_cost} covered than requested"
     apart = (plan.expected_coverage - plan.coverage_at_most) * (plan.effective_n + 1)
-    return words if apart < 0.05 else f"{words}, at least {apart:.1f} of them because the candidates lie apart"
+    if apart < 0.05:
+        return words
+    return f"{words}, at least {apart:.1f} of them because the candidates lie apart, and not for privacy"
 
 
 def _loss(value: float) -> str:

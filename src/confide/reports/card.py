@@ -4,24 +4,93 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from confide.core import Release, making_section
+from confide.core import Release
 from confide.errors import InputTypeError
 from confide.evaluation import Evaluation
-from confide.reports.guarantee_text import about_groups, explanation, headline
-from confide.reports.markdown_page import MarkdownPage
-from confide.reports.page import check_title
-from confide.reports.protection import check_command, limits, metadata, warnings_of
-from confide.support import Section, describe
-
-Metric: TypeAlias = dict[str, Any]
+from confide.reports.page import Page, check_title, page_of
+from confide.reports.release_page import evaluation_of, release_section
+from confide.support import (
+    WRITTEN_BY,
+    FileKind,
+    FileLocation,
+    Section,
+    as_place,
+    card_or_page,
+    to_markdown,
+    write_text,
+)
 
 TAGS = ["conformal-prediction", "differential-privacy"]
 TASKS = {"classification": "tabular-classification", "regression": "tabular-regression"}
 """The Hub's name of a task, unless it is given; confide reads outputs of models of any kind from tables."""
+
+
+@dataclass(frozen=True, repr=False)
+class MarkdownPage:
+    r"""A model card, as Markdown and as HTML.
+
+    Parameters
+    ----------
+    section
+        The description; its title is the heading.
+    metadata
+        YAML for the head of the file, with a line break after each line.
+
+    Examples
+    --------
+    >>> page = MarkdownPage(Section("Triage", "Coverage is guaranteed."), "tags: []\n")
+    >>> page
+    MarkdownPage('Triage')
+    >>> print(page.text.rstrip())
+    ---
+    # Written by confide
+    tags: []
+    ---
+    <BLANKLINE>
+    # Triage
+    <BLANKLINE>
+    Coverage is guaranteed.
+    """
+
+    section: Section
+    metadata: str
+
+    @property
+    def text(self) -> str:
+        """The Markdown."""
+        return f"---\n# {WRITTEN_BY}\n{self.metadata}---\n\n{to_markdown(self.section)}\n"
+
+    def page(self) -> Page:
+        """The description as an HTML page, without the metadata.
+
+        Raises
+        ------
+        MissingExtraError
+            If `confide[standard]` is not installed.
+        """
+        return page_of(self.section)
+
+    def save(self, path: str | FileLocation, *, overwrite: bool = False) -> FileLocation:
+        """Write Markdown (`.md`) or HTML (`.html`) to a file, atomically, and return its path.
+
+        Raises
+        ------
+        InputError
+            If the name has another ending, or the file exists and must not be overwritten, or cannot be written.
+        """
+        html = card_or_page(path) is FileKind.PAGE
+        write_text(path, self.page().html if html else self.text, overwrite=overwrite)
+        return as_place(path)
+
+    def _repr_markdown_(self) -> str:
+        return to_markdown(self.section)
+
+    def __repr__(self) -> str:
+        return f"MarkdownPage({self.section.title!r})"
 
 
 def card(
@@ -70,27 +139,12 @@ def card(
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind", type(release).__name__)
     check_title(title)
-    if isinstance(evaluation, str | Path):
-        evaluation = Evaluation.load(evaluation)
-    evaluation = None if evaluation is None else evaluation.of(release)
+    measured = evaluation_of(release, evaluation)
     title = title or release.about.get("model", "Prediction sets")
-    results = list(_results(release, evaluation, task or TASKS.get(release.task, "other")))
+    section = replace(release_section(release, measured, (), None, file_name), title=title)
+    results = list(_results(release, measured, task or TASKS.get(release.task, "other")))
     lines = yaml_lines({"tags": TAGS, "model-index": [{"name": title, "results": results}]})
-    return MarkdownPage(_section(release, evaluation, title, file_name), "".join(f"{line}\n" for line in lines))
-
-
-def _section(release: Release, evaluation: Evaluation | None, title: str, file_name: str) -> Section:
-    checked = (("SHA-256", release.checksum), ("command", check_command(file_name)))
-    parts = (
-        replace(describe(release), title="Guarantee and privacy"),
-        *(() if evaluation is None else (replace(describe(evaluation), title="Measured coverage"),)),
-        Section("Limits", facts=limits(release)),
-        Section("Model and data", facts=tuple((name, one or "not stated") for name, one in metadata(release)["rows"])),
-        making_section(release),
-        Section("Check", "The command recomputes every claim from the file of the release.", checked),
-    )
-    lead = f"{headline(release)}\n{explanation(release.first.guarantee)}{about_groups(release)}"
-    return Section(title, lead, warnings=warnings_of(release), parts=parts)
+    return MarkdownPage(section, "".join(f"{line}\n" for line in lines))
 
 
 # Metadata for the Hub
@@ -100,16 +154,15 @@ def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iter
     """One result for the calibration records, and one for those of the evaluation."""
     data = release.about.get("data")
     slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"  # the Hub accepts no others
-    found = {"calibration": list(_guaranteed(release))}
-    found |= {} if evaluation is None else {"evaluation": list(_measured(release, evaluation))}
-    names = {"calibration": data or "calibration records", "evaluation": "evaluation records"}
-    for split, metrics in found.items():
-        if metrics:
-            dataset = {"name": names[split], "type": slug, "split": split}
+    guaranteed, measured = _guaranteed(release), () if evaluation is None else _measured(release, evaluation)
+    splits = ("calibration", data or "calibration records", guaranteed), ("evaluation", "evaluation records", measured)
+    for split, name, found in splits:
+        if metrics := list(found):
+            dataset = {"name": name, "type": slug, "split": split}
             yield {"task": {"type": task}, "dataset": dataset, "metrics": metrics}
 
 
-def _guaranteed(release: Release) -> Iterator[Metric]:
+def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
     """Guaranteed coverage, or the bound on a loss, and the privacy loss."""
     for name, part in release.by_name.items():
         guarantee = part.guarantee
@@ -127,23 +180,19 @@ def _guaranteed(release: Release) -> Iterator[Metric]:
             yield _metric(kind, "", loss, str(privacy), **unit)
 
 
-def _measured(release: Release, evaluation: Evaluation) -> Iterator[Metric]:
+def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """Coverage, or the bounded loss, with its interval."""
-    n = evaluation.query.n if evaluation.private else evaluation.coverage.n
-    stated: Metric = {"private": evaluation.private, "confidence": evaluation.confidence, "records": n}
-    stated |= {"epsilon": evaluation.epsilon} if evaluation.private else {}
+    private = {"private": evaluation.private, "confidence": evaluation.confidence}
+    private |= {"epsilon": evaluation.epsilon} if evaluation.private else {}
     for finding in evaluation.findings.values():
-        part = finding.coverage
-        if part.value is not None and release.loss is None:
-            yield _metric("coverage", finding.label, part.value, "measured", low=part.low, high=part.high, **stated)
-        elif part.value is not None:
-            loss = part.as_loss(release.bound)
-            assert loss.value is not None
-            interval = {"low": loss.low, "high": loss.high}
-            yield _metric("expected loss", release.loss or "", loss.value, "measured", **interval, **stated)
+        part = finding.coverage if release.loss is None else finding.coverage.as_loss(release.bound)
+        kind, name = ("coverage", finding.label) if release.loss is None else ("expected loss", release.loss)
+        records = evaluation.query.n if evaluation.private else part.n
+        if part.value is not None:
+            yield _metric(kind, name, part.value, "measured", low=part.low, high=part.high, records=records, **private)
 
 
-def _metric(kind: str, part: str, value: float, words: str, **stated: Any) -> Metric:
+def _metric(kind: str, part: str, value: float, words: str, **stated: Any) -> dict[str, Any]:
     of = f", {part}" if part else ""
     arguments = {key: one for key, one in stated.items() if one is not None}
     return {"type": kind.replace(" ", "_"), "name": f"{kind}{of}, {words}", "value": value, "args": arguments}

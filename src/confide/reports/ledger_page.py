@@ -1,20 +1,20 @@
-"""A ledger as a page for those responsible for privacy: spent and remaining budget of each data set."""
+"""A ledger for those responsible for privacy: spent and remaining budget of each data set, and of a release."""
 
+import hashlib
 import math
-from collections import Counter
-from datetime import datetime
-from fractions import Fraction
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
+from confide.core import Release, entry_checksums
 from confide.errors import InputError
-from confide.ledger import Account, Cost, Entry, Ledger, decimal_form, loss_text, unbounded
+from confide.ledger import Account, Entry, Ledger, loss_text, unbounded
 from confide.mechanisms import weak_privacy_text
-from confide.reports.charts import spending
-from confide.reports.page import Page, number, page_of
-from confide.support import Section
+from confide.reports.page import Page, page_of
+from confide.reports.words import factor, percent, say, words
+from confide.support import Section, Table
 
-MOST_CHARGES, MOST_POINTS = 200, 400
-"""Newest charges in a table, and points in a chart."""
+MOST_CHARGES = 200
+"""Newest charges in a table."""
 
 
 def ledger_page(
@@ -52,89 +52,73 @@ def ledger_page(
     ...     ledger_page(ledger)
     Page('Privacy budget', ... kB of HTML)
     """
-    found = ledger.snapshot()
-    accounts = list(found.accounts.values()) if dataset is None else [ledger.account(dataset)]
+    state = ledger.snapshot()
+    accounts = list(state.accounts.values()) if dataset is None else [ledger.account(dataset)]
     if isinstance(dp_delta, bool) or not 0 <= dp_delta < 1:
         raise InputError("dp_delta", "must be a number of at least 0 and below 1", repr(dp_delta))
-    blocks = [_block(index, account, dp_delta, who=who) for index, account in enumerate(accounts, 1)]
-    context = {
-        "headline": _headline(accounts),
-        "blocks": blocks,
-        "releases": f"{sum(len(account.entries) for account in accounts):,}",
-        "sets": f"{len(accounts):,}",
-        "last": max((entry.charged_at for account in accounts for entry in account.entries), default="none yet"),
-        "warned": sum(bool(block["warnings"]) for block in blocks),
-        "place": str(ledger.path),
-        "records": f"{len(found.hashes):,}",
-        "seal": found.hashes[-1] if found.hashes else "none",
-        "dp_delta": dp_delta,
-        "who": who,
-    }
-    return page_of("ledger.html", title or "Privacy budget", context, script=False)
+    last = state.hashes[-1] if state.hashes else "none"
+    source = (("Ledger", str(ledger.path)), ("Records", f"{len(state.hashes):,}"), ("Hash of the last record", last))
+    parts = (
+        *(_account(account, dp_delta, who=who) for account in accounts),
+        Section("How to read this page", facts=tuple(words()["ledger"]["reading"].items())),
+        Section("Source", facts=source, notes=(say("ledger", "checked"),)),
+    )
+    facts = tuple((account.dataset, account.summary) for account in accounts)
+    lead = "" if accounts else "Nothing was charged yet."
+    return page_of(Section(title or "Privacy budget", lead, facts, parts=parts))
 
 
-def _headline(accounts: list[Account]) -> str:
-    if not accounts:
-        return "Nothing was charged yet."
-    most = max(accounts, key=lambda account: account.spent().epsilon)
-    spent = loss_text(most.spent().epsilon, most.costs)
-    sets = "One data set" if len(accounts) == 1 else f"{len(accounts):,} data sets"
-    if most.limit is None:
-        return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent}, without a limit."
-    return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent} of {decimal_form(most.limit.epsilon)}."
-
-
-def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[str, Any]:
-    entries, limit = account.entries, account.limit
-    private = all(cost.private for cost in account.costs)
-    spent = account.spent().epsilon
-    shown, allowed, left, *_ = (text for _, text in account.facts)
-    last = entries[-1].charged_at[:10] if entries else "never"
-    together = account.spent(dp_delta)
-    return {
-        "id": f"set-{index}",
-        "name": account.dataset,
-        "facts": account.facts,
-        "overview": [account.dataset, shown, allowed, left, f"{len(entries):,}", last],
-        "used": None if limit is None or not private else min(1.0, _share(spent, limit.epsilon)),
-        "factor": _factor(spent),
-        "warnings": _warnings(account),
-        "course": _course(account) if private else None,
-        "purposes": _purposes(entries, who=who),
-        "bounds": [
-            (bound.rule, _figure(bound.epsilon), f"{bound.dp_delta:g}")
-            for bound in sorted(together.bounds, key=lambda bound: bound.epsilon)
-        ],
-        "derivations": [(bound.rule, bound.derivation) for bound in together.bounds],
-        "charges": [_row(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:])],
-        "unshown": max(0, len(entries) - MOST_CHARGES),
-    }
-
-
-def _warnings(account: Account) -> list[tuple[str, str]]:
-    found = []
-    spent = account.spent().epsilon
-    if (bare := sum(not cost.private for cost in account.costs)) and unbounded(account.costs) == "zCDP alone":
-        found.append(("No epsilon.", f"{counted_releases(bare)} with zCDP alone, which has no limit in epsilon."))
-    elif bare:
-        found.append(("Not private.", f"{counted_releases(bare)} without privacy, which no limit covers."))
-    elif account.limit is None:
-        found.append(("No limit.", "Every request is charged. `confide ledger limit` sets one."))
-    elif account.remaining() == 0.0:
-        found.append(("Nothing is left.", "The ledger rejects every further release."))
-    if weak := weak_privacy_text(spent):
-        found.append(("Hardly private.", f"The total privacy loss is {weak}."))
-    if lost := sum(entry.release is None for entry in account.entries):
-        found.append(
-            (
-                "Charged without a release.",
-                f"{counted_releases(lost)} charged and never stored, because the run ended before. The charge stands.",
-            )
+def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
+    """Budget of a data set, its total by each rule of composition, and its charges, the newest first."""
+    entries, spent, limit = account.entries, account.spent().epsilon, account.limit
+    facts = [*account.facts]
+    if limit is not None and limit.epsilon and math.isfinite(spent):
+        facts.append(("share of the limit that is spent", percent(min(1.0, spent / limit.epsilon))))
+    if 0 < spent <= 20:
+        facts.append(("odds", say("ledger", "odds", factor=factor(spent))))
+    tables: tuple[Table, ...] = ()
+    if entries:
+        bounds = sorted(account.spent(dp_delta).bounds, key=lambda bound: bound.epsilon)
+        rules = tuple(
+            (bound.rule, _rounded_up(bound.epsilon), f"{bound.dp_delta:g}", bound.derivation) for bound in bounds
         )
-    return found
+        heads = ("Time (UTC)", "Purpose", "ε", "Group", *(["Person"] * who), "Release")
+        rows = tuple(_charge(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:]))
+        tables = (
+            Table(("Rule", "ε", "δ", "Derivation"), rules, f"All bounds on the total: {account.dataset}"),
+            Table(heads, rows, f"Charges, the newest first: {account.dataset}", len(entries)),
+        )
+    return Section(account.dataset, facts=tuple(facts), tables=tables, warnings=tuple(_warnings(account)))
 
 
-def counted_releases(number_of: int) -> str:
+def _charge(entry: Entry, *, who: bool) -> tuple[str, ...]:
+    group = "" if entry.cost.group is None else " = ".join(entry.cost.group)
+    stored = "stored" if entry.release is not None else "none: the run ended before"
+    time, loss = entry.charged_at.replace("T", " ").removesuffix("+00:00"), loss_text(entry.cost.epsilon, [entry.cost])
+    return (time, entry.kind_and_mechanism, loss, group, *([entry.by or "not stored"] if who else []), stored)
+
+
+def _rounded_up(epsilon: float) -> str:
+    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.10g}"
+
+
+def _warnings(account: Account) -> Iterator[str]:
+    bare = sum(not cost.private for cost in account.costs)
+    lost = sum(entry.release is None for entry in account.entries)
+    if bare:
+        kind = "no_epsilon" if unbounded(account.costs) == "zCDP alone" else "bare"
+        yield say("ledger", kind, number=counted_releases(bare))
+    elif account.limit is None:
+        yield say("ledger", "no_limit")
+    elif account.remaining() == 0.0:
+        yield say("ledger", "nothing_left")
+    if weak := weak_privacy_text(account.spent().epsilon):
+        yield say("ledger", "weak", weak=weak)
+    if lost:
+        yield say("ledger", "lost", number=counted_releases(lost))
+
+
+def counted_releases(count: int) -> str:
     """Number of releases, as the beginning of a sentence.
 
     Examples
@@ -142,93 +126,39 @@ def counted_releases(number_of: int) -> str:
     >>> counted_releases(1), counted_releases(1200)
     ('One release was', '1,200 releases were')
     """
-    return "One release was" if number_of == 1 else f"{number_of:,} releases were"
+    return "One release was" if count == 1 else f"{count:,} releases were"
 
 
-def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]:
-    """Purposes and persons of the charges: how often, and the sum of the losses as charged."""
-    number_of: Counter[tuple[str, str]] = Counter()
-    sums: dict[tuple[str, str], Fraction] = {}
-    for entry in entries:
-        key = (entry.kind_and_mechanism, (entry.by or "not kept") if who else "")
-        number_of[key] += 1
-        if entry.cost.private:
-            sums[key] = sums.get(key, Fraction(0)) + entry.cost.exact
-    rows = sorted(number_of, key=lambda key: -sums.get(key, Fraction(10**15)))
-    return [
-        (key[0], *([key[1]] if who else []), f"{number_of[key]:,}", number(float(sums[key])) if key in sums else "+inf")
-        for key in rows
-    ]
+def spending(release: Release, ledger: Ledger) -> Section:
+    """What each data set that was charged for the release had spent before it, with it, and by now, and its limit.
 
-
-def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
-    group = "" if entry.cost.group is None else " = ".join(entry.cost.group)
-    kept = "kept" if entry.release is not None else "none: the run ended before"
-    made = entry.charged_at.replace("T", " ").removesuffix("+00:00")
-    return (
-        made,
-        entry.kind_and_mechanism,
-        loss_text(entry.cost.epsilon, [entry.cost]),
-        group,
-        *([entry.by or ""] if who else []),
-        kept,
-    )
-
-
-def _course(account: Account) -> Section | None:
-    """Sum of losses over time; None with fewer than two charges."""
-    if len(account.entries) < 2:
-        return None
-    times = [datetime.fromisoformat(entry.charged_at).timestamp() for entry in account.entries]
-    sums = [float(total) for total in running(account.costs)]
-    first, last = min(times), max(times)
-    limit = None if account.limit is None else account.limit.epsilon
-    shares = [(at - first) / (last - first) if last > first else k / len(times) for k, at in enumerate(times, 1)]
-    kept = [*range(0, len(sums), math.ceil(len(sums) / MOST_POINTS)), len(sums) - 1]
-    dates = account.entries[0].charged_at[:10], account.entries[-1].charged_at[:10]
-    chart = spending([(shares[k], sums[k]) for k in kept], limit, dates, decimal_form(sums[-1]))
-    caption = "Cumulated loss of all releases over time."
-    return Section(
-        "", chart=chart, notes=(f"{caption}{' Dashed: the limit as it is now.' if limit is not None else ''}",)
-    )
-
-
-def running(costs: list[Cost]) -> list[Fraction]:
-    """Sum of losses after each charge; of the cells of a partition, the largest loss counts.
-
-    Examples
-    --------
-    >>> from confide.ledger import Group
-    >>> cells = [Cost(1.0, "add_remove", "m", None, Group("ward", name)) for name in ("a", "b")]
-    >>> [float(one) for one in running([*cells, Cost(0.5, "add_remove", "m")])]
-    [1.0, 1.0, 1.5]
+    Raises
+    ------
+    InputError
+        If no charge of the ledger is one for this release.
     """
-    total, found = Fraction(0), []
-    cells: dict[str, dict[str, Fraction]] = {}
-    for cost in costs:
-        if cost.group is None:
-            total += cost.exact
-        else:
-            sums = cells.setdefault(cost.group.partition, {})
-            before = max(sums.values(), default=Fraction(0))
-            sums[cost.group.cell] = sums.get(cost.group.cell, Fraction(0)) + cost.exact
-            total += max(sums.values()) - before
-        found.append(total)
-    return found
+    parts, checksums = [], {release.checksum, *entry_checksums(release)}
+    for account in ledger.accounts().values():
+        places = [place for place, entry in enumerate(account.entries) if _checksum(entry.release) in checksums]
+        if places:
+            parts.append(_spent_for(account, places[0], places[-1] + 1))
+    if not parts:
+        got = "a ledger without such a charge"
+        raise InputError("ledger", "must be the one that was charged for this release", got)
+    return Section("What the data have spent", say("spending", "lead"), parts=tuple(parts))
 
 
-def _share(spent: float, limit: float) -> float:
-    return spent / limit if limit else float(spent > 0)
+def _checksum(text: str | None) -> str | None:
+    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _factor(epsilon: float) -> str | None:
-    """Factor on the odds, rounded up; None if it is too large to be useful."""
-    if not 0 < epsilon <= 20:
-        return None
-    factor = math.exp(epsilon)
-    return f"{math.ceil(factor):,}" if factor >= 100 else f"{math.ceil(100 * factor) / 100:.2f}"
-
-
-def _figure(epsilon: float) -> str:
-    """Format a total, rounded up."""
-    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.4f}".rstrip("0").rstrip(".")
+def _spent_for(account: Account, first: int, end: int) -> Section:
+    """The budget before the charges for a release, with them, and by now."""
+    states = [replace(account, entries=account.entries[:count]) for count in (first, end, len(account.entries))]
+    rows = tuple(
+        (each[0][0], *(text for _, text in each)) for each in zip(*(state.facts[:4] for state in states), strict=True)
+    )
+    heads = ("Budget", "Before this release", "With it", "By now")
+    entry = account.entries[first]
+    charged = f"Charged on {entry.charged_at[:10]}{f', by {entry.by}' if entry.by else ''}."
+    return Section(account.dataset, charged, tables=(Table(heads, rows, f"Budget of {account.dataset}"),))

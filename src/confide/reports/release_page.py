@@ -1,196 +1,192 @@
 """A release as a page for three readers: users of the sets, people responsible for privacy, and people who check it."""
 
-import math
-from collections.abc import Sequence
-from typing import Any
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from confide.core import (
-    ClassShift,
     Plan,
-    RecordWeights,
     Release,
-    Threshold,
-    candidates_of,
+    about_facts,
+    make_plan,
     making_section,
     meaning_of_infinity,
-    plan,
     records_of_design,
+    remarks,
+    terms_of,
 )
-from confide.evaluation import Evaluation
-from confide.federated import FederatedRelease
+from confide.errors import InputError, InputTypeError
+from confide.evaluation import Evaluation, Example, Finding
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
-from confide.reports.cost import number_note, price
-from confide.reports.guarantee_text import (
-    Law,
-    about_groups,
-    explanation,
+from confide.plots import plot_coverage
+from confide.reports.example import worked_example
+from confide.reports.ledger_page import spending
+from confide.reports.plan_page import price_section, sizes
+from confide.reports.silos import silos
+from confide.reports.words import (
+    Failure,
     headline,
-    law_sections,
-    laws,
-    noun,
-    promise_of_part,
-    threshold_text,
-)
-from confide.reports.guarantee_text import short as promised_figure
-from confide.reports.ledger_entries import spending
-from confide.reports.measurements import (
-    MOST_LEVELS,
-    evaluation_sections,
-    examples,
-    first_shortfall,
-)
-from confide.reports.page import Page, dots, number, page_of
-from confide.reports.plan_page import calibrate_command
-from confide.reports.protection import (
-    check_command,
     limits,
-    metadata,
+    meaning,
+    noun,
     protection,
-    silos,
-    warnings_of,
+    protection_warnings,
+    say,
+    variation,
 )
-from confide.reports.thresholds import LABELS, rule, worked_example
 from confide.sets import sentence_of
-
-MOST_LAWS = 6
-
-
-def release_page(
-    release: Release,
-    title: str | None,
-    file_name: str,
-    evaluation: Evaluation | None,
-    answers: Sequence[str],
-    ledger: Ledger | None = None,
-) -> Page:
-    """Page of a release; arguments and errors as in `confide.report`."""
-    parts = release.by_name
-    first = next(iter(parts.values()))
-    evaluated = None if evaluation is None else evaluation.of(release)
-    short = {} if evaluated is None else evaluated.shortfalls
-    broken = any(one.is_broken for one in short.values())
-    federation = silos(release, answers)
-    chosen = _plan(release)
-    secret = chosen.terms.neighbors == "add_remove"
-    kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
-    # True if the bound on the law of coverage is the law itself, for continuous scores.
-    exact = first.mechanism is not None and first.mechanism.name == "none"
-    average = release.by is None and release.loss is None and first.guarantee.kind == "marginal"
-    context = {
-        "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),
-        "headline": headline(release),
-        "coverage": (promised_figure(release)[0], "promised, but not reached") if broken else promised_figure(release),
-        "broken": broken,
-        "shortfalls": [sentence_of(name, one) for name, one in short.items()],
-        "explanation": f"{explanation(first.guarantee)}{about_groups(release)}",
-        "parts": [
-            {
-                "name": name,
-                "threshold": threshold_text(part),
-                "promise": promise_of_part(release, name, part),
-                "epsilon": number(part.epsilon),
-            }
-            for name, part in parts.items()
-        ],
-        "several": len(parts) > 1,
-        "privacy": protection(release.privacy),
-        "infinite": all(part.excludes_nothing for part in parts.values()),
-        "everything": meaning_of_infinity(first.score).capitalize(),
-        "remarks": warnings_of(release),
-        "rule": rule(release),
-        "noun": noun(release),
-        "one_width": all(part.score == "absolute_residual" for part in parts.values()),
-        "divided": release.by if release.disjoint else "level",
-        "overlapping": release.overlap is not None,
-        "dots": dots(first.coverage) if average and not broken else None,
-        "example": worked_example(release),
-        "example_labels": LABELS,
-        "limits": limits(release),
-        "laws": law_sections(_drawn(parts), chosen.n, exact=exact, secret=secret),
-        "price": price(chosen, noun(release)),
-        "grid_note": _grid_note(release, first),
-        "number_note": number_note(chosen.terms),
-        "candidates": chosen.candidates.description,
-        "typical": chosen.typical_scores,
-        "making": making_section(release),
-        "certificate": release.to_json(),
-        "sha256": release.checksum,
-        "command": check_command(file_name),
-        "file_name": file_name,
-        "evaluation": None if evaluated is None else _evaluation(evaluated),
-        "federation": federation,
-        "stated": metadata(release),
-        "spending": [] if ledger is None else spending(release, ledger),
-        "by_class": _by_class(evaluated, release, chosen),
-    }
-    return page_of("release.html", title or f"{kind} report", context)
+from confide.support import Section, Table, describe
 
 
-def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    private = {}
-    if evaluation.private:
-        private = {"privacy": protection(evaluation.privacy), "confidence": f"{100 * evaluation.confidence:g}"}
-    return {
-        "private": private,
-        "n": evaluation.query.n,
-        "sections": evaluation_sections(evaluation),
-        "more": max(0, len(evaluation.findings) - MOST_LEVELS),
-        "examples": examples(evaluation),
-        "short": first_shortfall(evaluation),
-        "sha256": evaluation.checksum,
-    }
+def evaluation_of(release: Release, evaluation: Evaluation | str | Path | None) -> Evaluation | None:
+    """An evaluation of this release, or its file.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If it is one of another release, or of another type.
+    """
+    found = Evaluation.load(evaluation) if isinstance(evaluation, str | Path) else evaluation
+    if found is not None and not isinstance(found, Evaluation):
+        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(found).__name__)
+    return None if found is None else found.of(release)
 
 
-def _drawn(parts: dict[str, Threshold]) -> dict[str, tuple[float, tuple[Law, ...]]]:
-    """Laws of coverage, one for each distinct kind of part; at most MOST_LAWS."""
-    names_by_kind: dict[Any, list[str]] = {}
-    for name, part in parts.items():
-        names_by_kind.setdefault((part.mechanism, part.guarantee, part.candidates), []).append(name)
-    drawn = {}
-    for names in list(names_by_kind.values())[:MOST_LAWS]:
-        part = parts[names[0]]
-        if found := laws(part):
-            some = ", ".join(names[:MOST_LAWS]) + ("" if len(names) <= MOST_LAWS else ", …")
-            drawn[some] = float(1 - part.alpha), found
-    return drawn
+def release_section(
+    release: Release, evaluation: Evaluation | None, answers: Sequence[str], ledger: Ledger | None, file_name: str
+) -> Section:
+    """The whole description of a release for a page."""
+    described, short = describe(release), {} if evaluation is None else evaluation.shortfalls
+    broken, name, federation = any(one.is_broken for one in short.values()), noun(release), silos(release, answers)
 
+    # What everybody must read first: a broken promise, a useless threshold, missing privacy, parts covered less.
+    warnings = [sentence_of(label, one) for label, one in short.items()]
+    if all(part.excludes_nothing for part in release.parts.values()):
+        everything = meaning_of_infinity(release.first.score).capitalize()
+        warnings.append(say("meaning", "infinite", everything=everything, noun=name))
+    warnings += [f"{note[0].upper()}{note[1:]}." for note in remarks(release)]
+    warnings += protection_warnings(release.privacy)
+    if evaluation is not None and not short:
+        how = "privately" if evaluation.private else "which is not private"
+        found = (sentence for finding in evaluation.findings.values() for sentence in evaluation.sentences(finding))
+        warnings += [say("evaluation", "short", how=how, sentence=one) for one in [*found][:1]]
 
-def _plan(release: Release) -> Plan:
-    """Plan at the point around which the grid is drawn: that of the first threshold."""
-    c = release.first
-    n, epsilon = records_of_design(c), c.epsilon if 0 < c.epsilon < math.inf else 1.0
-    shift = release.population
-    return plan(
-        c.alpha,
-        float(f"{epsilon:.6g}"),
-        n,
-        neighbors=c.privacy.neighbors,
-        candidates=candidates_of(c),
-        n_min=c.guarantee.n_min or 1,
-        delta=c.guarantee.delta,
-        records_per_person=c.privacy.records_per_person,
-        class_weights=shift if isinstance(shift, ClassShift) else None,
-        weight_bound=shift.bound if isinstance(shift, RecordWeights) else None,
+    # One part for each question, those of most readers first.
+    failures, plan = _failures(release), _plan(release)
+    parts = (
+        about(release),
+        meaning(release, worked_example(release), broken=broken),
+        *([] if evaluation is None else [evaluation_section(evaluation)]),
+        protection(release.privacy, Section("What is not protected or promised", facts=limits(release))),
+        *([] if ledger is None else [spending(release, ledger)]),
+        *([variation(failures, float(1 - release.first.alpha))] if failures else []),
+        *([] if plan is None else [price_section(plan, name)]),
+        *([] if federation is None else [federation]),
+        making_section(release),
+        check(release, file_name),
+    )
+    title = "Calibration report" if federation is None else "Federated calibration report"
+    facts = (*([("threshold", described.lead.removeprefix("threshold "))] if described.lead else []), *described.facts)
+    return Section(
+        title, say("meaning", "broken") if broken else headline(release), facts, warnings=tuple(warnings), parts=parts
     )
 
 
-def _by_class(evaluation: Evaluation | None, release: Release, chosen: Plan) -> str | None:
-    """Command that gives each class its own promise, if some are covered less beyond chance; else None."""
-    alone = type(release) is Release and release.by is None and release.loss is None
-    if not alone or evaluation is None or evaluation.private or evaluation.shortfalls or not evaluation.classes.below:
+EXAMPLES = {
+    "model": "NAME",
+    "version": "NUMBER",
+    "data": "NAME",
+    "purpose": "TEXT",
+    "responsible": "NAME",
+    "contact": "ADDRESS",
+    "date": "2026-11-22",
+}
+"""Metadata that every release should state, with example values; other metadata are shown if a release states them."""
+
+
+def about(release: Release) -> Section:
+    """Metadata of a release, and the options that would state missing ones.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> about(confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, about={"model": "resnet"})).facts[:2]
+    (('model', 'resnet'), ('version of the model', 'not stated'))
+    """
+    facts = tuple((name, text or "not stated") for name, text in about_facts(release, EXAMPLES))
+    missing = " ".join(f"--about {key}={EXAMPLES[key]}" for key in EXAMPLES if key not in release.about)
+    how = say("about", "how", options=missing)
+    return Section("Model, data, date and purpose", facts=facts, notes=(how,) if missing else ())
+
+
+def check(release: Release, file_name: str) -> Section:
+    """How readers check the file of a release."""
+    guarded = f"./{file_name}" if file_name.startswith("-") else file_name
+    facts = (("command", f"confide show {shlex.quote(guarded)}"), ("SHA-256 of the file", release.checksum))
+    return Section("How to check it", say("check", "lead"), facts)
+
+
+def _plan(release: Release) -> Plan | None:
+    """The plan of a release with one threshold at its public or noisy number of records; None for other methods."""
+    part, terms = release.first, terms_of(release)
+    if release.by is not None or not terms or not isinstance(part.mechanism, Slopes):
         return None
-    return calibrate_command(chosen).replace(" --out ", " --by-class --out ", 1)
+    n = records_of_design(part) if part.size is None else max(part.guarantee.n_min or 1, part.size.counted)
+    return make_plan(terms[None], n)
 
 
-def _grid_note(release: Release, first: Threshold) -> str:
-    if isinstance(release, FederatedRelease):
-        return (
-            "These are plans for one site with all records. A federation costs more, because every silo adds its own "
-            "noise; confide federated plan reports how much."
+def _failures(release: Release) -> dict[str, Failure]:
+    """The law of coverage of a release with one threshold, by number of records; empty if there is none."""
+    part = release.first
+    if release.by is not None or part.excludes_nothing:
+        return {}
+    known = part.size.counted if part.size is not None and part.guarantee.sized else part.n
+    try:
+        if part.mechanism is None:
+            return {"all silos": part.coverage_failure()}
+        return {f"{n:,}": part.coverage_failure(n) for n in sizes(known, part.guarantee.n_min)}
+    except InputError:  # a sum of noisy counts, or a method without a law
+        return {}
+
+
+def evaluation_section(evaluation: Evaluation) -> Section:
+    """The description of an evaluation, with pictures of its tables and the records that may be shown."""
+    described, findings = describe(evaluation), evaluation.findings.values()
+    parts = tuple(
+        replace(
+            part, warnings=part.notes, notes=(), parts=(*_pictures(evaluation, finding), *_examples(finding.examples))
         )
-    if release.by is not None or release.loss is not None:
-        return "These are plans for one threshold, at the level and the epsilon of the first one in this release."
-    if first.mechanism is None or not isinstance(first.mechanism, Slopes):
-        return "These are plans for the library’s own mechanism; this release was made by another."
-    return ""
+        for part, finding in zip(described.parts, findings, strict=True)
+    )
+    bare, title = (say("evaluation", "bare"),), "Measured on labelled records"
+    if not evaluation.private:
+        return Section(title, warnings=bare, parts=parts)
+    lead = say("evaluation", "private", privacy=evaluation.privacy)
+    notes = (*described.notes, f"SHA-256 of the evaluation’s file: {evaluation.checksum}")
+    return Section(f"{title}, privately", lead, parts=parts, notes=notes)
+
+
+def _pictures(evaluation: Evaluation, finding: Finding) -> Iterator[Section]:
+    """A picture of the coverage by each kind of parts; none of losses."""
+    for table in finding.tables if evaluation.query.loss is None else ():
+        if any(part.value is not None for part in table):
+            yield Section("", picture=partial(plot_coverage, table))
+
+
+def _examples(examples: Sequence[Example]) -> tuple[Section, ...]:
+    if not examples:
+        return ()
+    rows = tuple(
+        (
+            f"{place}" if one.group is None else f"{place}, group {one.group}",
+            ", ".join(one.members) or "the empty set",
+            one.truth,
+            "contained" if one.truth in one.members else "missed",
+        )
+        for place, one in enumerate(examples, 1)
+    )
+    caption = say("evaluation", "examples")
+    return (Section("", tables=(Table(("Record", "Set", "True label", "It is"), rows, caption),)),)

@@ -1,34 +1,29 @@
-"""Page of a release, a plan, a watch or a ledger."""
+"""Page of a release, a plan, an evaluation, a watch, a ledger, or a plan of a federation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from confide.core import Document, Plan, Release
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation
+from confide.federated import AnyPlan, FederatedPlan, SeveralPlans
 from confide.ledger import Ledger
 from confide.reports.ledger_page import ledger_page
-from confide.reports.page import Page, check_title
-from confide.reports.plan_page import plan_page
-from confide.reports.release_page import release_page
-from confide.reports.watch_page import watch_page
-from confide.support import needs_extra
+from confide.reports.page import Page, check_title, page_of
+from confide.reports.plan_page import plan_section
+from confide.reports.release_page import evaluation_of, evaluation_section, release_section
+from confide.reports.watch_page import watch_section
+from confide.reports.words import protection
+from confide.support import Section, describe, needs_extra
 from confide.watching import CorrectedRelease, Watch
 
-_ALONE: Mapping[type, str] = MappingProxyType(
-    {
-        Plan: "a plan does not use records",
-        Ledger: "it belongs to one release",
-        Watch: "a watch has its own looks",
-        CorrectedRelease: "a watch has its own looks",
-    }
-)
-"""Types whose page takes no further arguments, with the reason."""
+_OTHERS = (Plan, FederatedPlan, SeveralPlans, Ledger, Evaluation, Watch, CorrectedRelease)
+"""Types other than releases that have a page."""
 
 
 def report(
-    release: Document | Plan | Ledger,
+    release: Document | Plan | Ledger | AnyPlan,
     *,
     title: str | None = None,
     evaluation: Evaluation | str | Path | None = None,
@@ -36,14 +31,14 @@ def report(
     ledger: Ledger | str | Path | None = None,
     file_name: str = "calibration.json",
 ) -> Page:
-    """Write a release, a plan, a watch or a ledger as one self-contained HTML page.
+    """Write a release, a plan, an evaluation, a watch or a ledger as one self-contained HTML page.
 
-    The page depends on data only through these arguments.
+    The page depends on data only through these arguments. It has pictures if `confide[plots]` is installed.
 
     Parameters
     ----------
     release
-        A release of the library, a `Plan`, a `Watch`, or a `Ledger`.
+        A release of the library, a `Plan`, a plan of a federation, an `Evaluation`, a `Watch`, or a `Ledger`.
     title
         Heading of the page, 1 to 200 printable characters.
     evaluation
@@ -78,31 +73,31 @@ def report(
     with needs_extra("a page", "standard", "jinja2"):
         pass
     check_title(title)
-    belongs = {
-        "evaluation": evaluation is not None,
-        "answers": bool(answers),
-        "ledger": ledger is not None,
-    }
-    given = next((name for name, there in belongs.items() if there), None)
-    for kind, why in _ALONE.items():
-        if isinstance(release, kind) and given is not None:
-            raise InputError(given, f"must be left out: {why}")
-    if isinstance(release, Plan):
-        return plan_page(release, title=title)
-    if isinstance(release, Ledger):
-        return ledger_page(release, title=title)
-    if isinstance(release, CorrectedRelease):
-        release = release.watch
-    if isinstance(release, Watch):
-        return watch_page(release, title=title)
-    if isinstance(release, Evaluation):
-        raise InputError("release", "must be the calibration", "Evaluation", "give it as evaluation")
+    if isinstance(release, _OTHERS):
+        for name, there in {"evaluation": evaluation, "answers": answers, "ledger": ledger}.items():
+            if there:
+                raise InputError(name, "must be left out: it belongs to one release")
+        if isinstance(release, Ledger):
+            return ledger_page(release, title=title)
+        section = _section(release)
+        return page_of(replace(section, title=title or section.title))
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind, or a plan", type(release).__name__)
-    if isinstance(evaluation, str | Path):
-        evaluation = Evaluation.load(evaluation)
-    if evaluation is not None and not isinstance(evaluation, Evaluation):
-        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(evaluation).__name__)
-    if isinstance(ledger, str | Path):
-        ledger = Ledger(ledger, create=False)
-    return release_page(release, title, file_name, evaluation, answers, ledger)
+    budget = Ledger(ledger, create=False) if isinstance(ledger, str | Path) else ledger
+    section = release_section(release, evaluation_of(release, evaluation), answers, budget, file_name)
+    return page_of(replace(section, title=title or section.title), (file_name, release.to_json()))
+
+
+def _section(value: object) -> Section:
+    """Section of a value other than a release."""
+    if isinstance(value, Plan):
+        return plan_section(value)
+    if isinstance(value, CorrectedRelease):
+        section = watch_section(value.watch)
+        return replace(section, parts=(replace(describe(value), title="The thresholds in force"), *section.parts))
+    if isinstance(value, Watch):
+        return watch_section(value)
+    if isinstance(value, Evaluation):
+        private = (protection(value.privacy),) if value.private else ()
+        return Section("Evaluation", parts=(evaluation_section(value), *private))
+    return describe(value)

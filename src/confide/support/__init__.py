@@ -13,9 +13,6 @@ section.py        descriptions of values, and their renderings
 axes.py           common parts of all plots
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from confide.support import shapes
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.checks import (
@@ -126,25 +123,3 @@ from confide.support.shapes import (
     refused_content,
 )
 from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number
-
-if TYPE_CHECKING:
-    from confide.support.chart import (
-        Area,
-        Axis,
-        Bar,
-        Chart,
-        ChartText,
-        Dot,
-        Line,
-        Mark,
-        Rule,
-        Tone,
-        number_axis,
-        percent_axis,
-        round_ticks,
-    )
-
-
-def __getattr__(name: str) -> object:
-    """Import charts when one is used: pages have them, releases do not."""
-    return getattr(import_module("confide.support.chart"), name)

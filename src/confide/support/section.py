@@ -5,15 +5,12 @@ that they suit dark and light notebooks. Every text is escaped, and none is inte
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confide.support.shown import aligned, escape_line, escape_text
-
-if TYPE_CHECKING:
-    from confide.support.chart import Chart
 
 Facts = tuple[tuple[str, str], ...]
 """Names and values."""
@@ -65,8 +62,8 @@ class Section:
         Tables below the facts.
     warnings
         Sentences before everything else.
-    chart
-        A picture, for pages.
+    picture
+        Draws a picture of the same numbers, for pages: returns matplotlib axes.
     parts
         Subsections.
     notes
@@ -78,7 +75,7 @@ class Section:
     facts: Facts = ()
     tables: tuple[Table, ...] = ()
     warnings: tuple[str, ...] = ()
-    chart: "Chart | None" = None
+    picture: Callable[[], Any] | None = field(default=None, compare=False)
     parts: tuple["Section", ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -188,7 +185,7 @@ _MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]|(?<=^\d)[.)](?=\s)")
 
 
 def to_markdown(section: Section, level: int = 1) -> str:
-    r"""A section as Markdown: headings, lists of facts, and tables; charts are left out. Every text is escaped.
+    r"""A section as Markdown: headings, lists of facts, and tables; pictures are left out. Every text is escaped.
 
     Parameters
     ----------

@@ -1,0 +1,66 @@
+"""The silos of a federated calibration: the state of each, its privacy cost, and its answer if it is given."""
+
+import math
+from collections.abc import Sequence
+
+from confide.core import Release
+from confide.errors import InputError
+from confide.federated import CODES, FederatedRelease, FederatedThreshold, distant_replies, read_answer
+from confide.reports.words import number, say
+from confide.support import Section, Table
+
+
+def silos(release: Release, answers: Sequence[str]) -> Section | None:
+    """Section about the silos; None for one calibration without silos.
+
+    Raises
+    ------
+    InputError
+        If answers belong to another federation, do not give the released threshold, or are to several thresholds.
+    """
+    if not isinstance(release, FederatedRelease):
+        if answers:
+            raise InputError("answers", "must be left out: the calibration is not federated")
+        return None
+    if answers and release.by is not None:
+        raise InputError("answers", "must be left out: the calibration has several thresholds")
+    plan, refused = release.plan, dict(release.refused)
+    asks, replies = {id(ask): ask for ask in plan.single_plans}.values(), _replies(release, answers)
+    rows = []
+    for i, silo in enumerate(plan.silos):
+        targets = dict.fromkeys(ask.protocol.target_rank(i) for ask in asks)
+        rank = "; ".join("in the sum" if target is None else number(float(target)) for target in targets)
+        state = f"left out: {CODES[refused[silo.name]]}" if silo.name in refused else "did not answer"
+        state = "answered" if silo.name in release.answered else state
+        size = "secret" if silo.size is None else f"{silo.size:,}"
+        answer = number(replies[silo.name]) if silo.name in replies else ""
+        rows.append((silo.name, size, rank, number(plan.loss(i)), state, answer))
+    known = {silo.name for silo in plan.silos}
+    rows += [
+        ("unknown sender", "", "", "", f"left out: {CODES[why]}", "")
+        for name, why in release.refused
+        if name not in known
+    ]
+    sent = say("silos", "single" if plan.channel.single_replies else "sum")
+    lead = f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}"
+    table = Table(("Silo", "Records", "Target rank", "ε", "State", "Answer"), tuple(rows), "The silos of the plan")
+    far = distant_replies(plan, replies)
+    return Section("The silos", lead, tables=(table,), warnings=(f"{far[0].upper()}{far[1:]}.",) if far else ())
+
+
+def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
+    part = release.first
+    assert isinstance(part, FederatedThreshold)
+    plan, replies = part.plan, dict[str, float]()
+    for text in answers:
+        answer = read_answer(plan, text)
+        if isinstance(answer.reply, int):
+            replies[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.reply])
+    if replies and set(replies) == set(release.answered):
+        ordered = sorted(replies.values())
+        threshold = ordered[part.k - 1] if part.k <= len(ordered) else math.inf
+        if threshold != release.threshold:
+            raise InputError("answers", "must be those of this threshold; these give another threshold")
+    elif not set(replies) <= set(release.answered):
+        raise InputError("answers", "must come from silos with counted answers; some silos were left out")
+    return replies

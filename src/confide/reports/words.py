@@ -1,0 +1,264 @@
+"""Sentences for readers without a background in statistics or privacy: promise, protection, limits, variation.
+
+The sentences are in `assets/words.toml`. They are chosen and filled in here, from public numbers only.
+"""
+
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from confide.core import OVERLAP, Release, Threshold, any_shares, limit_text, meaning_of_infinity
+from confide.federated import FederatedRelease
+from confide.guarantee import Guarantee, coverage_text, silos_text
+from confide.mechanisms import PrivacyStatement, PublishedHistogram, loss_facts
+from confide.scores import score_kind
+from confide.support import Facts, Section, Table, bisect, decimal_text, describe
+
+
+@lru_cache(maxsize=1)
+def words() -> Mapping[str, Any]:
+    """All sentences, by section and name."""
+    return tomllib.loads(files("confide.reports").joinpath("assets/words.toml").read_text(encoding="utf-8"))
+
+
+def say(section: str, name: str, **values: object) -> str:
+    """A sentence, with these values filled in."""
+    return str(words()[section][name]).format(**values).strip()
+
+
+def percent(level: float) -> str:
+    r"""Format a share in per cent, without trailing zeros, with a no-break space.
+
+    Examples
+    --------
+    >>> percent(0.9), percent(0.999), percent(0.0712345)
+    ('90\xa0%', '99.9\xa0%', '7.1235\xa0%')
+    """
+    return f"{100 * level:.4f}".rstrip("0").rstrip(".") + "\u00a0%"
+
+
+def number(value: float) -> str:
+    """Format a number with five significant digits; +inf is written +∞.
+
+    Examples
+    --------
+    >>> number(0.912345678), number(float("inf"))
+    ('0.91235', '+∞')
+    """
+    return f"{value:.5g}".replace("-", "−") if math.isfinite(value) else "+∞" if value > 0 else "−∞"
+
+
+# The promise.
+
+
+def noun(release: Release) -> str:
+    """The model's answer: a set, or an interval."""
+    return "interval" if release.task == "regression" else "set"
+
+
+def promise(guarantee: Guarantee, where: str = "in the set") -> str:
+    r"""Coverage promise for users of the sets.
+
+    Examples
+    --------
+    >>> promise(Guarantee("marginal", 0.9, None, None, 1))
+    'On average, the true label is in the set for at least 90\xa0% of new records.'
+    """
+    if guarantee.kind == "none" or guarantee.coverage == 0:
+        return say("promise", "none")
+    alike = ", if all silos have the same distribution" if guarantee.silos == "alike" else ""
+    if guarantee.population is not None:
+        alike = f", {guarantee.population.replace('for new records', 'that is, of those', 1)}"
+    true = "true label" if where.endswith("set") else "true value"
+    filled = {"true": true, "where": where, "share": _share(guarantee.coverage), "alike": alike}
+    if guarantee.delta is None:
+        return say("promise", "average", **filled)
+    return say("promise", "sure", sure=percent(1 - guarantee.delta), **filled)
+
+
+def headline(release: Release) -> str:
+    """Promise of the whole release."""
+    if release.loss is not None:
+        limit, loss = limit_text(release.loss, release.bound, release.risk), f"the loss “{release.loss}”"
+        return f"On average, {limit if limit.startswith('at most') else f'{loss} is at most {release.risk:.6g}'}."
+    if release.by == "level":
+        return say("promise", "levels", share=", ".join(_share(part.coverage) for part in release.parts.values()))
+    if release.by == "side":
+        return say("promise", "sides", share=_share(release.promised))
+    text = promise(release.first.guarantee, f"in the {noun(release)}")
+    return f"For each {release.by}: {text[0].lower()}{text[1:]}" if release.disjoint else text
+
+
+def explanation(guarantee: Guarantee) -> str:
+    """What the promise averages over and what it assumes; for a whole release, that of its first part."""
+    if guarantee.kind == "none" or guarantee.coverage == 0:
+        return say("explanation", "none")
+    average = say("explanation", "average")
+    if guarantee.population is not None:
+        return f"{average} {say('explanation', 'shifted')}"
+    silos = ""
+    if guarantee.silos is not None:
+        kind = "alike" if guarantee.silos == "alike" else "unlike"
+        silos = f" {say('explanation', kind, silos=silos_text(guarantee.silos))}"
+    if guarantee.delta is None:
+        return f"{average} {say('explanation', 'single')} {say('explanation', 'assumed', how='')}{silos}"
+    sure = say("explanation", "sure", risk=percent(guarantee.delta))
+    return f"{sure} {say('explanation', 'assumed', how=', independently')}{silos}"
+
+
+def about_groups(release: Release) -> str:
+    """Sentence about the shares of groups or classes, or which threshold a record has; empty for other releases."""
+    if release.overlap is not None:
+        return f" Groups of {release.overlap}: {OVERLAP}."
+    clause = any_shares(release)
+    return f" {clause[0].upper()}{clause[1:]}." if clause else ""
+
+
+def _share(coverage: float) -> str:
+    """Guaranteed coverage in per cent, rounded as in all outputs."""
+    return percent(float(coverage_text(coverage)))
+
+
+# What the sets mean.
+
+
+def meaning(release: Release, example: Section | None, *, broken: bool = False) -> Section:
+    """What sets or intervals mean, with the promise, a rule, an example with invented numbers, and all thresholds."""
+    name, first, parts = noun(release), release.first, [example] if example else []
+    one_width = name == "interval" and all(part.score == "absolute_residual" for part in release.parts.values())
+    before = f"{say('meaning', 'before')} " if broken else ""
+    lines = [
+        say("meaning", "one_width" if one_width else name),
+        f"{before}{headline(release)} {explanation(first.guarantee)}{about_groups(release)}",
+    ]
+    plain = release.by is None and release.loss is None and first.guarantee.delta is None
+    if plain and first.coverage and not broken:
+        true = "value" if name == "interval" else "label"
+        lines.append(say("meaning", "hundred", covered=f"{100 * first.coverage:.6g}", true=true, noun=name))
+    if release.by is None:
+        lines += [sentence] if (sentence := rule(first, release.loss)) else []
+    parts += [replace(part, title="The thresholds") for part in describe(release).parts]
+    return Section(f"What the {name}s mean", "\n".join(lines), parts=tuple(parts))
+
+
+def rule(part: Threshold, loss: str | None = None) -> str:
+    """Sentence about the contents of a set; empty for a loss of another program."""
+    if loss not in (None, "false_negative_rate"):
+        return ""
+    kind = score_kind(part.score if loss is None else "lac")
+    if part.excludes_nothing:
+        return f"The threshold is {number(part.threshold)}: {meaning_of_infinity(part.score)}."
+    sentence = kind.sentence(part.threshold, number)
+    tempered = "" if kind.temperature is None else f" {say('meaning', 'temperature', value=number(kind.temperature))}"
+    return f"{sentence}{tempered}"
+
+
+# What is protected, and what is not.
+
+PRIORS = (0.01, 0.1, 0.5)
+"""Beliefs before the release, as probabilities, for which the page states how far they can move."""
+
+
+def protection(privacy: PrivacyStatement, *parts: Section) -> Section:
+    r"""What a privacy statement protects, from whom, and how well: how far beliefs can move, and the loss by unit.
+
+    Examples
+    --------
+    >>> protection(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None)).tables[0].rows[2]
+    ('50\xa0%', '26.9\xa0%', '73.1\xa0%')
+    """
+    hidden = "hidden" if privacy.neighbors == "add_remove" else "counted"
+    secret = say("protection", f"{hidden}_one" if privacy.records_per_person == 1 else hidden)
+    facts = [("What stays secret", secret), ("From whom", say("protection", "whom"))]
+    units = loss_facts(privacy, privacy.records_per_person, 10 * privacy.records_per_person)
+    tables = [Table(("Unit", "ε"), units, "Privacy loss")]
+    if math.isfinite(privacy.epsilon):
+        facts.append(("How well", say("protection", "well", factor=factor(privacy.epsilon))))
+        heads = ("Probability before", "after, at least", "after, at most")
+        rows = tuple(_belief(prior, privacy.epsilon) for prior in PRIORS)
+        tables.insert(0, Table(heads, rows, "How far a belief about one person can move"))
+    elif privacy.concentrated_only:
+        facts.append(("How well", say("protection", "concentrated")))
+    reading = (say("protection", "reading"),)
+    return Section("What is protected", str(privacy), tuple(facts), tuple(tables), parts=parts, notes=reading)
+
+
+def protection_warnings(privacy: PrivacyStatement) -> tuple[str, ...]:
+    """Warnings about privacy that is missing, weak, or without an epsilon."""
+    if not privacy.is_private or privacy.concentrated_only:
+        return (say("protection", "no_epsilon" if privacy.concentrated_only else "bare"),)
+    weak, loss = privacy.weak, decimal_text(privacy.epsilon)
+    return (say("protection", "weak", loss=loss, weak=weak),) if weak else ()
+
+
+def factor(epsilon: float) -> str:
+    """Factor on the odds of a statement, rounded up.
+
+    Examples
+    --------
+    >>> factor(1.0), factor(8), factor(30)
+    ('2.72', '2,981', 'e^30')
+    """
+    if epsilon > 20:
+        return f"e^{decimal_text(epsilon)}"
+    return f"{math.ceil(100 * math.exp(epsilon)) / 100:.2f}" if epsilon < 4 else f"{math.ceil(math.exp(epsilon)):,}"
+
+
+def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
+    """Bayes' rule with likelihood ratios exp(-epsilon) and exp(epsilon)."""
+    odds, reach = math.log(prior / (1 - prior)), min(epsilon, 500.0)
+    least, most = 1 / (1 + math.exp(reach - odds)), 1 / (1 + math.exp(-reach - odds))
+    return percent(prior), percent(round(least, 3)), percent(round(most, 3))
+
+
+def limits(release: Release) -> Facts:
+    """What is not protected or promised: names and sentences."""
+    left_out = {"uneven", "grouped", "overlapping"}
+    left_out.remove("grouped" if release.disjoint else "uneven" if release.overlap is None else "overlapping")
+    if not isinstance(release, FederatedRelease):
+        left_out.add("silos")
+    if not isinstance(release.first.mechanism, PublishedHistogram):
+        left_out.add("noise")
+    return tuple((name, text) for key, (name, text) in words()["limits"].items() if key not in left_out)
+
+
+# Variation of coverage.
+
+SURE = (0.99, 0.95, 0.75, 0.5)
+
+Failure = Callable[[float], float]
+"""Level c -> bound on the probability that coverage given the calibration data is below c."""
+
+
+def variation(failures: Mapping[str, Failure], level: float) -> Section:
+    """How coverage varies over calibrations: what each reaches surely, by number of records.
+
+    Examples
+    --------
+    >>> variation({"1,000": lambda c: c**100}, 0.9).tables[0].rows[0][-2:]
+    ('0.9931', '0.0000')
+    """
+    heads = ("Records", *(f"reached with {percent(p)}" for p in SURE), f"risk of less than {percent(level)}")
+    rows = tuple(
+        (name, *(f"{reached(below, 1 - p):.4f}" for p in SURE), f"{below(level):.4f}")
+        for name, below in failures.items()
+    )
+    table = Table(heads, rows, "Coverage that a calibration reaches, at least")
+    note = say("variation", "note", level=percent(level))
+    return Section("How coverage varies", say("variation", "lead"), tables=(table,), notes=(note,))
+
+
+def reached(below: Failure, risk: float) -> float:
+    """The largest level that is missed with at most this probability, to seven digits.
+
+    Examples
+    --------
+    >>> reached(lambda c: c**2, 0.5)  # the median of a law with distribution function c^2
+    0.7071067
+    """
+    steps = 10**7
+    return 1.0 if below(1.0) <= risk else (bisect(lambda step: below(step / steps) > risk, 0, steps) - 1) / steps
