@@ -10,7 +10,7 @@ records at a coverage of 0.88 with an alarm.
   drop, publishes the counts, and its bound holds for every number of looks.
 - "watch, Gaussian": the same with Gaussian noise of the zCDP loss rho = epsilon^2/2. It has no pure epsilon.
 - "DP-SPRT": dpsprt's test of 0.12 against 0.15 missed records. It knows the drop, publishes the alarm alone, checks
-  after each record, and its other decision is switched off by an error of 1e-12.
+  after each record, and its other decision is switched off by an error of 1e-290.
 - "AboveThreshold": on the log likelihood ratio of 0.15 to 0.12, which knows the drop, with looks of a stated size and
   a bound for the looks of 60,000 records. It publishes the alarm alone.
 """
@@ -127,7 +127,7 @@ def dp_sprt_alarms(python: str, epsilon: float, course: Course) -> NDArray[np.fl
     before, after, records = course
     given = {
         "share": 1 - before, "dropped_share": 1 - after, "before": records, "records": small(4, 1) * MOST, "seed": 9,
-        "tested": 1 - TESTED, "feared": 1 - DROPPED, "error": ERROR, "beta": 1e-12, "epsilon": epsilon,
+        "tested": 1 - TESTED, "feared": 1 - DROPPED, "error": ERROR, "beta": 1e-290, "epsilon": epsilon,
         "paths": PEER_PATHS,
     }  # fmt: skip
     worker = Path(__file__).with_name("watch_worker.py")

@@ -9,6 +9,7 @@ import json
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -320,7 +321,7 @@ def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> 
     longest = text([-(2**63)] * before.settings.cells)
     check_stored("release", len(longest), "Monitor a release with fewer groups")
     drawn = pay(payment, count, _mark, lambda counts: text(before.draw(counts)))
-    return before.plus(stored_look(drawn, look))
+    return replace(before, looks=(*before.looks, stored_look(drawn, look)))
 
 
 def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
