@@ -79,6 +79,7 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.spark": Row(),
     "python -m benchmarks.watch": Row(),
     "python -m benchmarks.watch --alarms": Row(),
+    "python -m benchmarks.watch_rivals": Row(),
     "python examples/from_mapie.py": Row(),
     "python -m examples.membership": Row("python -m examples.membership 20"),
     "python -m examples.language_models": Row("python -m examples.language_models 1"),

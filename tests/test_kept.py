@@ -25,7 +25,7 @@ MESSAGES = {"federated-answer": "north", "federated-opening": "coordinator", "fe
 OTHERS = {
     **{name: lambda text, name=name: verify_message(name.removeprefix("federated-"), text) for name in MESSAGES},
     "checkpoint": read_checkpoint,
-    "look": lambda text: take_look._kept(text, "a"),
+    "look": lambda text: take_look.stored_look(text, "a"),
 }
 """Readers of what is no value of its own."""
 

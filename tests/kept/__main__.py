@@ -180,7 +180,7 @@ if __name__ == "__main__":
     write(
         {name: value.to_json() for name, value in others({one: read(text_of(one)) for one in names(*RELEASES)}).items()}
     )
-    look = {"kind": LOOK_KIND, "schema": 1, "look": "a", "release": "0" * 64, "made": NOW.isoformat()}
+    look = {"kind": LOOK_KIND, "schema": 1, "release": "0" * 64, "name": "a", "made": NOW.isoformat()}
     write({"look": json.dumps({**look, "counts": [91, -2], "versions": {"opendp": "0.16.0"}})})
     if not path_of("private-keys").exists():
         keys_of("coordinator").save(path_of("private-keys"))

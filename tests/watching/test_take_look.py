@@ -19,7 +19,7 @@ from confide.tables import (
     size_counts,
 )
 from confide.watching import Watch, watch
-from tests.calibrations import calibration_at
+from tests.calibrations import calibration_at, calibrations_at
 from tests.files import NAMES, class_table, write
 from tests.killed import drive
 from tests.refused import Refused, refused
@@ -52,6 +52,19 @@ def test_looks_are_stored_and_continued(state):
     assert abs(covered - 460) + abs(missed - 40) < 60  # noise of scale 1 is farther with a chance below 1e-25
 
 
+def test_looks_have_the_size_that_epsilon_deserves(state, tmp_path):
+    """Small batches are collected in a folder and counted together, as one look."""
+    (tmp_path / "week").mkdir()
+    for day in range(3):
+        write(tmp_path / "week" / f"{day}.parquet", batch(90, 10))
+    found = taken(state, source=tmp_path / "week", epsilon=0.3)
+    assert found.settings.batch == 246
+    assert abs(sum(found.looks[0].counts) - 300) < 250
+    groups = calibrations_at("group", {"a": 0.5, "b": 0.5})
+    assert Watch.start(groups, epsilon=0.3).settings.batch == 2 * 246
+    assert not Watch.start(groups, epsilon=0.3).settings.remarks(groups)
+
+
 def test_empty_batch_is_valid_look(state):
     """Whether there are records at all is as secret as their number."""
     assert abs(sum(taken(state, source=batch(0, 0), **START).looks[0].counts)) < 60
@@ -81,7 +94,6 @@ def test_changed_choices_after_first_look_raise(state):
 
 NEW = [
     ({"epsilon": ...}, "epsilon"),
-    ({"batch": ...}, "batch"),
     ({"release": LEVELS}, "alpha"),
     ({"alpha": 0.1}, "alpha"),
     ({"reference": 3}, "reference"),

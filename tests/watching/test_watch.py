@@ -183,19 +183,21 @@ LOOKS = [
     {"name": ""}, {"name": 3}, {"made": "yesterday"}, {"made": "2026-01-05"}, {"more": 1},
 ]  # fmt: skip
 FIELDS = [
-    {"epsilon": 0}, {"epsilon": "1"}, {"batch": 0}, {"batch": True}, {"planned_looks": 0}, {"error": 1.0},
+    {"epsilon": 0}, {"epsilon": "1"}, {"batch": 0}, {"batch": True}, {"looks": 0}, {"error": 1.0},
     {"tolerance": -0.1}, {"tolerance": 0.95}, {"neighbors": "both"}, {"records_per_person": 0},
     {"records_per_person": 10**6, "epsilon": 0.5}, {"promised": []}, {"promised": [{"name": "", "coverage": 1.5}]},
     {"promised": [{"name": "a", "coverage": 0.9}] * 2}, {"bins": [0, 1]}, {"bins": [1, 2], "promised": []},
-    reference([1, 2], 1.0), reference([], 0.0), {"reference": [1, 2]}, {"release": "x"}, {"schema": 2}, {"more": 1},
+    reference([1, 2], 1.0), reference([], 0.0), {"reference": [1, 2]}, reference([2**51, 1], 1.0),
+    {"release": "x"}, {"more": 1},
 ]  # fmt: skip
 
 
 def test_invalid_states_raise():
     assert Watch.from_json(altered(lambda content: None)) == watched(GOOD, BAD)
     changes = [lambda content, own=own: content["looks"][0].update(own) for own in LOOKS]
-    changes += [lambda content, own=own: content.update(own) for own in FIELDS]
-    for place, change in enumerate([*changes, lambda content: content.pop("error")]):
+    changes += [lambda content, own=own: content["settings"].update(own) for own in FIELDS]
+    changes += [lambda content, own=own: content.update(own) for own in ({"schema": 2}, {"more": 1})]
+    for place, change in enumerate([*changes, lambda content: content["settings"].pop("error")]):
         try:
             Watch.from_json(altered(change))
         except FormatError:

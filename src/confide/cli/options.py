@@ -198,7 +198,8 @@ OPTIONS: Mapping[str, Row] = dict([
                           "first look.",
                   PLACE, everyday=True),
         look=Row("NAME", "Name of this look (batch), such as 2026-03-02; every batch needs a new name.", everyday=True),
-        batch=Row("N", "First look: the planned number of records in a look.", _AT_LEAST_1, everyday=True),
+        batch=Row("N", "First look: the planned number of records in a look (default: about 22/epsilon^2, from which "
+                       "on the sampling error exceeds the noise).", _AT_LEAST_1, everyday=True),
         tolerance=Row("SHARE", "How far coverage may be below the promise (default: 0.02).", float),
         looks=Row("N", "The planned number of looks (default: 52).", _AT_LEAST_1),
         error=Row("SHARE", "First look: probability of a false alarm over all looks together (default: 0.05)."),

@@ -66,7 +66,8 @@ def watch(
     earlier looks they test whether coverage is still at least the promised
     one, minus a tolerance. The probability of a false alarm is at most --error
     over all looks together. A person in k batches spends epsilon k times. The
-    first look needs --epsilon and --batch and fixes them.
+    first look needs --epsilon and fixes it. Small batches are collected in a
+    folder and counted together, as one look.
 
     Example:
 

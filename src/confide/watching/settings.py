@@ -24,7 +24,7 @@ from confide.support import (
 )
 from confide.watching.correction import Correction
 
-MOST_NOISES = 5000
+MOST_NOISES, MOST_COUNT = 5000, 2**50
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class Reference:
     def __post_init__(self) -> None:
         privacy_loss("epsilon", self.epsilon)
         positive_integer("noises", self.noises, most=MOST_NOISES)
+        if any(abs(count) > MOST_COUNT for count in self.counts):
+            raise InputError("counts", "must lie within +-2**50")
 
 
 def reference_of(found: Evaluation, release: str, bins: tuple[int, ...]) -> Reference:
@@ -145,17 +147,16 @@ class Settings:
     def __post_init__(self) -> None:
         if not (len(self.release) == 64 and set(self.release) <= set("0123456789abcdef")):
             raise InputError("release", "must be the SHA-256 of its JSON, 64 hexadecimal digits")
-        plain = {
+        for name, value in {
             "epsilon": self.cost.epsilon,
             "batch": positive_integer("batch", self.batch, most=MOST_RECORDS),
             "tolerance": as_number("tolerance", self.tolerance),
             "looks": positive_integer("looks", self.looks, most=MOST_LOOKS),
-            "error": as_number("error", self.error),
+            "error": float(exact_level("error", self.error)),
             "records_per_person": self.cost.records_per_person,
-        }
-        for name, value in plain.items():
+            "promised": MappingProxyType(dict(self.promised)),
+        }.items():
             object.__setattr__(self, name, value)
-        exact_level("error", self.error)
         if not 0 <= self.tolerance < 1:
             raise InputError("tolerance", "must lie in [0, 1)", got=repr(self.tolerance))
         if bool(self.promised) == bool(self.bins) or len(self.promised) > MOST_PARTS:
@@ -172,7 +173,6 @@ class Settings:
             if len(self.correction.scales) != len(self.promised):
                 raise InputError("correct", "must be left out for set sizes, and have a scale for each monitored part")
             self.correction.remarks(self.batch, self.noise_epsilon, self.looks)  # raises if noise is too large
-        object.__setattr__(self, "promised", MappingProxyType(dict(self.promised)))
         if self.bins and self.records_per_person > 1:
             raise InputError(
                 "records_per_person",
@@ -228,13 +228,15 @@ class Settings:
         return (*self._too_small(), *strict, *(self.correction.remarks(*made) if self.correction else ()))
 
     def _too_small(self) -> tuple[str, ...]:
-        size = self.batch // max(len(self.promised), 1)
-        middle = min(self.promised.values(), default=0.5)
-        enough = records_enough(middle, self.noise_epsilon)
+        parts = max(len(self.promised), 1)
+        size, enough = self.batch // parts, deserved_batch(self.promised, self.noise_epsilon) // parts
         if size >= enough:
             return ()
-        each = "" if len(self.promised) < 2 else f"; a group has so many if {self.batch:,} are divided evenly"
-        return (too_small(size, enough) + each,)
+        each = "" if parts < 2 else f"; a group has so many if {self.batch:,} are divided evenly"
+        return (
+            f"a look of {size:,} records shows little: noise exceeds sampling error below {enough:,} records; collect "
+            f"small batches until there are as many, at no privacy cost{each}",
+        )
 
 
 def check_look_name(name: object) -> str:
@@ -329,9 +331,12 @@ def records_enough(coverage: float, epsilon: float) -> int:
     return ceil(variance / (coverage * (1 - coverage)))
 
 
-def too_small(batch: int, enough: int) -> str:
-    """Warning that a look has too few records."""
-    return (
-        f"a look of {batch:,} records shows little: noise exceeds sampling error below {enough:,} records; collect "
-        "small batches until there are as many, at no privacy cost"
-    )
+def deserved_batch(promised: Mapping[str, float], epsilon: float) -> int:
+    """Number of records of a look whose parts all have `records_enough`, if they are of one size.
+
+    Examples
+    --------
+    >>> deserved_batch({"": 0.9}, 1.0), deserved_batch({"a": 0.9, "b": 0.9}, 0.1), deserved_batch({}, 1.0)
+    (21, 4442, 8)
+    """
+    return max(len(promised), 1) * records_enough(min(promised.values(), default=0.5), epsilon)

@@ -9,7 +9,7 @@ import json
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -23,7 +23,6 @@ from confide.mechanisms import Neighbors
 from confide.scores import score_kind
 from confide.support import (
     SCHEMA,
-    VERSIONS,
     Fields,
     FileLocation,
     Level,
@@ -48,7 +47,7 @@ from confide.tables import ClassColumns, ColumnSpec, Progress, monitoring_covera
 from confide.watching.corrected import CorrectedRelease, in_force
 from confide.watching.correction import Correct
 from confide.watching.settings import Settings, check_look_name, promised_of, reference_of, size_bins
-from confide.watching.watch_state import Watch
+from confide.watching.watch_state import LOOK_SHAPE, Look, Watch, now
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -95,7 +94,9 @@ def watch(
     Parameters
     ----------
     source, what, by, skip_incomplete, progress
-        The batch, as in `evaluate_table`; with `unlabelled` as in `predict_table`. It may be empty.
+        The batch, as in `evaluate_table`; with `unlabelled` as in `predict_table`. It may be empty. Collect small
+        batches in a folder until there are about `batch` records, and count them as one look. Choose its batches by the
+        calendar or by public numbers, because their exact numbers of records are secret.
     release
         The release to monitor. If it has several levels, `alpha` chooses one.
     state
@@ -104,7 +105,7 @@ def watch(
     look
         Name of the batch, not yet in the state.
     epsilon, batch, tolerance, looks, error, neighbors, records_per_person
-        As in `Watch.start`. The first look fixes them and requires epsilon and batch; later looks may omit them.
+        As in `Watch.start`. The first look fixes them and requires epsilon; later looks may omit them.
     unlabelled
         Monitor set sizes, which need no labels, against those of the first batch. They do not show coverage.
     correct, delay
@@ -214,16 +215,15 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
     Raises
     ------
     InputError
-        If the file belongs to another release or other choices, or a new watch lacks epsilon or batch.
+        If the file belongs to another release or other choices, or a new watch lacks epsilon.
     """
     given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
     if state.exists():
         stored = Watch.load(state)
         _compare(stored, release, given, state)
         return stored
-    missing = [name for name in ("epsilon", "batch") if name not in given]
-    if missing:
-        raise InputError(missing[0], "must be given at the first look of a watch", got=f"no state {str(state)!r}")
+    if "epsilon" not in given:
+        raise InputError("epsilon", "must be given at the first look of a watch", got=f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     if not bins and "reference" in given:
         raise InputError("reference", "must be left out without unlabelled, which alone compares with a reference")
@@ -258,27 +258,21 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
             got=repr(str(state)),
             remedy="Use a separate state for each release, also for a renewed one",
         )
-    chosen: dict[str, Any] = {
-        "epsilon": settings.epsilon,
-        "batch": settings.batch,
-        "tolerance": settings.tolerance,
-        "looks": settings.looks,
-        "error": settings.error,
-        "unlabelled": stored.monitors_sizes,
-        "neighbors": settings.neighbors,
-        "records_per_person": settings.records_per_person,
-        "correct": getattr(settings.correction, "gamma", None),
-        "delay": getattr(settings.correction, "delay", None),
-    }
     reference = given.pop("reference", None)
     if reference is not None and (
         not settings.bins or reference_of(reference, settings.release, settings.bins) != settings.reference
     ):
         raise InputError("reference", "must be left out or be the one of the first look")
-    for name, value in given.items():
-        if name in ("correct", "delay") and settings.correction is None:
+    for name in ("correct", "delay"):
+        if name in given and settings.correction is None:
             remedy = "Begin anew, with a new state"
             raise InputError(name, "must be left out, because the state has no correction", remedy=remedy)
+    chosen = vars(settings) | {
+        "unlabelled": stored.monitors_sizes,
+        "correct": getattr(settings.correction, "gamma", None),
+        "delay": getattr(settings.correction, "delay", None),
+    }
+    for name, value in given.items():
         if name == "correct":
             wanted: Any = chosen[name] if value == "auto" else exact_level(name, value)
         elif name == "error":
@@ -320,14 +314,14 @@ def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> 
     from confide.ledger import check_stored, pay
 
     def text(counts: Sequence[int]) -> str:
-        made = datetime.now(UTC).isoformat(timespec="seconds")
-        document = {"kind": LOOK_KIND, "schema": SCHEMA, "look": look, "release": before.settings.release, "made": made}
-        return json.dumps({**document, "counts": list(counts), "versions": dict(library_versions())})
+        taken = Look(look, now(), tuple(counts), library_versions())
+        document = {"kind": LOOK_KIND, "schema": SCHEMA, "release": before.settings.release}
+        return json.dumps({**document, **shapes.write_shape(taken, LOOK_SHAPE)})
 
     longest = text([-(2**63)] * before.settings.cells)
     check_stored("release", len(longest), "Monitor a release with fewer groups")
     drawn = pay(payment, count, _mark, lambda counts: text(before.draw(counts)))
-    return before.with_look(look, *_kept(drawn, look))
+    return replace(before, looks=(*before.looks, stored_look(drawn, look)))
 
 
 def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
@@ -340,8 +334,7 @@ def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) 
     if None not in transaction.kept:
         raise before.name_error(look)
     entry = transaction.earlier_releases({None: _mark(count())})[None]
-    counts, _, _ = _kept(entry.text, look)
-    if counts != next(earlier.counts for earlier in before.looks if earlier.name == look):
+    if stored_look(entry.text, look) not in before.looks:
         raise before.name_error(look)
     text = f"look {look!r} at this very batch was taken on {entry.charged_at} and counts once; nothing was charged"
     warnings.warn(EarlierReleaseWarning(text, (entry.charged_at,)), stacklevel=caller_stacklevel())
@@ -353,21 +346,13 @@ def _mark(counts: NDArray[np.int64]) -> bytes:
     return np.ascontiguousarray(counts, dtype="<i8").tobytes()
 
 
-def _kept(text: str, look: str) -> tuple[tuple[int, ...], str, dict[str, str]]:
-    """Noisy counts, time of the draw and versions, from the stored text of a look."""
-    shape: shapes.Shape = {
-        "kind": shapes.choice(LOOK_KIND),
-        "schema": shapes.integer(SCHEMA),
-        "look": shapes.choice(look),
-        "release": shapes.TEXT,
-        "made": shapes.TEXT,
-        "counts": shapes.listed(shapes.INTEGER),
-        "versions": VERSIONS,
-    }
+def stored_look(text: str, name: str) -> Look:
+    """The look of this name from the text that a ledger stored."""
     try:
         content = parse_object(text)
     except ValueError:
         raise FormatError("ledger", "must contain a look as JSON") from None
     check_schema(content, LOOK_KIND, "look")
-    values = shapes.read_shape(Fields("look", content), shape)
-    return values["counts"], values["made"], values["versions"]
+    head = {"kind": shapes.choice(LOOK_KIND), "schema": shapes.integer(SCHEMA), "release": shapes.TEXT}
+    values = shapes.read_shape(Fields("look", content), {**head, **LOOK_SHAPE, "name": shapes.choice(name)})
+    return Look(**{field: values[field] for field in LOOK_SHAPE})

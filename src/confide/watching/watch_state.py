@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.core import Document, Release, documents
 from confide.errors import FormatError, InputError
-from confide.evaluation import Evaluation
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.evaluation import CountPrivacy, Evaluation
+from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.support import VERSIONS, Fields, Level, Section, decimal_text, exact_level, library_versions, shapes
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, Scale, realised
@@ -28,16 +28,16 @@ from confide.watching.sequence import ShareTests, confidence_sequence, coverage_
 from confide.watching.settings import (
     ERROR,
     LOOKS,
+    MOST_COUNT,
     MOST_LOOKS,
     TOLERANCE,
     Reference,
     Settings,
     check_look_name,
+    deserved_batch,
     promised_of,
     reference_of,
 )
-
-MOST_COUNT = 2**50
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Watch(Document):
         release: Release,
         *,
         epsilon: float,
-        batch: int,
+        batch: int | None = None,
         tolerance: float = TOLERANCE,
         looks: int = LOOKS,
         error: Level = ERROR,
@@ -158,7 +158,8 @@ class Watch(Document):
         epsilon
             Privacy loss of one look for each person in it. A person in k looks incurs k times the loss.
         batch
-            Planned number of records in a look.
+            Planned number of records in a look; by default as many as let the sampling error exceed the noise, in each
+            part: about 22/epsilon^2 at a level of 0.9.
         tolerance
             How far coverage may lie below the coverage guarantee.
         looks
@@ -185,23 +186,24 @@ class Watch(Document):
         """
         if correct is None and delay is not None:
             raise InputError("delay", "must be left out without correct")
+        bins, promised = tuple(bins), {} if bins else promised_of(release)
+        noise = CountPrivacy(neighbors, epsilon, records_per_person, public_n=False).noise
         settings = Settings(
             release.checksum,
             epsilon,
-            batch,
-            {} if bins else promised_of(release),
+            deserved_batch(promised, noise) if batch is None else batch,
+            promised,
             0.0 if bins else tolerance,
-            tuple(bins),
+            bins,
             looks,
             float(exact_level("error", error)),
             neighbors,
             records_per_person,
-            None if reference is None else reference_of(reference, release.checksum, tuple(bins)),
+            None if reference is None else reference_of(reference, release.checksum, bins),
         )
         if correct is None:
             return cls(settings)
-        correction = Correction.of(release, correct, delay or 0, settings.batch, settings.noise_epsilon)
-        return cls(replace(settings, correction=correction))
+        return cls(replace(settings, correction=Correction.of(release, correct, delay or 0, settings.batch, noise)))
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -225,8 +227,7 @@ class Watch(Document):
         self, name: str, counts: Sequence[int], made: str | None = None, versions: Mapping[str, str] | None = None
     ) -> Watch:
         """Return the watch with one more look, whose noisy counts are given; `versions` are those that drew them."""
-        when = datetime.now(UTC).isoformat(timespec="seconds") if made is None else made
-        return replace(self, looks=(*self.looks, Look(name, when, tuple(counts), versions or {})))
+        return replace(self, looks=(*self.looks, Look(name, made or now(), tuple(counts), versions or {})))
 
     def look(self, name: str, counts: ArrayLike) -> Watch:
         """Draw noisy counts of a batch and return the watch with this look."""
@@ -417,6 +418,11 @@ class Watch(Document):
         return f"ALARM since look {alarm.look.name!r}: {what}{spite}{named}"
 
 
+def now() -> str:
+    """The time, UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def evidence_text(log_evidence: float, alarm_at: float) -> str:
     """Format an e-process for printing; far beyond the alarm line, only a bound.
 
@@ -458,56 +464,31 @@ def _time(text: str) -> str:
 
 
 _SCALES = shapes.listed(shapes.record(Scale, shapes.shape_of(Scale, threshold=shapes.or_infinite(shapes.number()))))
-_SETTINGS: shapes.Shape = {
-    "release": shapes.TEXT,
-    "epsilon": shapes.number(),
-    "neighbors": shapes.choice(*NEIGHBORS),
-    "records_per_person": shapes.INTEGER,
-    "batch": shapes.INTEGER,
-    "planned_looks": replace(shapes.INTEGER, attribute="looks"),
-    "error": shapes.number(),
-    "tolerance": shapes.number(),
-    "promised": shapes.Field(
-        "a list of parts",
-        (list,),
-        _promised,
-        _write_promised,
-        entry=shapes.Field("a part", (dict,), shape={"name": shapes.TEXT, "coverage": shapes.number()}),
-    ),
-    "bins": shapes.listed(shapes.INTEGER),
-    "reference": shapes.nullable(
-        shapes.record(
-            Reference,
-            {
-                "counts": shapes.listed(shapes.integer(MOST_COUNT, -MOST_COUNT)),
-                "epsilon": shapes.number(),
-                "noises": shapes.INTEGER,
-            },
-        )
-    ),
-    "correction": shapes.optional(shapes.record(Correction, shapes.shape_of(Correction, scales=_SCALES))),
-}
-_LOOKS = shapes.listed(
-    shapes.record(
-        Look,
-        {
-            "name": shapes.TEXT,
-            "made": shapes.Field("an ISO 8601 time with a time zone", (str,), _time),
-            "counts": shapes.listed(shapes.INTEGER),
-            "versions": VERSIONS,
-        },
-    )
+_PART = shapes.Field("a part", (dict,), shape={"name": shapes.TEXT, "coverage": shapes.number()})
+_SETTINGS: shapes.Shape = shapes.shape_of(
+    Settings,
+    promised=shapes.Field("a list of parts", (list,), _promised, _write_promised, entry=_PART),
+    correction=shapes.optional(shapes.record(Correction, shapes.shape_of(Correction, scales=_SCALES))),
 )
-
-
-def _fields(watch: Watch) -> dict[str, Any]:
-    return {**shapes.write_shape(watch.settings, _SETTINGS), "looks": _LOOKS.json(watch.looks)}
+LOOK_SHAPE: shapes.Shape = {
+    "name": shapes.TEXT,
+    "made": shapes.Field("an ISO 8601 time with a time zone", (str,), _time),
+    "counts": shapes.listed(shapes.INTEGER),
+    "versions": VERSIONS,
+}
+_SHAPE: shapes.Shape = {
+    "settings": shapes.record(Settings, _SETTINGS),
+    "looks": shapes.listed(shapes.record(Look, LOOK_SHAPE)),
+}
 
 
 def _read(fields: Fields) -> Watch:
-    values = shapes.read_shape(fields, {**_SETTINGS, "looks": _LOOKS})
-    looks = values.pop("looks")
-    return Watch(Settings(looks=values.pop("planned_looks"), **values), looks)
+    return Watch(**shapes.read_shape(fields, _SHAPE))
 
 
-documents.register(Watch, documents.Kind(documents.common_form(KIND, "watch", integer_bits=63), _fields, _read))
+documents.register(
+    Watch,
+    documents.Kind(
+        documents.common_form(KIND, "watch", integer_bits=63), lambda watch: shapes.write_shape(watch, _SHAPE), _read
+    ),
+)
