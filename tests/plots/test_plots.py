@@ -7,6 +7,7 @@ import pytest
 
 import confide
 from confide.core import Pilot
+from confide.evaluation import CoverageTable, Part
 from confide.sets import PredictionIntervals, PredictionSets
 from tests.calibrations import calibration_at
 from tests.refused import refused
@@ -80,6 +81,15 @@ def test_level_is_promise_or_argument():
     assert dashed(confide.plot_coverage(sets, labels, level=0.4))[0].get_xdata()[0] == 0.4
     assert not dashed(confide.plot_coverage(PredictionSets(sets.mask, sets.classes), labels))
     assert dashed(confide.plot_coverage(confide.class_coverage(sets, labels), level=0.9))
+
+
+def test_table_with_promises_of_its_own_shows_each():
+    parts = [Part(name, 50, 50, 0.5, 0.4, 0.6, level, below=level > 0.6) for name, level in (("a", 0.9), ("b", 0.3))]
+    axes = confide.plot_coverage(CoverageTable("group", tuple(parts), own=True))
+    assert axes.get_title() == "Coverage by group\nintervals: noise included"
+    promised = next(line for line in axes.lines if line.get_label() == "promised to each")
+    assert list(promised.get_xdata()) == [0.9, 0.3]
+    assert "below it beyond chance (1 of 2)" in [line.get_label() for line in axes.lines]
 
 
 def test_groups_are_drawn_on_given_axes(pyplot):

@@ -15,9 +15,9 @@ LOOKS = {"light": (1000, "light"), "dark": (1000, "dark"), "phone": (360, "light
 VIEWS = {
     "front": ("report", ".brand", ".warning"),
     "report": ("report", ".brand", "#part-2"),
-    "report-evaluation": ("report", "#part-3", "#part-3 figure + div"),
-    "report-private": ("private", "#part-3", "#part-3 figure + div"),
-    "report-levels": ("levels", "#part-3", "#part-3 figure + div"),
+    "report-evaluation": ("report", "#part-3", "#part-3 figure"),
+    "report-private": ("private", "#part-3", "#part-3 figure"),
+    "report-levels": ("levels", "#part-3", "#part-3 figure"),
     "federated": ("federated", "h2:text-is('The silos')", "section:has(h2:text-is('The silos')) table"),
 }
 """Name -> page, and the elements at which a picture begins and ends."""

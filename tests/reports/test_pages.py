@@ -7,14 +7,14 @@ import html
 import json
 import math
 import re
-from functools import lru_cache
+from unittest import mock
 
-import numpy as np
 import pytest
 
 import confide
 from confide.core import load_release, meaning_of_infinity
 from confide.evaluation import Evaluation
+from confide.support import describe
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
 from tests.refused import Refused, refused
@@ -70,35 +70,6 @@ def test_page_names_certificate(options, theorem):
     assert f"{theorem}; privacy by docs/theory.md, Theorem P1" in words
 
 
-@lru_cache
-def several() -> dict[str, object]:
-    rng = np.random.default_rng(0)
-    scores, groups = rng.random(4000), rng.choice(["north", HOSTILE], 4000)
-    p = rng.random((4000, 6))
-    return {
-        "levels": confide.calibrate(scores, [0.2, 0.1, 0.05], epsilon=1.0, score="lac"),
-        "groups": confide.calibrate(scores, 0.1, 1.0, groups=groups, names=["north", HOSTILE], score="lac"),
-        "sides": confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000), 0.1, 1.0),
-        "risk": confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0),
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["levels", "groups", "sides", "risk"])
-def test_releases_with_several_thresholds_have_page(kind, tmp_path):
-    release = several()[kind]
-    release.save(tmp_path / "release.json")
-    text = page_of(release)
-    assert certificate_of(text) == release.to_json()
-    assert page_of(load_release(tmp_path / "release.json")) == text
-    assert HOSTILE not in text
-    words = words_of(text)
-    for part in release.parts.values() if kind in ("levels", "groups") else ():
-        assert f"{part.threshold:.12g}" in words
-    assert str(release.privacy) in words
-    assert len(text.encode()) < MOST_BYTES
-
-
 @pytest.mark.slow
 def test_page_depends_on_release_alone(tmp_path):
     """Written in one process and read in another, the calibration gives the same page, byte by byte."""
@@ -137,7 +108,7 @@ def of_one(**asked):
 
 
 def of_levels(evaluation):
-    return of_one(release=several()["levels"], evaluation=evaluation)
+    return of_one(release=pages.several()["levels"][0], evaluation=evaluation)
 
 
 def of_a_plan(**asked):
@@ -167,20 +138,42 @@ def test_invalid_arguments_raise(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
-def test_evaluations_are_shown_by_part(kind):
+def test_releases_of_several_thresholds_and_their_evaluations_are_shown_by_part(kind, tmp_path):
     release, found = pages.several()[kind]
+    release.save(tmp_path / "release.json")
+    assert page_of(load_release(tmp_path / "release.json")) == page_of(release)
     text = page_of(release, evaluation=found)
+    assert certificate_of(text) == release.to_json()
     assert HOSTILE not in text
     words = words_of(text)
+    assert str(release.privacy) in words
+    assert all(f"{part.threshold:.12g}" in words for part in release.parts.values())
     tables = [table for finding in found.findings.values() for table in finding.tables]
     for table in tables:
         for part in table if table.kind != "end" else ():
             assert f"{part.n} {part.value:.3f} {part.low:.3f} to {part.high:.3f}" in words
     assert text.count("<img") == len(tables)
     assert "Not private. The numbers of this section" in words
-    shown = [len(one.examples) for one in found.findings.values() if one.examples]
+    shown = [finding for finding in found.findings.values() if finding.examples]
     assert words.count("Record Set True label It is") == len(shown)
     assert "None" not in words
+
+
+def test_without_matplotlib_a_page_has_tables_and_says_how_to_get_pictures():
+    cal = calibration()
+    with mock.patch("confide.reports.page.find_spec", return_value=None):
+        text = page_of(cal, evaluation=evaluation(cal))
+    assert "<img" not in text
+    assert "pip install 'confide[plots]'" in words_of(text)
+    assert "Coverage by class" in words_of(text)
+    assert "pip install" not in words_of(page_of(cal, evaluation=evaluation(cal)))
+
+
+def test_expected_coverage_is_below_its_bound_and_coarse_candidates_are_no_price_of_privacy():
+    coarse = confide.Candidates.unit(20)
+    facts = dict(describe(confide.plan(alpha=0.1, epsilon=1.0, n=409, candidates=coarse)).parts[0].facts)
+    assert float(facts["expected coverage"].split(",")[0]) <= float(facts["coverage at most"].split()[0])
+    assert "because the candidates lie apart, and not for privacy" in facts["beyond the request"]
 
 
 @pytest.mark.slow

@@ -89,22 +89,13 @@ def release_section(
         check(release, file_name),
     )
     title = "Calibration report" if federation is None else "Federated calibration report"
-    facts = (*([("threshold", described.lead.removeprefix("threshold "))] if described.lead else []), *described.facts)
-    return Section(
-        title, say("meaning", "broken") if broken else headline(release), facts, warnings=tuple(warnings), parts=parts
-    )
+    lead = say("meaning", "broken") if broken else headline(release)
+    first = (("threshold", described.lead.removeprefix("threshold ")),) if described.lead else ()
+    return Section(title, lead, (*first, *described.facts), warnings=tuple(warnings), parts=parts)
 
 
-EXAMPLES = {
-    "model": "NAME",
-    "version": "NUMBER",
-    "data": "NAME",
-    "purpose": "TEXT",
-    "responsible": "NAME",
-    "contact": "ADDRESS",
-    "date": "2026-11-22",
-}
-"""Metadata that every release should state, with example values; other metadata are shown if a release states them."""
+EXPECTED = ("model", "version", "data", "purpose", "responsible", "contact", "date")
+"""Metadata that every release should state; other metadata are shown if a release states them."""
 
 
 def about(release: Release) -> Section:
@@ -116,8 +107,8 @@ def about(release: Release) -> Section:
     >>> about(confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, about={"model": "resnet"})).facts[:2]
     (('model', 'resnet'), ('version of the model', 'not stated'))
     """
-    facts = tuple((name, text or "not stated") for name, text in about_facts(release, EXAMPLES))
-    missing = " ".join(f"--about {key}={EXAMPLES[key]}" for key in EXAMPLES if key not in release.about)
+    facts = tuple((name, text or "not stated") for name, text in about_facts(release, EXPECTED))
+    missing = " ".join(f"--about {key}=TEXT" for key in EXPECTED if key not in release.about)
     how = say("about", "how", options=missing)
     return Section("Model, data, date and purpose", facts=facts, notes=(how,) if missing else ())
 
@@ -155,12 +146,9 @@ def _failures(release: Release) -> dict[str, Failure]:
 def evaluation_section(evaluation: Evaluation) -> Section:
     """The description of an evaluation, with pictures of its tables and the records that may be shown."""
     described, findings = describe(evaluation), evaluation.findings.values()
-    parts = tuple(
-        replace(
-            part, warnings=part.notes, notes=(), parts=(*_pictures(evaluation, finding), *_examples(finding.examples))
-        )
-        for part, finding in zip(described.parts, findings, strict=True)
-    )
+    shown = [(*_pictures(evaluation, finding), *_examples(finding.examples)) for finding in findings]
+    named = zip(described.parts, shown, strict=True)
+    parts = tuple(replace(part, warnings=part.notes, notes=(), parts=added) for part, added in named)
     bare, title = (say("evaluation", "bare"),), "Measured on labelled records"
     if not evaluation.private:
         return Section(title, warnings=bare, parts=parts)
@@ -179,14 +167,10 @@ def _pictures(evaluation: Evaluation, finding: Finding) -> Iterator[Section]:
 def _examples(examples: Sequence[Example]) -> tuple[Section, ...]:
     if not examples:
         return ()
-    rows = tuple(
-        (
-            f"{place}" if one.group is None else f"{place}, group {one.group}",
-            ", ".join(one.members) or "the empty set",
-            one.truth,
-            "contained" if one.truth in one.members else "missed",
-        )
-        for place, one in enumerate(examples, 1)
-    )
+    rows = []
+    for place, one in enumerate(examples, 1):
+        record = f"{place}" if one.group is None else f"{place}, group {one.group}"
+        held = "contained" if one.truth in one.members else "missed"
+        rows.append((record, ", ".join(one.members) or "the empty set", one.truth, held))
     caption = say("evaluation", "examples")
-    return (Section("", tables=(Table(("Record", "Set", "True label", "It is"), rows, caption),)),)
+    return (Section("", tables=(Table(("Record", "Set", "True label", "It is"), tuple(rows), caption),)),)
