@@ -1,6 +1,8 @@
 """Help: every option by its whole name, in few lines of 80 columns; groups alone; completion of the shell."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -43,3 +45,16 @@ def test_help_fits_and_names_everything(confide_run, path, command):
     assert "[bold]" not in text
     assert "\\[" not in text
     assert len(text.splitlines()) <= 155
+
+
+def test_the_list_of_commands_states_the_first_sentence_of_each():
+    for name, command in app.commands.items():
+        assert app.summary(name) == command.get_short_help_str(limit=200)
+
+
+def test_help_imports_no_command():
+    code = "import sys; from confide.cli import main; main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "confide.cli.app" in ran.stderr
+    for name in ("numpy", "confide.support", "confide.cli.command"):
+        assert f"'{name}'" not in ran.stderr

@@ -4,8 +4,9 @@ import click
 import pytest
 
 from confide.cli.app import app
-from confide.cli.command import APART, BELONGS, all_commands, concerns
+from confide.cli.command import APART, BELONGS, concerns
 from confide.cli.exit_codes import REFUSED, USAGE
+from confide.cli.help import all_commands
 from confide.errors import InputError
 
 COMMANDS = {" ".join(words): command for words, command in all_commands(app) if not isinstance(command, click.Group)}

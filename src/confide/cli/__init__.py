@@ -29,15 +29,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        from confide.cli.run import main as run
+    except ModuleNotFoundError as missing:
+        if received():
+            raise
+        sys.stderr.write(f"error: {_explained(missing)}\n")
+        return USAGE
+    return run(arguments)
+
+
+def _explained(missing: ModuleNotFoundError) -> Exception:
     from confide.errors import MissingExtraError
     from confide.support import needs_extra
 
     try:
         with needs_extra("the command line", "standard"):
-            from confide.cli.run import main as run
+            raise missing
     except MissingExtraError as error:
-        if received():
-            raise
-        sys.stderr.write(f"error: {error}\n")
-        return USAGE
-    return run(arguments)
+        return error

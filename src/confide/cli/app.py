@@ -7,10 +7,8 @@ from contextlib import contextmanager
 
 import click
 
-from confide.cli.command import Group, Imported
 from confide.cli.exit_codes import IN_WORDS
-from confide.cli.output import print_text
-from confide.support import escape_line, escape_text
+from confide.cli.help import Group, Imported
 
 LOG = "CONFIDE_LOG"
 _LEVELS = ("info", "debug")
@@ -36,6 +34,9 @@ def log_level(times: int) -> str | None:
 def log_to_stderr(level: str) -> Iterator[None]:
     """Within the block, print the library's events of this level and above on stderr."""
     import logging
+    import time
+
+    from confide.support import escape_line, escape_text
 
     class Lines(logging.Formatter):
         """One line for each event, with its time in UTC and without control characters."""
@@ -43,8 +44,6 @@ def log_to_stderr(level: str) -> Iterator[None]:
         def format(self, record: logging.LogRecord) -> str:
             """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`."""
             return escape_text(escape_line(super().format(record)))
-
-    import time
 
     handler, logger = logging.StreamHandler(sys.stderr), logging.getLogger("confide")
     lines = Lines("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
@@ -77,7 +76,7 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
     if wanted and not context.resilient_parsing:
         from importlib.metadata import version
 
-        print_text(f"confide {version('confide')}")
+        click.echo(f"confide {version('confide')}")
         context.exit()
 
 
@@ -89,23 +88,46 @@ def _confide(context: click.Context, verbose: int) -> None:
 
 _VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or set {LOG}=info."
 
+_COMMANDS = {
+    "plan": ("plan:plan", "Compute guarantee and cost of a calibration, without private data."),
+    "calibrate": ("calibrate:calibrate", "Calibrate privately on records with true labels."),
+    "recalibrate": ("calibrate:recalibrate", "Renew a release on new records with true labels."),
+    "predict": ("predict:predict", "Predict sets of classes, or intervals, for new records."),
+    "evaluate": ("evaluate:evaluate", "Measure coverage and set size on records with true labels."),
+    "watch": ("watch:watch", "Monitor coverage privately, batch by batch; exit code 6 is an alarm."),
+    "show": ("show:show", "Print the promise and the privacy cost of a release."),
+    "verify": ("show:verify", "Check a release: its claims, its signature, and your conditions."),
+    "sign": ("show:sign_release", "Sign a release of one machine, for `confide verify --signer`."),
+    "report": ("pages:report", "Write an HTML page about a release: promise, privacy, cost, provenance."),
+    "card": ("pages:card", "Write a model card of a release, with metadata for the Hugging Face Hub."),
+    "sql": ("calibrate:sql", "Print the query that counts in a warehouse, where no Python runs."),
+    "demo": ("machine:demo", "Run an example on real data, with explanations."),
+    "budget": ("plan:budget", "Plan a year's releases within one total per person."),
+    "ledger": (
+        "ledger:ledger",
+        "Account for privacy budgets (list, show, limit, export, report), and manage ledgers (init, check).",
+    ),
+    "federated": ("federated:federated", "Calibrate across silos that never pool their data, by small signed files."),
+}
+"""The place of each command, and its first sentence."""
+
 app = Group(
     "confide",
-    commands=Imported({
-        "plan": "plan:plan", "calibrate": "calibrate:calibrate", "recalibrate": "calibrate:recalibrate",
-        "predict": "predict:predict", "evaluate": "evaluate:evaluate", "watch": "watch:watch",
-        "show": "show:show", "verify": "show:verify", "sign": "show:sign_release", "report": "pages:report",
-        "card": "pages:card", "sql": "calibrate:sql",
-        "demo": "machine:demo", "budget": "plan:budget", "ledger": "ledger:ledger", "federated": "federated:federated",
-    }),
+    commands=Imported(_COMMANDS),
     params=[
-        click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
-                     help="Print the version."),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Print the version.",
+        ),
         click.Option(["--verbose", "-v"], count=True, help=_VERBOSE),
     ],
     callback=_confide,
     help=_HELP,
     epilog=_EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
+)
 """The program."""

@@ -8,18 +8,16 @@ the group, name rows of `confide.cli.options`. Options without a default are req
 shows all options.
 """
 
-from collections import UserDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter, cleandoc, signature
-from pkgutil import resolve_name
-from textwrap import indent
 from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
 
-from confide.cli.options import LOCAL, PANELS, PLACE, Row, row_of
+from confide.cli.help import Argument, Command, Option
+from confide.cli.options import LOCAL, PLACE, row_of
 from confide.errors import InputError
 
 _PAYING = ("calibrate", "recalibrate", "evaluate", "watch")
@@ -192,125 +190,6 @@ def _name(parameter: click.Parameter) -> str:
     return parameter.opts[0]
 
 
-_WIDEST = 22
-"""Longest name with its help on the same line."""
-
-_FEW = 12
-"""Largest number of options that `--help` shows all at once."""
-
-_ALL = "show all options"
-
-
-class Argument(click.Argument):
-    """An argument with its help."""
-
-    row: Row
-    help = ""
-    hidden = False
-
-    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """The name, in brackets if it is optional; empty if hidden."""
-        name = str(self.metavar)
-        return [] if self.hidden else [name if self.required else f"[{name}]"]
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The name, and its help."""
-        text = f"{self.help}  [required]" if self.required else self.help
-        return None if self.hidden else (self.get_usage_pieces(ctx)[0], text)
-
-
-class Option(click.Option):
-    """An option with its row, which has its panel."""
-
-    row: Row
-
-
-class Command(click.Command):
-    """A command whose help has verbatim examples, and options in panels."""
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The options of the command, `--help`, and `--help-all` if `--help` does not show all."""
-        parameters = super().get_params(ctx)
-        if len(self.everyday) == len(self.shown) or ctx.meta.get(_ALL):
-            return parameters
-        text = f"Show all {len(self.shown)} arguments and options, and exit."
-        more: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
-        return [*parameters, click.Option(["--help-all"], help=text, **more)]
-
-    @property
-    def shown(self) -> list[click.Parameter]:
-        """All options and arguments that are not hidden."""
-        return [one for one in self.params if not getattr(one, "hidden", False)]
-
-    @property
-    def everyday(self) -> list[click.Parameter]:
-        """The parameters that `--help` shows: arguments, required and everyday options; all if there are few."""
-        if len(self.shown) <= _FEW:
-            return self.shown
-        return [one for one in self.shown if not isinstance(one, Option) or one.required or one.row.everyday]
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write usage, docstring and panels; later versions of click would show arguments twice."""
-        self.format_usage(ctx, formatter)
-        self.format_help_text(ctx, formatter)
-        self.format_options(ctx, formatter)
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the docstring."""
-        _write_text(self.help, formatter)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write arguments and options, panel by panel."""
-        own = self.shown if ctx.meta.get(_ALL) else self.everyday
-        _write_parameters([*own, *(one for one in self.get_params(ctx) if one not in self.params)], ctx, formatter)
-
-
-class Group(click.Group):
-    """A group of commands."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show help if no command is given."""
-        if not args and not ctx.resilient_parsing:
-            click.echo(ctx.get_help())
-            ctx.exit()
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; turn an interruption into `click.Abort` before click prints an empty line."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise click.Abort from None
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order of their use."""
-        return list(self.commands)
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the text."""
-        _write_text(self.help, formatter)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, each with its first sentence; then the options."""
-        rows = [(name, self.commands[name].get_short_help_str(limit=200)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-        _write_parameters(self.get_params(ctx), ctx, formatter)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the epilog verbatim."""
-        if self.epilog:
-            formatter.write(f"\n{self.epilog}\n")
-
-
-class Imported(UserDict[str, Any]):
-    """Commands by name, each imported when it is used, from `module:name` in this package."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        found: click.Command = resolve_name(f"confide.cli.{super().__getitem__(name)}")
-        return found
-
-
 def command(path: str, *, without: str = "", required: str = "") -> Callable[[Callable[..., int | None]], Command]:
     """Turn a function into a command.
 
@@ -396,46 +275,5 @@ def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter
         more |= {"is_flag": True} if flag else {"type": taken, "multiple": several}
         names = row.names or (f"--{name.replace('_', '-')}",)
         made = Option([*names, name], help=row.help, show_default=True, **more)
-    made.row = row
+    made.panel, made.everyday = row.panel, row.everyday
     return made
-
-
-def _show_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        ctx.meta[_ALL] = True
-        click.echo(ctx.get_help())
-        ctx.exit()
-
-
-def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
-    """Write paragraphs; indented ones verbatim."""
-    for paragraph in cleandoc(text or "").split("\n\n"):
-        formatter.write_paragraph()
-        with formatter.indentation():
-            if paragraph.startswith(" "):
-                formatter.write(indent(paragraph, " " * formatter.current_indent) + "\n")
-            else:
-                formatter.write_text(paragraph)
-
-
-def _write_parameters(
-    parameters: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
-) -> None:
-    panels: Mapping[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", *PANELS, "Options")}
-    for one in parameters:
-        title = "Arguments" if isinstance(one, click.Argument) else one.row.panel if isinstance(one, Option) else ""
-        if record := one.get_help_record(ctx):
-            panels[title or "Options"].append(record)
-    for title, rows in panels.items():
-        if rows:
-            with formatter.section(title):
-                formatter.write_dl(rows, col_max=_WIDEST)
-
-
-def all_commands(
-    command: click.Command, words: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield the command and all below it, each with its words."""
-    yield words, command
-    for name, below in getattr(command, "commands", {}).items():
-        yield from all_commands(below, (*words, name))

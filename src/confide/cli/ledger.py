@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from confide.cli.command import Group, command
+from confide.cli.command import command
+from confide.cli.help import Group
 from confide.cli.output import capture_warnings, print_result, print_text
 from confide.cli.values import OptionalOutput, Output
 from confide.ledger import Ledger, account_as_json, file_of, make_server_ledger

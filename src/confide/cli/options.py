@@ -12,21 +12,25 @@ from typing import Any, TypedDict
 
 import click
 
+from confide.cli.help import (
+    COLUMNS,
+    CONDITIONS,
+    CONTENT,
+    FEDERATION,
+    GROUPS,
+    LEDGER,
+    OUTPUT,
+    PEOPLE,
+    PLANNED,
+    PRIVACY,
+    PROMISE,
+    SHIFT,
+    THRESHOLD,
+    WATCH,
+)
 from confide.core import ABOUT, RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
 from confide.support import ObjectPath, as_place
-
-COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"
-PEOPLE, GROUPS, SHIFT = "People with several records", "Groups", "Known shift"
-WATCH, PLANNED, LEDGER = "Monitor", "Planned releases", "Budget ledger"
-FEDERATION, CONTENT, OUTPUT = "Federation", "Content", "Output"
-CONDITIONS = "Conditions"
-
-PANELS = (
-    COLUMNS, PROMISE, PRIVACY, THRESHOLD, PEOPLE, GROUPS, SHIFT, WATCH, PLANNED, FEDERATION, LEDGER, CONTENT,
-    CONDITIONS, OUTPUT,
-)  # fmt: skip
-"""The panels in the order of the help."""
 
 
 class PlaceType(click.Path):

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from confide.cli.choices import ClassShiftOptions, one_level, optional_candidates, split
-from confide.cli.command import Group, command
+from confide.cli.command import command
+from confide.cli.help import Group
 from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.values import Findings, PilotOptions, PrivacyOptions
 from confide.core import IN_WORDS, BudgetPlan, Plan, PlannedReleases, best_of, by_rules, needed_by_scores

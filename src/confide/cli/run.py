@@ -14,7 +14,6 @@ import click
 from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, PIPE_CLOSED, REFUSED, USAGE
 from confide.cli.interruption import check_interruption, received, say_interrupted
 from confide.errors import ConfideError
-from confide.support import OutputExistsError, escape_text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The arguments without the program's name; by default those of the process.
     """
     command = _command()
-    options = options_of(command, sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
     try:
         check_interruption()  # an import may have swallowed it
         code = command.main(args=arguments, prog_name="confide", standalone_mode=False)
@@ -34,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except BaseException as error:
-        return say_interrupted() if received() else _answer(error, options)
+        return say_interrupted() if received() else _answer(error, command, words)
 
 
 def _command() -> click.Command:
@@ -43,16 +42,17 @@ def _command() -> click.Command:
     return app
 
 
-def _answer(error: BaseException, options: Mapping[str, str]) -> int:
+def _answer(error: BaseException, command: click.Command, words: Sequence[str]) -> int:
+    from confide.support import OutputExistsError
+
     match error:
         case click.ClickException():
             return _say(_usage(error), USAGE)
         case KeyboardInterrupt() | click.Abort():
             return say_interrupted()
-        case OutputExistsError():
-            return _say(in_options(str(error), options), EXISTS)
         case ConfideError():
-            return _say(in_options(str(error), options), REFUSED)
+            message = in_options(str(error), options_of(command, words))
+            return _say(message, EXISTS if isinstance(error, OutputExistsError) else REFUSED)
         case SystemExit(code=0):  # after a completion script
             return DONE
         case BrokenPipeError() | SystemExit():  # click itself exits when a pipe is closed
@@ -65,6 +65,8 @@ def _answer(error: BaseException, options: Mapping[str, str]) -> int:
 
 
 def _say(message: str, code: int) -> int:
+    from confide.support import escape_text
+
     line = escape_text(" ".join(message.split()))
     sys.stderr.write(f"error: {line}\n")
     return code

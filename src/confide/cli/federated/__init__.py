@@ -1,8 +1,8 @@
 """`confide federated`: calibration across silos by files."""
 
-from confide.cli.command import Group
 from confide.cli.federated.coordinator import aggregate, list_answers, plan
 from confide.cli.federated.silo import SiloRecords, answer, keygen, open_sum, own, policy, public
+from confide.cli.help import Group
 
 federated = Group(
     "federated",
