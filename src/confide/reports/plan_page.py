@@ -1,5 +1,6 @@
 """A plan as a page: the cost of privacy before any data are used."""
 
+import json
 import math
 import shlex
 from collections.abc import Mapping
@@ -77,22 +78,23 @@ def calibrate_command(plan: Plan) -> str:
     r = plan.terms
     law = law_of(plan.candidates)
     words = ["confide", "calibrate", "records.parquet", *_COLUMNS.get(law.kind if law else None, _CLASSES)]
-    words += ["--unit", f"{law.unit:.12g}"] if law and law.unit else []
+    words += ["--set", f"unit={law.unit:.12g}"] if law and law.unit else []
     words += ["--alpha", _level(r.alpha), "--epsilon", f"{r.epsilon:.12g}"]
     if r.neighbors != "add_remove":
         words += ["--neighbors", r.neighbors]
-    for option, value, default in (
-        ("--records-per-person", r.records_per_person, 1),
-        ("--n-min", r.n_min, 1),
-        ("--delta", r.delta, None),
+    for name, value, default in (
+        ("records_per_person", r.records_per_person, 1),
+        ("n_min", r.n_min, 1),
+        ("delta", r.delta, None),
     ):
         if value != default:
-            words += [option, str(value)]
+            words += ["--set", f"{name}={value}"]
     if isinstance(r.population, ClassShift):
         given = zip(r.population.classes, r.population.ratios, strict=True)
-        words += ["--class-weights", ",".join(f"{name}={ratio}" for name, ratio in given)]
+        weights = ", ".join(f"{json.dumps(str(name))} = {float(ratio)!r}" for name, ratio in given)
+        words += ["--set", f"class_weights={{{weights}}}"]
     if isinstance(r.population, RecordWeights):
-        words += ["--weight-column", "weight", "--weight-bound", f"{r.population.bound:g}"]
+        words += ["--set", "weights=weight", "--set", f"weight_bound={r.population.bound:g}"]
     return shlex.join([*words, "--out", "calibration.json"])
 
 

@@ -195,7 +195,7 @@ def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chos
         return None
     if found.shortfall is not None or not any(one.below for one in worst_parts(found) if one.kind == "class"):
         return None
-    return calibrate_command(chosen).replace(" --out ", " --by-class --out ", 1)
+    return calibrate_command(chosen).replace(" --out ", " --set by_class=true --out ", 1)
 
 
 def _grid_note(release: Release, first: Threshold) -> str:
