@@ -108,12 +108,12 @@ def by_counts(tables, neighbors, out):
     """`confide sql`, the answer of DuckDB, and `confide calibrate --counts`."""
     public = ("--n", 1000) if neighbors == "replace_one" else ()
     columns = ("--probabilities", ",".join(f"p_{k}" for k in range(4)), *CLASSIFIED[2:], "--label", "y")
-    where = ("--dialect", "duckdb", "--table", "records", "--plan", out / "plan.json")
+    where = ("--dialect", "duckdb", "--table", "records")
     query = command("sql", *where, *columns, *asked(neighbors), *public)
     with duckdb.connect() as database:
         database.execute(f"CREATE VIEW records AS FROM '{tables / 'old.parquet'}'")
         database.sql(query).write_csv(str(out / "counts.csv"))
-    counts = ("--counts", out / "counts.csv", "--plan", out / "plan.json")
+    counts = ("--counts", out / "counts.csv", *columns, *asked(neighbors), *public)
     command("calibrate", *counts, "--out", out / "released.json")
     return confide.Release.load(out / "released.json")
 

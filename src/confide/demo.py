@@ -195,7 +195,7 @@ def _result(private: ThresholdResult, ordinary: ThresholdResult, costs: Plan) ->
    Cost of privacy: {extra:.2f} digits per set here. Expected in advance (`confide plan`): a mean
    coverage of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}.
    The noise differs from run to run. The promise is about the average, and a single calibration
-   can have somewhat lower coverage. `confide calibrate --delta` makes a promise about it."""
+   can have somewhat lower coverage. `confide calibrate --set delta=0.05` makes a promise about it."""
 
 
 def _comparison(private: ThresholdResult, ordinary: ThresholdResult) -> str:

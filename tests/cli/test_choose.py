@@ -5,14 +5,14 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.cli.exit_codes import REFUSED, USAGE
+from confide.cli.exit_codes import REFUSED
 from confide.ledger import Ledger
 from tests.builders import slow
 from tests.files import class_table, write
 
 PLAIN = ("--alpha", 0.1, "--epsilon", 2)
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
-TWO = ("--choose", "lac", "--choose", "aps_deterministic")
+TWO = ("--set", "choose=lac,aps_deterministic")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def records(folder):
 
 @pytest.mark.slow
 def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
-    options = (*COLUMNS, "--choose", "lac", "--choose", "q_*:lac", *PLAIN, "--ledger", "l.db", "--dataset", "people")
+    options = (*COLUMNS, "--set", "choose=lac,q_*:lac", *PLAIN, "--ledger", "l.db", "--dataset", "people")
     made = confide_run("calibrate", records, *options, "--out", "cal.json")
     assert made.code == 0, made.err
     released = confide.Release.load("cal.json")
@@ -49,11 +49,13 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     assert predicted.code == 0, predicted.err
 
 
-@pytest.mark.parametrize(("option", "value"), [("--n-min", 10**15), ("--records-per-person", 0)])
-def test_threshold_that_cannot_be_released_is_found_before_the_choice_is_charged(confide_run, records, option, value):
+@pytest.mark.parametrize(("name", "value"), [("n_min", 10**15), ("records_per_person", 0)])
+def test_threshold_that_cannot_be_released_is_found_before_the_choice_is_charged(confide_run, records, name, value):
     paid = ("--ledger", "l.db", "--dataset", "people")
-    done = confide_run("calibrate", records, *COLUMNS, *TWO, *PLAIN, option, value, *paid, "--out", "cal.json")
-    assert (done.code, option in done.err) == (REFUSED, True)
+    done = confide_run(
+        "calibrate", records, *COLUMNS, *TWO, *PLAIN, "--set", f"{name}={value}", *paid, "--out", "cal.json"
+    )
+    assert (done.code, name in done.err) == (REFUSED, True)
     assert not Ledger("l.db").accounts()
 
 
@@ -76,12 +78,8 @@ def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_
     records = write(folder / "records.parquet", pa.table(columns | {"name": names}))
     options = (
         *COLUMNS,
-        "--choose",
-        "lac",
-        "--choose",
-        "q_*:lac",
-        "--choose",
-        "aps_deterministic",
+        "--set",
+        "choose=lac,q_*:lac,aps_deterministic",
         *PLAIN,
         "--out",
         "cal.json",
@@ -91,7 +89,7 @@ def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_
     for name, row in (("p_a", 3), ("q_a", 4)):
         assert refused.err.count(f"column {name!r}") == 1
         assert f"1 does not, row {row}" in refused.err
-    made = confide_run("calibrate", records, *options, "--skip-incomplete")
+    made = confide_run("calibrate", records, *options, "--set", "skip_incomplete=true")
     assert made.code == 0, made.err
     ((scores, sizes),) = seen
     kept = [0, 1, 2, 5, 6, 7, 8]
@@ -105,15 +103,15 @@ def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_
     ("options", "expected"),
     slow(
         [
-            (("--choose", "lac"), (USAGE, "--choose")),
-            ((*TWO, "--score", "lac"), (USAGE, "--score")),
-            ((*TWO, "--rho", 0.1), (USAGE, "--rho")),
-            ((*TWO, "--by", "name", "--groups", "a,b"), (USAGE, "--by")),
-            (("--largest-size", 3), (USAGE, "--largest-size")),
-            ((*TWO, "--largest-size", 99), (REFUSED, "--largest-size")),
-            ((*TWO, "--choice-share", 0.7), (REFUSED, "--choice-share")),
+            (("--set", "choose=lac"), (REFUSED, "choose")),
+            ((*TWO, "--score", "lac"), (REFUSED, "--score")),
+            ((*TWO, "--set", "rho=0.1"), (REFUSED, "--epsilon")),
+            ((*TWO, "--by", "name", "--groups", "a,b"), (REFUSED, "--by")),
+            (("--set", "largest_size=3"), (REFUSED, "largest_size")),
+            ((*TWO, "--set", "largest_size=99"), (REFUSED, "largest_size")),
+            ((*TWO, "--set", "choice_share=0.7"), (REFUSED, "choice_share")),
             ((*TWO, "--neighbors", "replace_one"), (REFUSED, "--neighbors")),
-            (("--choose", "lac", "--choose", "absent"), (USAGE, "--score")),
+            (("--set", "choose=lac,absent"), (REFUSED, "--score")),
         ],
     ),
 )

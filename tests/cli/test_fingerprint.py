@@ -28,7 +28,7 @@ def run(confide_run, folder):
     write(folder / "probe.csv", columns(MODEL))
     write(folder / "probe.parquet", columns(MODEL))
     write(folder / "retrained.csv", columns(RETRAINED))
-    stated = (*COLUMNS, *LABEL, "--alpha", 0.1, "--epsilon", 1, "--fingerprint", "probe.csv", "--out", "cal.json")
+    stated = (*COLUMNS, *LABEL, "--alpha", 0.1, "--epsilon", 1, "--set", "fingerprint=probe.csv", "--out", "cal.json")
     done = confide_run("calibrate", "records.csv", *stated)
     assert done.code == 0, done.err
     assert "model: outputs rounded to 3 decimals, SHA-256" in done.out
@@ -80,10 +80,10 @@ def test_renewals(run):
 
 @pytest.mark.slow
 def test_levels_and_groups_state_it(run, folder):
-    base = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--fingerprint", "probe.csv", "--out")
+    base = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--set", "fingerprint=probe.csv", "--out")
     plan = ("--alpha", 0.1, "--epsilon", 1)
     assert run(*base, "levels.json", "--alpha", "0.1,0.2", "--epsilon", 1).code == 0
-    assert run(*base, "classes.json", "--by-class", *plan).code == 0
+    assert run(*base, "classes.json", "--set", "by_class=true", *plan).code == 0
     for name in ("levels", "classes"):
         assert confide.load(f"{name}.json").for_model(confide.ModelFingerprint.of(MODEL))
     level = ("predict", "records.csv", "--calibration", "levels.json", *COLUMNS, "--alpha", 0.1, "--out", "sets.csv")
@@ -93,7 +93,7 @@ def test_levels_and_groups_state_it(run, folder):
 def test_the_file_of_a_model(run, folder):
     (folder / "model.onnx").write_bytes(b"model")
     stated = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--alpha", 0.1, "--epsilon", 1)
-    assert run(*stated, "--fingerprint", "model.onnx", "--out", "file.json").code == 0
+    assert run(*stated, "--set", "fingerprint=model.onnx", "--out", "file.json").code == 0
     used = ("evaluate", "records.csv", "--calibration", "file.json", *COLUMNS, *LABEL, "--fingerprint")
     assert run(*used, "model.onnx").code == 0
     assert run(*used, "probe.csv").refused == (REFUSED, "--fingerprint")
@@ -103,13 +103,13 @@ def test_the_file_of_a_model(run, folder):
 
 def test_private_records_and_other_tables_are_rejected(run, folder):
     stated = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--alpha", 0.1, "--epsilon", 1, "--out", "new.json")
-    assert run(*stated, "--fingerprint", "records.csv").refused == (REFUSED, "--fingerprint")
-    assert run(*stated, "--fingerprint", folder / "records.csv").refused == (REFUSED, "--fingerprint")
+    assert run(*stated, "--set", "fingerprint=records.csv").refused == (REFUSED, "fingerprint")
+    assert run(*stated, "--set", f"fingerprint={folder / 'records.csv'}").refused == (REFUSED, "fingerprint")
     write(folder / "text.csv", columns(MODEL) | {"label": ["no"] * 60})
     write(folder / "gaps.csv", {"p": [0.5, None, *range(10)]})
     assert (
-        run(*stated, "--fingerprint", "text.csv").error
+        run(*stated, "--set", "fingerprint=text.csv").error
         == "column: 'label' must hold numbers; got 60 missing or other values"
     )
-    assert run(*stated, "--fingerprint", "gaps.csv").refused == (REFUSED, "column")
+    assert run(*stated, "--set", "fingerprint=gaps.csv").refused == (REFUSED, "column")
     assert not (folder / "new.json").exists()

@@ -63,13 +63,13 @@ KINDS = {
     "lac": (CLASSES, SURE, MODEL, ()),
     "aps_deterministic": (CLASSES, (*SURE, "--score", "aps_deterministic"), MODEL, ()),
     "randomised": (CLASSES, (*SURE, "--score", "aps"), MODEL, ()),
-    "residuals": (("--prediction", "f", "--target", "t"), (*SURE, "--unit", "1"), ("--prediction", "f"), ()),
-    "quantiles": ((*SIDES, "--target", "t"), (*SURE, "--unit", "1"), SIDES, ()),
+    "residuals": (("--prediction", "f", "--target", "t"), (*SURE, "--set", "unit=1"), ("--prediction", "f"), ()),
+    "quantiles": ((*SIDES, "--target", "t"), (*SURE, "--set", "unit=1"), SIDES, ()),
     "sides": ((*SIDES, "--target", "t"), (*SURE, "--score", "cqr_sides"), SIDES, ()),
     "groups": (CLASSES, (*SURE, "--by", "ward", "--groups", "north,south"), MODEL, ("--by", "ward")),
-    "classes": (CLASSES, (*SURE, "--by-class"), MODEL, ()),
-    "class weights": (CLASSES, (*SURE, "--class-weights", "ant=0.5,bee=1,cat=2"), MODEL, ()),
-    "weights": (CLASSES, (*SURE, "--weight-column", "w", "--weight-bound", "1.5"), MODEL, ()),
+    "classes": (CLASSES, (*SURE, "--set", "by_class=true"), MODEL, ()),
+    "class weights": (CLASSES, (*SURE, "--set", "class_weights={ant = 0.5, bee = 1, cat = 2}"), MODEL, ()),
+    "weights": (CLASSES, (*SURE, "--set", "weights=w", "--set", "weight_bound=1.5"), MODEL, ()),
     "levels": (CLASSES, ("--alpha", "0.3,0.2", "--epsilon", "1000"), MODEL, ()),
     "labels": (("--probabilities", "p_*", "--truth", "t_*"), SURE, MODEL, ()),
     "losses": (
@@ -80,11 +80,19 @@ KINDS = {
     ),
     "people": (
         CLASSES,
-        (*SURE, "--person", "person", "--max-records-per-person", "2", "--order", "id"),
+        (*SURE, "--set", "people.person=person", "--set", "people.most=2", "--set", "people.order=id"),
         MODEL,
         (),
     ),
 }
+
+
+def of_request(columns: Sequence[str]) -> list[str]:
+    """The options of columns as `calibrate` takes them: those that it lacks are arguments of its request."""
+    pairs = zip(columns[::2], columns[1::2], strict=True)
+    others = ("--truth", "--losses", "--loss", "--candidates")
+    of = {name: ["--set", f"{name[2:]}={value}"] if name in others else [name, value] for name, value in pairs}
+    return [word for words in of.values() for word in words]
 
 
 class Source:
@@ -192,7 +200,7 @@ def expected(released, name):
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate and report give the numbers of the calls on arrays."""
     columns, asked, model, by = KINDS[name]
-    run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
+    run("calibrate", source, *of_request(columns), *asked, "--out", "cal.json", "--force")
     released = load_release("cal.json")
     if model is not None:
         keep = ("--keep", "id", "--out", "sets.parquet", "--force")
@@ -278,7 +286,7 @@ WATCHED = ("scores", "lac", "quantiles", "sides", "groups", "classes", "levels")
 def test_a_release_is_watched_on_every_source(run, source, folder, name):
     """With an epsilon without noise, the counts of a look equal those of evaluate and predict."""
     columns, asked, model, by = KINDS[name]
-    run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
+    run("calibrate", source, *of_request(columns), *asked, "--out", "cal.json", "--force")
     level = ("--alpha", "0.2") if name == "levels" else ()
     first = (*level, "--epsilon", "1000", "--batch", "900", "--json", "--look", "one")
     tolerance = ("--tolerance", "0.3", "--state", "watch.json")  # no alarm, whatever the draw
@@ -332,35 +340,35 @@ NONSENSE = {
     ),
     "levels of groups": (
         "calibrate",
-        (*CLASSES, "--alpha", "0.2,0.1", "--epsilon", "1", "--by-class"),
+        (*CLASSES, "--alpha", "0.2,0.1", "--epsilon", "1", "--set", "by_class=true"),
         REFUSED,
         "--by",
     ),
-    "a unit of probabilities": ("calibrate", (*CLASSES, *SURE, "--unit", "1"), USAGE, "--unit"),
+    "a unit of probabilities": ("calibrate", (*CLASSES, *SURE, "--set", "unit=1"), REFUSED, "unit"),
     "a unit of a column of probabilities": (
         "calibrate",
-        ("--score-column", "s", "--score", "lac", *SURE, "--unit", "1"),
+        ("--score-column", "s", "--score", "lac", *SURE, "--set", "unit=1"),
         REFUSED,
-        "--unit",
+        "unit",
     ),
     "classes of predictions": (
         "calibrate",
-        ("--prediction", "f", "--target", "t", *SURE, "--by-class"),
-        USAGE,
-        "--by-class",
+        ("--prediction", "f", "--target", "t", *SURE, "--set", "by_class=true"),
+        REFUSED,
+        "by_class",
     ),
     "losses without candidates": (
         "calibrate",
-        ("--losses", "l_*", "--loss", "shortfall", *SURE),
+        ("--set", "losses=l_*", "--set", "loss=shortfall", *SURE),
         REFUSED,
-        "--candidates",
+        "candidates",
     ),
-    "losses without a name": ("calibrate", ("--losses", "l_*", *SURE), USAGE, "--losses"),
+    "losses without a name": ("calibrate", ("--set", "losses=l_*", *SURE), REFUSED, "candidates"),
     "truth and label": (
         "calibrate",
-        ("--probabilities", "p_*", "--truth", "t_*", "--label", "label", *SURE),
-        USAGE,
-        "--truth",
+        ("--probabilities", "p_*", "--set", "truth=t_*", "--label", "label", *SURE),
+        REFUSED,
+        "--label",
     ),
 }
 
@@ -380,7 +388,7 @@ def test_invalid_combinations_raise_one_line_errors(confide_run, folder, case):
 def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name):
     columns, asked, _, by = KINDS[name]
     source = Source(write(folder / "records.parquet", DATA))
-    run("calibrate", source, *columns, *asked, "--out", "cal.json")
+    run("calibrate", source, *of_request(columns), *asked, "--out", "cal.json")
     run("evaluate", source, *columns, *by, "--calibration", "cal.json", "--out", "ev.json")
     done = confide_run("report", "cal.json", "--evaluation", "ev.json", "--out", "report.html")
     assert done.code == 0, done.err

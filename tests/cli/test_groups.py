@@ -8,7 +8,7 @@ from confide.cli.exit_codes import REFUSED, USAGE
 from confide.ledger import Ledger
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
-SURE = ("--alpha", 0.1, "--epsilon", 1000, "--candidates", "unit:1000")
+SURE = ("--alpha", 0.1, "--epsilon", 1000, "--set", "candidates=unit:1000")
 PLAIN = ("--alpha", 0.1, "--epsilon", 1)
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
 WARD = np.where(np.arange(3000) % 3 == 0, "south", "north")
@@ -80,9 +80,19 @@ def test_groups_that_do_not_fit(confide_run, records, folder):
         "--groups",
     )
     refused = confide_run(
-        "calibrate", path, *COLUMNS, "--alpha", 0.1, "--mechanism", "none", "--by-class", "--out", "a.json"
+        "calibrate",
+        path,
+        *COLUMNS,
+        "--alpha",
+        0.1,
+        "--set",
+        "mechanism=none",
+        "--set",
+        "by_class=true",
+        "--out",
+        "a.json",
     )
-    assert refused.refused == (REFUSED, "--mechanism")
+    assert refused.refused == (REFUSED, "mechanism")
     p, y = classified()
     confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, score="lac").save("one.json")
     confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, groups=WARD, names=["north", "south"], score="lac").save(

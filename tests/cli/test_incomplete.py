@@ -26,14 +26,16 @@ def test_left_out_records_are_counted_only_where_n_is_public(confide_run, record
     refused = confide_run("calibrate", records, *ASKED)
     assert refused.refused == (REFUSED, "table")
     skip = "--skip-incomplete"
-    secret = confide_run("calibrate", records, *ASKED, skip)
+    secret = confide_run("calibrate", records, *ASKED, "--set", "skip_incomplete=true")
     assert secret.code == 0
     assert "left out" not in secret.out + secret.err
-    assert "left_out" not in confide_run("calibrate", records, *ASKED, skip, "--json").json
-    public = confide_run("calibrate", records, *ASKED, skip, "--neighbors", "replace_one")
+    assert "left_out" not in confide_run("calibrate", records, *ASKED, "--set", "skip_incomplete=true", "--json").json
+    public = confide_run("calibrate", records, *ASKED, "--set", "skip_incomplete=true", "--neighbors", "replace_one")
     assert LEFT_OUT in public.out
     assert load_release("cal.json").n == N - HOLES
-    public = confide_run("calibrate", records, *ASKED, skip, "--neighbors", "replace_one", "--json").json
+    public = confide_run(
+        "calibrate", records, *ASKED, "--set", "skip_incomplete=true", "--neighbors", "replace_one", "--json"
+    ).json
     assert public["left_out"] == HOLES
     without = confide_run("calibrate", records, *ASKED, "--neighbors", "replace_one", "--json")
     assert without.code == REFUSED

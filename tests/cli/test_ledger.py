@@ -33,7 +33,7 @@ def test_identical_requests_are_paid_once(confide_run, records, folder):
     assert again["earlier"] == [made]
     assert again["warnings"] == one["warnings"]
     assert (folder / "one.json").read_text() == (folder / "two.json").read_text()
-    assert calibrate(confide_run, records, "three.json", "--n-min", 2).code == 0
+    assert calibrate(confide_run, records, "three.json", "--set", "n_min=2").code == 0
     listed = confide_run("ledger", "list", "budget.db", "--json").json["datasets"]
     assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.0, 2)]
 
@@ -52,7 +52,7 @@ def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
         "ledger": "budget.db", "new": False, "charged": 1.0, "dataset": "patients", "spent": 2.0, "remaining": 0.5,
         "limit": {"epsilon": 2.5, "dp_delta": 0.0},
     }  # fmt: skip
-    groups = ("--by-class", "--partition", "class", "--epsilon", 0.5, "--json")
+    groups = ("--set", "by_class=true", "--set", "partition=class", "--epsilon", 0.5, "--json")
     assert calibrate(confide_run, records, "four.json", *groups).json["ledger"]["charged"] == 0.5
     assert confide_run("calibrate", records, *ASK, "--out", "five.json", "--json").json["ledger"] is None
 

@@ -20,18 +20,18 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
     for name, columns in (("z", z), ("p", p)):
         held = {f"{name}_{of}": column for of, column in zip(NAMES, columns.T, strict=True)}
         write(tmp_path / f"{name}.csv", {**held, "label": labels})
-    columns = ("--probabilities", "z_*", "--label", "label", "--logits")
-    options = ("--alpha", "0.2", "--mechanism", "none", "--neighbors", "replace_one", "--out", "cal.json")
-    made = confide_run("calibrate", "z.csv", *columns, *options)
+    columns = ("--probabilities", "z_*", "--label", "label")
+    options = ("--alpha", "0.2", "--set", "mechanism=none", "--neighbors", "replace_one", "--out", "cal.json")
+    made = confide_run("calibrate", "z.csv", *columns, "--set", "logits=true", *options)
     assert made.code == 0, made.err
     released = confide.Release.load(tmp_path / "cal.json")
-    as_softmax = confide_run("calibrate", "p.csv", "--probabilities", "p_*", *columns[2:4], *options[:-1], "p.json")
+    as_softmax = confide_run("calibrate", "p.csv", "--probabilities", "p_*", *columns[2:], *options[:-1], "p.json")
     assert as_softmax.code == 0, as_softmax.err
     assert confide.Release.load(tmp_path / "p.json").threshold == released.threshold
     assert released.about["outputs"].startswith("logits")
     applied = ("--calibration", "cal.json")
     figures = [
-        confide_run("evaluate", "z.csv", *applied, *columns, "--json"),
+        confide_run("evaluate", "z.csv", *applied, *columns, "--logits", "--json"),
         confide_run("evaluate", "p.csv", *applied, "--probabilities", "p_*", "--label", "label", "--json"),
     ]
     assert figures[0].json["found"] == figures[1].json["found"]
@@ -49,4 +49,4 @@ def test_errors_for_non_probabilities_mention_logits(folder, confide_run):
     write(folder / "z.csv", {**held, **truth, "label": np.array(NAMES)[np.argmax(z, axis=1)]})
     asked = ("calibrate", "z.csv", "--probabilities", "z_*", "--alpha", 0.2, "--epsilon", 1, "--out", "r.json")
     assert confide_run(*asked, "--label", "label").refused == (REFUSED, "table")
-    assert confide_run(*asked, "--truth", "t_*").refused == (REFUSED, "table")
+    assert confide_run(*asked, "--set", "truth=t_*").refused == (REFUSED, "table")

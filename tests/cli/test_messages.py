@@ -18,10 +18,10 @@ COMMAND = app
             "--n must be given under --neighbors replace_one",
         ),
         ("calibrate", "n must be 3; found n=2", "--n must be 3; found --n 2"),
-        ("calibrate", "options: n_min must be positive", "options: --n-min must be positive"),
-        ("calibrate", "epsilon or rho must be given", "--epsilon or --rho must be given"),
+        ("federated plan", "options: n_min must be positive", "options: --n-min must be positive"),
+        ("recalibrate", "epsilon or rho must be given", "--epsilon or --rho must be given"),
         (
-            "calibrate",
+            "evaluate",
             "records_per_person must be left out with people",
             "--records-per-person must be left out with --person",
         ),

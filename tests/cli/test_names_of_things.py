@@ -62,15 +62,12 @@ def test_an_evaluation_is_shown(confide_run, records):
 
 def test_other_files_are_named_by_their_kind(confide_run, records):
     assert confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--out", "found.json").code == DONE
-    counting = ("--dialect", "duckdb", "--table", "t", "--classes", ",".join(NAMES), *COLUMNS, "--alpha", 0.1)
-    assert confide_run("sql", *counting, "--epsilon", 1, "--plan", "plan.json").code == DONE
     confide.report(confide.load("cal.json")).save("page.html")
     ledger = confide.Ledger("budget.db")
     ledger.set_limit("patients", 1.0)
     assert confide_run("ledger", "export", "budget.db", "--out", "export.json").code == DONE
     predict = ("predict", records, "--probabilities", "p_*", "--out", "sets.csv", "--calibration")
     assert confide_run(*predict, "found.json").refused == (REFUSED, "--calibration")
-    assert confide_run(*predict, "plan.json").refused == (REFUSED, "file")
     for name in ("page.html", "budget.db", "export.json", "records.parquet"):
         ran = confide_run("show", name)
         assert ran.refused == (REFUSED, "path")
@@ -81,4 +78,7 @@ def test_other_files_are_named_by_their_kind(confide_run, records):
 def test_a_privacy_budget_is_required(confide_run, records):
     asked = ("calibrate", records, *COLUMNS, "--alpha", 0.1, "--out", "new.json")
     assert confide_run(*asked).refused == (REFUSED, "--epsilon")
-    assert confide_run(*asked, "--person", "id", "--sample", "x").refused == (REFUSED, "--sample")
+    assert confide_run(*asked, "--set", "people.person=id", "--set", "people.sample=x").refused == (
+        REFUSED,
+        "people.most",
+    )

@@ -14,35 +14,33 @@ SILO = ("--plan", "plan.json", "--keys", "north.key", "--coordinator", "coordina
 OPTIONS = {
     "plain": ("calibrate", *CLASSES, *LEVEL, *NEW),
     "interval": ("calibrate", *VALUES, *LEVEL, *NEW),
-    "choose": ("calibrate", *CLASSES, "--choose", "lac", "--choose", "aps_deterministic", *LEVEL, *NEW),
+    "choose": ("calibrate", *CLASSES, "--set", "choose=lac,aps_deterministic", *LEVEL, *NEW),
     "models": (
         "calibrate",
         *VALUES,
-        "--choose",
-        "good:absolute_residual",
-        "--choose",
-        "poor:absolute_residual",
-        "--largest-size",
-        9,
+        "--set",
+        "choose=good:absolute_residual,poor:absolute_residual",
+        "--set",
+        "largest_size=9",
         *LEVEL,
         *NEW,
     ),
     "levels": ("calibrate", *CLASSES, "--alpha", "0.1,0.2", "--epsilon", 1, *NEW),
-    "classes": ("calibrate", *CLASSES, "--by-class", *LEVEL, *NEW),
+    "classes": ("calibrate", *CLASSES, "--set", "by_class=true", *LEVEL, *NEW),
     "groups": ("calibrate", *CLASSES, "--by", "poor", "--groups", "1,2", *LEVEL, *NEW),
     "persons": (
         "calibrate",
         *CLASSES,
-        "--person",
-        "outcome",
-        "--max-records-per-person",
-        1,
-        "--order",
-        "poor",
+        "--set",
+        "people.person=outcome",
+        "--set",
+        "people.most=1",
+        "--set",
+        "people.order=poor",
         *LEVEL,
         *NEW,
     ),
-    "weights": ("calibrate", *CLASSES, "--weight-column", "good", "--weight-bound", 2, *LEVEL, *NEW),
+    "weights": ("calibrate", *CLASSES, "--set", "weights=good", "--set", "weight_bound=2", *LEVEL, *NEW),
     "ledger": ("calibrate", *CLASSES, "--ledger", "l.db", "--dataset", "d", "--again", *LEVEL, *NEW),
     "recalibrate": ("recalibrate", *CLASSES, "--calibration", "cal.json", *NEW),
     "evaluate": ("evaluate", *CLASSES, "--calibration", "cal.json", "--epsilon", 1, *NEW),
@@ -64,9 +62,7 @@ OPTIONS = {
 ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}
 
 
-@pytest.mark.parametrize(
-    "skip", [pytest.param((), marks=pytest.mark.slow), ("--skip-incomplete",)], ids=["as it is", "skip"]
-)
+@pytest.mark.parametrize("skip", [pytest.param(False, marks=pytest.mark.slow), True], ids=["as it is", "skip"])
 @pytest.mark.parametrize("case", OPTIONS)
 def test_existence_of_records_is_secret(confide_run, folder, case, skip):
     (folder / "first.csv").write_text("p_a,p_b,y\n" + "0.3,0.7,b\n0.9,0.1,a\n" * 200)
@@ -82,6 +78,7 @@ def test_existence_of_records_is_secret(confide_run, folder, case, skip):
             (folder / written).unlink(missing_ok=True)
         command, *words = OPTIONS[case]
         within = () if command != "federated" else (words.pop(0),)
-        done = confide_run(command, *within, "t.csv", *words, *skip)
+        left_out = ("--set", "skip_incomplete=true") if command == "calibrate" else ("--skip-incomplete",)
+        done = confide_run(command, *within, "t.csv", *words, *(left_out if skip else ()))
         # Warnings depend on the drawn threshold, which differs from run to run; errors do not.
         assert (done.code, "error" in done.err) == (0, False), (rows, done.err)

@@ -23,9 +23,21 @@ def test_the_command_line(confide_run, folder):
     pyarrow.csv.write_csv(TABLE, folder / "t.csv")
     columns = ("--prediction", "f", "--target", "y")
     by = ("--by", "sex,age,site", "--groups", "f,m;1,2,3;a,b")
-    budget = ("--ledger", "l.db", "--dataset", "d", "--partition", "people")
+    budget = ("--ledger", "l.db", "--dataset", "d", "--set", "partition=people")
     made = confide_run(
-        "calibrate", "t.csv", *columns, "--alpha", 0.1, "--epsilon", 3, "--unit", 1, *by, *budget, "--out", "cal.json"
+        "calibrate",
+        "t.csv",
+        *columns,
+        "--alpha",
+        0.1,
+        "--epsilon",
+        3,
+        "--set",
+        "unit=1",
+        *by,
+        *budget,
+        "--out",
+        "cal.json",
     )
     assert made.code == 0, made.err
     written = confide.Release.load("cal.json")
@@ -93,8 +105,8 @@ def test_with_a_fixed_sampler_the_same_is_printed_for_other_records(confide_run,
         monkeypatch.chdir(folder / name)
         pq.write_table(rows, "t.parquet")
         ran = confide_run(
-            "calibrate", "t.parquet", "--prediction", "f", "--target", "y", "--alpha", 0.1, "--epsilon", 1, "--unit", 1,
-            "--by", "sex,age,site", "--groups", "f,m;1,2,3;a,b", "--out", "cal.json",
+            "calibrate", "t.parquet", "--prediction", "f", "--target", "y", "--alpha", 0.1, "--epsilon", 1,
+            "--set", "unit=1", "--by", "sex,age,site", "--groups", "f,m;1,2,3;a,b", "--out", "cal.json",
         )  # fmt: skip
         outputs.append((ran.code, ran.out, ran.err, (folder / name / "cal.json").read_text(encoding="utf-8")))
     assert outputs[0] == outputs[1]

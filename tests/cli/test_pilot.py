@@ -52,7 +52,7 @@ def test_intervals(confide_run, records):
     residuals = np.abs(records.y - records.f).to_numpy()
     made = confide.plan(0.1, 1.0, 300, score="absolute_residual", unit=2.0, pilot=residuals)
     columns = ("--pilot", "records.csv", "--target", "y")
-    found = confide_run(*LEVELS, *columns, "--prediction", "f", "--unit", 2, "--json").json
+    found = confide_run(*LEVELS, *columns, "--prediction", "f", "--set", "unit=2", "--json").json
     assert found["pilot"]["ratio"] == pytest.approx(made.on_pilot.ratio)
     assert found["candidates"]["size"] == made.candidates.size
     both = confide_run(*LEVELS, *columns, "--prediction", "lower,upper", "--json").json["pilot"]

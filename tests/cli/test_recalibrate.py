@@ -141,7 +141,7 @@ def test_secret_numbers_stay_secret(months, confide_run):
 
 
 def test_calibrate_and_plan_take_a_guess(months, confide_run):
-    public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1", "--candidates", "around:0.8")
+    public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1", "--set", "candidates=around:0.8")
     assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, "--out", "1.json").code == 0
     assert dict(load_release("1.json").recipe) | {"size": 0} == {
         "kind": "spread", "of": "probability", "size": 0, "around": 0.8,

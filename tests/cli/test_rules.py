@@ -77,15 +77,3 @@ def test_missing_required_options_are_named_in_errors(confide_run, folder):
         assert ran.error.startswith(f"{said} needs " if ran.code == USAGE else f"{said}: needs "), (path, given)
         assert ran.code in (USAGE, REFUSED)
     assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ("--mechanism slopes", "--mechanism must be left out with --plan: the plan contains the request"),
-        ("--bound 1.0", "--bound must be left out with --plan: the plan contains the request"),
-    ],
-)
-def test_typed_defaults_count_as_typed(confide_run, folder, words, says):
-    line = ("calibrate", "--counts", "c.csv", "--plan", "p.json", "--out", "x.json", *words.split())
-    assert confide_run(*line).error.startswith(says)

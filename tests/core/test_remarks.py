@@ -34,7 +34,7 @@ def test_residuals_beyond_the_candidates_have_another_reason_than_few_records():
         "the threshold is +inf: every interval is the whole line; there are 2000 calibration records,"
     )
     assert f"lie beyond the largest candidate, {OLD['candidates'].edges[-1]:.4g}: state a public typical size" in note
-    assert "--unit" in note
+    assert "unit=" in note
     assert "are needed for a useful one" not in note
 
 
@@ -77,7 +77,7 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
     made = changed(calibrated(RESIDUALS[1:], 0.1, 1.0, score=score, candidates=candidates)[0], threshold=threshold)
     notes = remarks(made)
     assert (word is None) == (not notes)
-    assert all(word in note and "--unit" in note for note in notes)
+    assert all(word in note and "unit=" in note for note in notes)
     assert not any(f"{threshold:g}" in note for note in notes)
 
 
@@ -101,7 +101,7 @@ def test_thresholds_in_coarse_ranges_of_spread_candidates(unit, threshold, coars
     made = changed(made, threshold=value)
     notes = remarks(made)
     assert coarse == bool(notes)
-    assert all("not a plausible size" in note and "--unit" in note for note in notes)
+    assert all("not a plausible size" in note and "unit=" in note for note in notes)
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
     residuals = np.abs(rng.normal(size=4000)) * scale
     made, notes = calibrated(residuals, 0.1, 1.0, score="absolute_residual")
     assert len(notes) == (scale > 1e6)
-    assert all("exceeds 1,000,000, which is not a plausible size" in note and "--unit" in note for note in notes)
+    assert all("exceeds 1,000,000, which is not a plausible size" in note and "unit=" in note for note in notes)
     plain = np.sort(residuals)[math.ceil(0.9 * 4001) - 1]
     assert 0.9 * plain < made.threshold < 1.5 * plain
 

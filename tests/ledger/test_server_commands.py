@@ -43,7 +43,7 @@ def test_the_commands_of_a_ledger(on_server, said, tmp_path):
     code, out = said(*paid, tmp_path / "two.json")
     assert code == 0
     assert "nothing was charged" in out
-    code, out = said(*paid, tmp_path / "three.json", "--n-min", 2)
+    code, out = said(*paid, tmp_path / "three.json", "--set", "n_min=2")
     assert code == 3
     assert "0.5 left of its limit epsilon = 1.5" in out
     code, out = said("ledger", "limit", jobs, "patients", 100)

@@ -103,7 +103,18 @@ def test_calibrate_and_predict(source, tmp_path, capsys):
         assert postgres_server.PASSWORD not in text
 
 
-SURE = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1000", "--candidates", "unit:1000"]
+SURE = [
+    "--probabilities",
+    "p_*",
+    "--label",
+    "y",
+    "--alpha",
+    "0.1",
+    "--epsilon",
+    "1000",
+    "--set",
+    "candidates=unit:1000",
+]
 """So much epsilon that thresholds are quantiles, up to the candidates."""
 
 
@@ -165,7 +176,7 @@ def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_pat
     if not is_queried(source):
         assert calibrate("two.json", "--force") == 0
     assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
-    assert calibrate("none.json", "--n", "3000", "--n-min", "2") == 3
+    assert calibrate("none.json", "--n", "3000", "--set", "n_min=2") == 3
     assert "0.5 left" in capsys.readouterr().err
     confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
     assert calibrate("none.json", "--n", "2999") == 3

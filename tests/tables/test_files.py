@@ -294,8 +294,8 @@ def test_a_pipe_into_the_command_line(tmp_path, written):
         "0.1",
         "--epsilon",
         "1000",
-        "--candidates",
-        "unit:1000",
+        "--set",
+        "candidates=unit:1000",
     ]
     done = subprocess.run(
         [sys.executable, "-m", "confide", *args, "--out", str(tmp_path / "cal.json")], input=data, capture_output=True

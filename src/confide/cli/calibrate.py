@@ -5,32 +5,23 @@ Also `confide sql`, which prints a query that counts in a warehouse, and calibra
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.candidates import Candidates
 from confide.cli.charging import LedgerOptions, Receipt
-from confide.cli.choices import (
-    ShiftOptions,
-    candidates_of_options,
-    levels_of,
-    one_level,
-    optional_candidates,
-    split,
-)
+from confide.cli.choices import optional_candidates, split
 from confide.cli.columns import Columns, check_score
 from confide.cli.command import command
-from confide.cli.output import check_output, left_out_text, print_result, print_text
+from confide.cli.output import left_out_text, print_result, print_text
+from confide.cli.request import COLUMN_NAMES, RequestOptions, take_arguments, take_columns, take_words
 from confide.cli.values import (
     GroupOptions,
-    OptionalSource,
     PeopleOptions,
     PrintedOutput,
-    PrivacyOptions,
     Source,
     SourceOfRelease,
     Words,
@@ -39,7 +30,6 @@ from confide.cli.values import (
 from confide.core import (
     Payer,
     Plan,
-    PublishedCounts,
     Release,
     Request,
     calibrate_counts,
@@ -55,73 +45,11 @@ from confide.core import (
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Noise, Slopes
 from confide.scores import NamedScores
-from confide.support import FileKind
+from confide.support import FileKind, check_unknown_arguments
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, read_scores
 from confide.warehouse import CountingPlan, counting_query, read_counts, read_published_counts
 
-
-@dataclass(frozen=True, kw_only=True)
-class RequestOptions:
-    """The options of a calibration request, for tables and warehouses."""
-
-    columns: Columns
-    alpha: str | None = None
-    privacy: PrivacyOptions
-    n: int | None = None
-    mechanism: str = "slopes"
-    candidates: str | None = None
-    unit: float | None = None
-    people: PeopleOptions
-    groups: GroupOptions
-    skip_incomplete: bool = False
-
-    @property
-    def levels(self) -> str | list[str]:
-        """The level of --alpha, or several; it is required."""
-        if self.alpha is None:
-            raise click.UsageError("Missing option '--alpha'.")
-        levels = levels_of(self.alpha)
-        return levels if len(levels) > 1 else levels[0]
-
-    def arguments(self, what: ColumnSpec | None) -> dict[str, Any]:
-        """The arguments of a request to a table or to the plan of a warehouse."""
-        alpha, people = self.levels, self.people.people
-        candidates = candidates_of_options(self.candidates, self.unit, what)
-        privacy = self.privacy
-        if people is not None:
-            if privacy.records_per_person not in (1, people.most):
-                raise InputError("records_per_person", "must be left out with --max-records-per-person")
-            privacy = replace(privacy, records_per_person=people.most)
-        own = {"alpha": alpha, "n": self.n, "mechanism": self.mechanism, "candidates": candidates}
-        read = {"people": people, "skip_incomplete": self.skip_incomplete}
-        return {**own, **read, **self.groups.arguments(), **vars(privacy)}
-
-    def plan(self) -> CountingPlan:
-        """The plan for counting in a warehouse."""
-        what = self.columns.columns_to_read()
-        arguments = self.arguments(what)
-        if what is None:
-            raise click.UsageError(f"name the columns to count: {self.columns.ALTERNATIVES}")
-        return CountingPlan.of(what, **arguments)
-
-    def of_table(
-        self, source: Source, shifted: ShiftOptions, budget: LedgerOptions, words: Mapping[str, Any]
-    ) -> TableRequest:
-        """The request to a table; its public choices are checked before anything is opened."""
-        what = self.columns.columns_to_read()
-        arguments, shift = self.arguments(what), shifted.arguments()
-        if self.groups.has_groups:
-            check_partition(budget.ledger, self.groups.partition)
-        if self.n is not None and arguments["neighbors"] != "replace_one":
-            raise InputError(
-                "n",
-                "must be left out with --neighbors add_remove, where the number of records is secret",
-            )
-        if shift and not isinstance(arguments["alpha"], str):
-            raise click.UsageError(
-                "weights need a single threshold: give one level in --alpha, or leave the weights out"
-            )
-        return TableRequest.of(source.what(what, self.columns.ALTERNATIVES), **arguments, **shift, **words)
+ALTERNATIVES = Columns.ALTERNATIVES
 
 
 @dataclass(frozen=True)
@@ -129,65 +57,17 @@ class CountsOptions:
     """The result of the query of `confide sql`, or noisy counts that another engine made, instead of a table."""
 
     counts: tuple[Path, ...] = ()
-    plan: Path | None = None
     noisy_counts: Path | None = None
-    noise: str | None = None
-    n_noisy: int | None = None
-    n_noise: str | None = None
-
-    def published(self, request: RequestOptions) -> PublishedCounts:
-        """The counts that another engine made, and what the options state about them."""
-        candidates = optional_candidates(request.candidates)
-        if candidates is not None and not isinstance(candidates, Candidates):
-            raise InputError("candidates", "must be the list over which was counted, such as unit:128")
-        return read_published_counts(
-            self.noisy_counts or "",
-            candidates,
-            None if self.noise is None else Noise.parse(self.noise),
-            n=request.n,
-            n_noisy=self.n_noisy,
-            n_noise=None if self.n_noise is None else Noise.parse(self.n_noise),
-            score=request.columns.score,
-            classes=request.columns.class_names,
-        )
-
-    def planned(self, request: RequestOptions) -> CountingPlan:
-        """The plan of the counts: from a file, or from the options of a request."""
-        if self.plan is not None:
-            return CountingPlan.load(self.plan)
-        if request.alpha is None and request.columns.task is None:
-            raise click.UsageError("--counts needs its request: --plan FILE, or the same options again")
-        return request.plan()
-
-
-@dataclass(frozen=True)
-class ChoiceOptions:
-    """A private choice among scores or models, on a share of the records."""
-
-    choose: tuple[str, ...] = ()
-    choice_share: str = "1/5"
-    largest_size: float | None = None
-
-    def columns(self, columns: Columns) -> dict[str, ColumnSpec | None]:
-        """The columns of each score or model, by the text that was typed; those before a colon replace the others."""
-        field, named = "prediction" if columns.task == "regression" else "probabilities", {}
-        for text in self.choose:
-            where, _, score = text.rpartition(":")
-            other: dict[str, Any] = {field: where} if where else {}
-            named[text] = replace(columns, score=score, **other).columns_to_read()
-        return named
 
 
 @command("calibrate")
 def calibrate(
-    source: OptionalSource,
+    file: str = "",
     *,
     request: RequestOptions,
+    table: str | None = None,
     counted: CountsOptions,
-    choosing: ChoiceOptions,
-    shifted: ShiftOptions,
     budget: LedgerOptions,
-    words: Words,
     output: PrintedOutput,
 ) -> None:
     r"""Calibrate privately on records with true labels.
@@ -197,31 +77,40 @@ def calibrate(
     ready-made. The output file contains the threshold, its guarantee and its
     privacy cost, and nothing else about the records. Every run spends epsilon
     again, unless --ledger recognises the same request with the same data.
-    docs/command-line.md explains more about the options.
+    `confide request` writes a file with all arguments of a request, for
+    --request or, one by one, for --set.
 
     Example:
 
       confide calibrate records.parquet --probabilities 'p_*' --label label \
         --alpha 0.1 --epsilon 1 --out cal.json
     """
-    metadata = words.arguments(*source.files, *counted.counts)
     if counted.counts:
-        _from_counts(counted, request, budget, metadata, output)
+        _from_counts(counted.counts, request, budget, output)
         return
+    stated = request.read()
     if counted.noisy_counts is not None:
-        _from_published(counted, request, metadata, output)
+        _from_published(counted.noisy_counts, stated, output)
         return
-    if not source.file:
+    if not file:
         raise click.UsageError("Missing argument 'TABLE'.")
-    if choosing.choose:
-        _from_choice(source, choosing, request, budget, metadata, output)
+    incomplete, mark = stated.get("skip_incomplete", False), stated.pop("decimal", ".")
+    source = Source(file=file, table=table, skip_incomplete=incomplete, decimal=mark)
+    if "choose" in stated:
+        _from_choice(source, stated, budget, output)
         return
-    table_request = request.of_table(source, shifted, budget, metadata)
-    output.check(FileKind.RELEASE, *source.files, *budget.files)
-    cost_known = request.n is not None or not table_request.request.public_n
-    early = cost_known and not request.groups.has_groups
+    what, arguments = take_columns(stated), take_arguments(stated)
+    check_unknown_arguments("calibrate_table", stated, ())
+    words, partition = take_words(arguments, *source.files), arguments.pop("partition", None)
+    if arguments.get("by") is not None or arguments.get("by_class"):
+        check_partition(budget.ledger, partition)
+    table_request = TableRequest.of(source.what(what, ALTERNATIVES), **arguments, **words)
     public = table_request.request.neighbors == "replace_one"
-    _release(table_request, source, budget, request.groups.partition, output, early=early, tells_left_out=public)
+    if "n" in arguments and not public:
+        raise InputError("n", "must be left out with neighbors='add_remove', where the number of records is secret")
+    output.check(FileKind.RELEASE, *source.files, *budget.files)
+    early = ("n" in arguments or not table_request.request.public_n) and table_request.request.by in (None, "level")
+    _release(table_request, source, budget, partition, output, early=early, tells_left_out=public)
 
 
 def _release(
@@ -248,24 +137,37 @@ def _release(
     return released
 
 
-def _from_choice(
-    source: Source,
-    choosing: ChoiceOptions,
-    request: RequestOptions,
-    budget: LedgerOptions,
-    metadata: Mapping[str, Any],
-    output: PrintedOutput,
-) -> None:
+def _counting_plan(request: RequestOptions) -> tuple[CountingPlan, dict[str, Any], str | None]:
+    """The plan for counting in a warehouse, and the metadata and the partition for its release."""
+    stated = request.read()
+    what, arguments = take_columns(stated), take_arguments(stated)
+    words, partition = take_words(arguments), arguments.pop("partition", None)
+    if what is None:
+        raise click.UsageError(f"name the columns to count: {ALTERNATIVES}")
+    check_unknown_arguments("CountingPlan.of", stated, ())
+    return CountingPlan.of(what, **arguments), words, partition
+
+
+def _from_choice(source: Source, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
-    named, alpha, privacy = choosing.columns(request.columns), one_level(str(request.levels)), request.privacy
-    if len(named) < 2 or privacy.epsilon is None:
-        raise click.UsageError("--choose needs --epsilon, and two or more different scores or models")
-    rest: dict[str, Any] = {"alpha": alpha, "mechanism": request.mechanism, **metadata, **vars(privacy)}
-    check_combinations({"chosen": choosing.choose, **rest})
-    specs = [source.what(columns, request.columns.ALTERNATIVES) for columns in named.values()]
+    texts = stated.pop("choose")
+    how: dict[str, Any] = {name: stated.pop(name) for name in ("choice_share", "largest_size") if name in stated}
+    named = _columns_of_choice(texts, stated)
+    rest = take_arguments(stated)
+    check_unknown_arguments("choose_score", stated, ())
+    rest |= take_words(rest, *source.files)
+    alpha, epsilon, unit = rest["alpha"], rest.get("epsilon"), rest.pop("unit", None)
+    if len(named) < 2 or epsilon is None:
+        raise InputError("choose", "needs epsilon, and two or more different scores or models")
+    for name in ("n", "by", "groups", "by_class", "people", "weights", "candidates", "partition", "class_weights"):
+        if name in rest:
+            raise InputError(name, "must be left out with choose, which is about one threshold for all records")
+    rest.pop("skip_incomplete", None)
+    check_combinations({"chosen": texts, **rest})
+    specs = [source.what(columns, ALTERNATIVES) for columns in named.values()]
     of_labels = all(isinstance(what, ClassColumns) for what in specs)
     if not of_labels and any(what.kind.family != "absolute_residual" for what in specs):
-        raise click.UsageError("--choose compares the widths of intervals for absolute_residual alone")
+        raise InputError("choose", "compares the widths of intervals for absolute_residual alone")
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
         with source.opened(source.file, "reading") as (table, progress):
@@ -273,61 +175,61 @@ def _from_choice(
             classes = [what.columns(table)[1] if isinstance(what, ClassColumns) else None for what in specs]
         kinds = [(what.kind.name, own) for what, own in zip(specs, classes, strict=True)]
         scores = {name: NamedScores.of(one.scores, *kind) for name, one, kind in zip(named, found, kinds, strict=True)}
-        how: dict[str, Any] = {
-            "sizes": {name: one.class_scores for name, one in zip(named, found, strict=True)} if of_labels else None,
-            "largest_size": choosing.largest_size,
-            "choice_share": choosing.choice_share,
-            "unit": request.unit,
-        }
-        how |= {"records_per_person": privacy.records_per_person, **budget.account(source.file)}
+        how["sizes"] = {name: one.class_scores for name, one in zip(named, found, strict=True)} if of_labels else None
+        how |= {"records_per_person": rest.get("records_per_person", 1), "unit": unit, **budget.account(source.file)}
         for one in scores.values():  # before the choice is charged
-            asked = Request(score=one.score, unit=request.unit, **{**rest, "classes": one.classes})
+            asked = Request(score=one.score, unit=unit, **{**rest, "classes": one.classes})
             rehearse(asked, prepare(asked))
-        released = choose_score(scores, alpha, privacy.epsilon, **how).calibrate(**rest)
+        released = choose_score(scores, alpha, epsilon, **how).calibrate(**rest)
         part.write_text(released.to_json(), encoding="utf-8")
-    asked = Request(score=released.score, unit=request.unit, chosen=released.chosen, **rest)
+    asked = Request(score=released.score, unit=unit, chosen=released.chosen, **rest)
     report_release(released, asked, receipt, {}, output)
 
 
-def _from_counts(
-    counted: CountsOptions,
-    request: RequestOptions,
-    budget: LedgerOptions,
-    words: Mapping[str, Any],
-    output: PrintedOutput,
-) -> None:
+def _columns_of_choice(texts: str | Sequence[str], stated: dict[str, Any]) -> dict[str, ColumnSpec | None]:
+    """The columns of each score or model, by its text; those before a colon replace the others."""
+    if "score" in stated:
+        raise InputError("score", "must be left out with choose, which names the scores")
+    named, field = {}, "prediction" if "prediction" in stated else "probabilities"
+    for text in (texts,) if isinstance(texts, str) else texts:
+        where, _, score = text.rpartition(":")
+        other = {"score": score, **({field: where} if where else {})}
+        named[text] = take_columns({name: value for name, value in stated.items() if name in COLUMN_NAMES} | other)
+    for name in COLUMN_NAMES:
+        stated.pop(name, None)
+    return named
+
+
+def _from_counts(files: Sequence[Path], request: RequestOptions, budget: LedgerOptions, output: PrintedOutput) -> None:
     """Release a calibration from the counts of a warehouse."""
-    plan, partition = counted.planned(request), request.groups.partition
-    output.check(FileKind.RELEASE, *counted.counts, counted.plan, *budget.files)
+    plan, words, partition = _counting_plan(request)
+    output.check(FileKind.RELEASE, *files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
-        if budget.ledger_key is not None and len(counted.counts) > 1:
+        if budget.ledger_key is not None and len(files) > 1:
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
-        account = budget.account(str(counted.counts[0]))
-        counts = read_counts(list(counted.counts), plan)
+        account = budget.account(str(files[0]))
+        counts = read_counts(list(files), plan)
         if account and plan.column is not None:
             check_partition(budget.ledger, partition)
         if account and partition is not None:
-            if plan.column is None:
-                raise click.UsageError("--partition must be left out: the plan has no groups")
             account["partition"] = partition
         released = plan.calibrate(counts, **account, **words)
         part.write_text(released.to_json(), encoding="utf-8")
     report_release(released, plan.request, receipt, {}, output)
 
 
-def _from_published(
-    counted: CountsOptions, request: RequestOptions, metadata: Mapping[str, Any], output: PrintedOutput
-) -> None:
+def _from_published(file: Path, stated: dict[str, Any], output: PrintedOutput) -> None:
     """Release a calibration from noisy counts that another engine made."""
-    _ = request.levels
-    alpha = one_level(str(request.alpha))
-    privacy = {name: getattr(request.privacy, name) for name in ("delta", "n_min")}
-    check_combinations({"noise": counted.noisy_counts, **privacy})
-    output.check(FileKind.RELEASE, counted.noisy_counts)
+    laws: dict[str, Any] = {name: Noise.parse(stated.pop(name)) for name in ("noise", "n_noise") if name in stated}
+    facts: dict[str, Any] = {name: stated.pop(name) for name in ("n_noisy", "score", "classes") if name in stated}
+    arguments = take_arguments(stated)
+    words, alpha = take_words(arguments), arguments.pop("alpha")
+    facts |= {name: arguments.pop(name) for name in ("n", "candidates") if name in arguments}
+    check_unknown_arguments("calibrate_counts", {**stated, **arguments}, ())
+    output.check(FileKind.RELEASE, file)
     with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
         try:
-            counts = counted.published(request)
-            released = calibrate_counts(counts, alpha, **metadata)
+            released = calibrate_counts(read_published_counts(file, **facts, **laws), alpha, **words)
         except (InputError, InputTypeError) as error:
             if not error.argument.startswith("counts"):
                 raise
@@ -473,33 +375,21 @@ def report_release(
     )
 
 
-@command("sql", without="logits truth losses loss bound partition", required="alpha")
-def sql(
-    *,
-    dialect: str,
-    table: str,
-    request: RequestOptions,
-    plan: Path | None = None,
-    force: bool = False,
-) -> None:
+@command("sql")
+def sql(*, dialect: str, table: str, request: RequestOptions) -> None:
     r"""Print the query that counts in a warehouse, where no Python runs.
 
     Nothing is read, connected to or charged. The query computes a score per
     record (lac, absolute_residual, cqr and its sides, or a column of scores)
-    and counts it over the candidates that follow from these options. Run it,
+    and counts it over the candidates that follow from the request. Run it,
     keep its answer where the records are kept, for it is as private, and
-    hand it to `confide calibrate --counts`. Class names stand for the * of
-    --probabilities: --classes has to list them all.
+    hand it to `confide calibrate --counts` with the same request. Class names
+    stand for the * of --probabilities: the request has to list all classes.
 
     Example:
 
       confide sql --dialect snowflake --table clinic.records \
-        --probabilities 'p_*' --classes benign,malignant --label diagnosis \
-        --alpha 0.1 --epsilon 1 --plan plan.json > count.sql
+        --request request.toml > count.sql
     """
-    check_output(plan, FileKind.COUNTING, force=force)
-    counting_plan = request.plan()
-    text = counting_query(counting_plan, dialect, table)
-    if plan is not None:
-        counting_plan.save(plan, overwrite=force)
-    print_text(text.rstrip("\n"))
+    plan, _, _ = _counting_plan(request)
+    print_text(counting_query(plan, dialect, table).rstrip("\n"))

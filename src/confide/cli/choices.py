@@ -1,16 +1,14 @@
-"""Parsing of public choices: levels, candidates, shifts, metadata."""
+"""Parsing of public choices: levels, candidates, metadata."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core import ClassShift, check_about
+from confide.core import check_about
 from confide.errors import InputError
 from confide.support import MOST_CANDIDATES, positive_integer
-from confide.tables import ColumnSpec, ScoreColumn, TargetColumns
 
 
 def split(text: str) -> list[str]:
@@ -114,15 +112,6 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
         raise InputError("candidates", f"{error.argument} of {spec!r} {error.requirement}", error.got) from None
 
 
-def candidates_of_options(spec: str | None, unit: float | None, what: ColumnSpec | None) -> AnyCandidates:
-    """The candidates of --candidates or --unit; None for the default of the score."""
-    if unit is None:
-        return optional_candidates(spec)
-    if not isinstance(what, TargetColumns | ScoreColumn):
-        raise click.UsageError("--unit needs --prediction or --score-column")
-    return what.kind.spread(unit)
-
-
 def optional_candidates(spec: str | None) -> AnyCandidates:
     """The candidates of --candidates: a list, a spread, or a number."""
     return None if spec is None else parse_candidates(spec)
@@ -134,59 +123,3 @@ def candidate_list(spec: str | None) -> Candidates | None:
     if isinstance(candidates, Spread | int):
         raise InputError("candidates", "must be the list of the losses, such as unit:1000", got=repr(spec))
     return candidates
-
-
-# Known shifts of the population
-
-
-@dataclass(frozen=True)
-class ClassShiftOptions:
-    """Options for a known shift of class shares."""
-
-    class_weights: str | None = None
-    source_shares: str | None = None
-    target_shares: str | None = None
-
-    @property
-    def shift(self) -> ClassShift | None:
-        """The class shift; None if no option was given."""
-        if self.class_weights is not None:
-            return ClassShift.of_weights(named_numbers("--class-weights", self.class_weights))
-        if self.source_shares is None or self.target_shares is None:
-            return None
-        source = named_numbers("--source-shares", self.source_shares)
-        return ClassShift.of_shares(source, named_numbers("--target-shares", self.target_shares))
-
-
-@dataclass(frozen=True)
-class ShiftOptions(ClassShiftOptions):
-    """Options for a known shift of class shares, or weights of records."""
-
-    weight_column: str | None = None
-    weight_bound: float | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments for `calibrate_table`; empty without a shift."""
-        shift = self.shift
-        if shift is None and self.weight_column is None:
-            return {}
-        return {"class_weights": shift, "weights": self.weight_column, "weight_bound": self.weight_bound}
-
-
-def named_numbers(option: str, text: str) -> dict[str, str]:
-    """Parse numbers by name.
-
-    Examples
-    --------
-    >>> named_numbers("--class-weights", "A=0.5, B=2")
-    {'A': '0.5', 'B': '2'}
-    """
-    numbers: dict[str, str] = {}
-    for pair in split(text):
-        name, equals, number = pair.rpartition("=")
-        if not equals or not name:
-            raise click.UsageError(f"{option} must be NAME=NUMBER pairs such as A=0.5,B=2; got {pair!r}")
-        if name in numbers:
-            raise click.UsageError(f"{option} must have every class once; got {name!r} twice")
-        numbers[name] = number
-    return numbers

@@ -21,14 +21,10 @@ from confide.cli.options import LOCAL, PLACE, row_of
 from confide.errors import InputError
 
 _PAYING = ("calibrate", "recalibrate", "evaluate", "watch")
-_CALIBRATE, _COUNTED = ("calibrate",), ("calibrate", "sql")
-_EVALUATE, _PLAN, _FEDERATED_PLAN = ("evaluate",), ("plan",), ("federated plan",)
+_CALIBRATE, _EVALUATE, _FEDERATED_PLAN = ("calibrate",), ("evaluate",), ("federated plan",)
 _COLUMNS = "probabilities prediction logits score_column label label_positions target truth losses loss bound"
 _READING = "table skip_incomplete decimal"
-_BUDGET = "epsilon rho neighbors records_per_person n_min n mechanism"
-_SPENT = "epsilon rho neighbors records_per_person"
-_PEOPLE, _GROUPS = "person max_records_per_person order sample", "by groups by_class"
-_SHIFT = "class_weights source_shares target_shares weight_column weight_bound"
+_PEOPLE = "person max_records_per_person order sample"
 _ACCOUNT = "again group one_cell charged_by ledger_key"
 
 
@@ -63,25 +59,9 @@ APART = (
     Exclusive("label", "truth", "either one class is true, or several can be"),
     Exclusive("truth", "score", "with several true classes, the share of missed ones is bounded"),
     Exclusive("truth", "logits", "logits need exactly one true class"),
-    Exclusive("unit", "candidates", "both determine the candidates", _COUNTED),
-    Exclusive("by_class", "by groups", "thresholds depend either on classes or on groups",
-              (*_COUNTED, *_FEDERATED_PLAN)),
-    Exclusive(_GROUPS, "n", "the sizes of groups are secret", _CALIBRATE, InputError),
-    Exclusive("class_weights", "source_shares target_shares", "weights are either given or computed from shares"),
-    Exclusive("class_weights source_shares target_shares", "weight_column",
-              "a shift is either of classes or of records", _CALIBRATE),
-    Exclusive(_GROUPS, _SHIFT, "the promise of thresholds per group or class holds under every shift of shares",
-              _CALIBRATE),
-    Exclusive("counts plan", _SHIFT, "weights of classes and records are not counted in SQL", _CALIBRATE),
-    Exclusive("counts plan", "file table decimal", "the counts of a warehouse replace the table", _CALIBRATE),
-    Exclusive("plan",
-              f"alpha delta {_COLUMNS} classes score {_BUDGET} candidates unit {_PEOPLE} {_GROUPS} skip_incomplete",
-              "the plan contains the request", _CALIBRATE),
-    Exclusive("choose", "score truth score_column losses rho n candidates counts plan partition "
-              f"group {_PEOPLE} {_GROUPS} {_SHIFT}", "a choice is among scores of probabilities or predictions for one "
-              "threshold, with the privacy budget of --epsilon", _CALIBRATE),
-    Exclusive("noisy_counts", f"file table decimal counts plan {_COLUMNS} unit mechanism {_SPENT} "
-              f"{_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
+    Exclusive("by_class", "by groups", "thresholds depend either on classes or on groups", _FEDERATED_PLAN),
+    Exclusive("counts noisy_counts", "file table", "counts replace the table", _CALIBRATE),
+    Exclusive("noisy_counts", f"counts ledger dataset {_ACCOUNT}",
               "their maker has chosen the records and spent the privacy loss", _CALIBRATE),
     Exclusive("examples", "epsilon", "unchanged records cannot be private", _EVALUATE),
     Exclusive("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
@@ -98,19 +78,7 @@ APART = (
 BELONGS = (
     Requires("label_positions", "label"),
     Requires("logits", "probabilities"),
-    Requires("choice_share largest_size", "choose", "they belong to a private choice", _CALIBRATE),
-    Requires("by_class", "probabilities label", commands=_COUNTED, every=True),
     Requires("by_class", "classes", "the names of all classes", _FEDERATED_PLAN),
-    Requires("groups", "by", "the column of each record's group", _COUNTED),
-    Requires("by", "groups", "the public list of its values", _COUNTED),
-    Requires("partition", "by by_class plan", "it is the name of a division into groups", _CALIBRATE),
-    Requires("partition", "ledger", commands=_CALIBRATE),
-    Requires("source_shares", "target_shares"),
-    Requires("target_shares", "source_shares"),
-    Requires("weight_column", "weight_bound", commands=_CALIBRATE),
-    Requires("weight_bound", "weight_column", commands=_CALIBRATE),
-    Requires("noise", "noisy_counts", "the counts that have it", _CALIBRATE),
-    Requires("plan", "counts", "the result of the query of `confide sql`", _CALIBRATE),
     Requires("sample", "order", "it draws records by the columns of --order", error=InputError),
     Requires("person", "max_records_per_person order", every=True, error=InputError),
     Requires("max_records_per_person", "person order", every=True, error=InputError),
@@ -121,8 +89,6 @@ BELONGS = (
              "epsilon", "a private evaluation", _EVALUATE),
     Requires("examples", "out"),
     Requires("examples", "probabilities", commands=_EVALUATE),
-    Requires(f"{_COLUMNS} classes {_READING}", "pilot", "it is about the pilot's columns",
-             _PLAN),
     Requires(f"{_COLUMNS} {_READING}", "pilot", "it is about the pilot's columns",
              _FEDERATED_PLAN),
     Requires("also pilot", "compare", commands=_FEDERATED_PLAN),

@@ -29,7 +29,7 @@ from confide.cli.help import (
     WATCH,
 )
 from confide.core import ABOUT, RULES
-from confide.mechanisms import MECHANISMS, NEIGHBORS
+from confide.mechanisms import NEIGHBORS
 from confide.support import ObjectPath, as_place
 
 
@@ -131,13 +131,13 @@ OPTIONS: Mapping[str, Row] = dict([
                   "LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides. For --score-column: its name."),
         loss=Row("NAME", "With --losses: the name of the loss."),
         bound=Row("NUMBER", "With --losses: the largest loss.", float),
-        counts=Row("FILE", "Instead of TABLE: counts by `confide sql`.", PLACE),
+        counts=Row("FILE", "Instead of TABLE: counts by the query of `confide sql`, with the same request.", PLACE),
+        request_file=Row("FILE", "A TOML file with arguments of the request, written by `confide request`.", PLACE,
+                         everyday=True, names=("--request",)),
+        settings=Row("NAME=VALUE", "Any other argument of the request, such as delta=0.05; repeat it.", everyday=True,
+                     names=("--set",)),
         plan=Row("FILE", "With --counts: the plan of `confide sql`.", PLACE),
         noisy_counts=Row("FILE", "Instead of TABLE: noisy counts that another engine made, over --candidates.", PLACE),
-        noise=Row("LAW", "With --noisy-counts: the law of their noise, 'discrete_laplace(scale=2,copies=2)' or "
-                  "'discrete_gaussian(sigma=4)'."),
-        n_noisy=Row("N", "With --noisy-counts of a secret number of records: a noisy number of its own.", int),
-        n_noise=Row("LAW", "With --n-noisy: its law, 'discrete_laplace(scale=20)'."),
     ),
     *_panel(PROMISE,
         alpha=Row("LEVEL[,LEVEL]", "Miscoverage level, the share of true labels that sets may miss: 0.1 means 90 % "
@@ -159,16 +159,9 @@ OPTIONS: Mapping[str, Row] = dict([
                  click.Choice((*RULES, "best"))),
     ),
     *_panel(THRESHOLD,
-        mechanism=Row("NAME", "slopes, or for comparison pps, pps-laplace, noisy-histogram, opendp-quantile, or none, "
-                      "which is NOT PRIVATE.",
-                      click.Choice(MECHANISMS)),
         candidates=Row("SPEC", "Public candidates, such as unit:1000, around:THRESHOLD, "
                        "or their number (default: suitable for the score)."),
         unit=Row("NUMBER", "For residuals: a public typical size of the target.", float),
-        choose=Row("[COLUMNS:]SCORE", "Repeat it: choose one of these scores, or models in other columns, privately on "
-                   "a share of the records."),
-        choice_share=Row("SHARE", "Probability of a record to choose."),
-        largest_size=Row("NUMBER", "Size from which all sets are equally bad.", float),
     ),
     *_panel(PEOPLE,
         person=Row("COLUMN", "The person of each record; loss is per person."),
@@ -191,11 +184,7 @@ OPTIONS: Mapping[str, Row] = dict([
                                      "they are counted."),
     ),
     *_panel(SHIFT,
-        class_weights=Row("A=W", "Ratios of new to old class shares: A=0.5,B=2."),
-        source_shares=Row("A=P", "Or public class shares: among these records,"),
-        target_shares=Row("A=P", "and among new records."),
         weight_column=Row("COLUMN", "Or public weights, functions of covariates."),
-        weight_bound=Row("NUMBER", "Upper bound on the weights.", float),
     ),
     *_panel(WATCH,
         state=Row("FILE", "State of the monitor, with the noisy counts of all looks, which are public; created at the "
@@ -345,8 +334,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
                         metavar="LEVEL"),
         "n": Change(help="Number of calibration records for which costs are stated. Under add_remove it is a guess "
                          "and is never used.", panel=PROMISE, everyday=True),
-        "candidates": Change(help="Number of candidate thresholds, or a SPEC as in `confide calibrate` (default: "
-                                  "suitable for the score and the other choices).", metavar="NUMBER|SPEC"),
         "out": "Also write the plan as an HTML page.",
     },
     "recalibrate": {
@@ -385,9 +372,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "n": "The public number of records, required under replace_one.",
         "table": Change(help="The table, its parts between points.",
                         panel=CONTENT, everyday=True),
-        "mechanism": "As in `confide calibrate`.",
-        "plan": Change(help="Also write the request, for `confide calibrate --counts COUNTS --plan FILE`.",
-                       panel=OUTPUT, everyday=True),
     },
     "show": {
         "file": _argument("FILE", "A release, an evaluation, a monitor, a plan, a file of a "
@@ -400,7 +384,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "signer": Row("FILE", "Public file of the signer, or the coordinator, whose signature is required.", PLACE,
                       names=("--signer", "--coordinator"), panel=CONDITIONS),
         "answer": Change(help="A silo's answer, which must be counted; repeat it.", panel=CONDITIONS),
-        "previous": Change(panel=CONDITIONS),
         "neighbors": Change(help="With --epsilon-at-most: only this adjacency (default: all that are "
                             "stated).", panel=CONDITIONS),
     },

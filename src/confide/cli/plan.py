@@ -6,62 +6,72 @@ from typing import Any
 
 import click
 
-from confide.cli.choices import ClassShiftOptions, one_level, optional_candidates, split
+from confide.cli.choices import one_level, split
+from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.help import Group
 from confide.cli.output import left_out_text, print_result, progress_bar
-from confide.cli.values import Findings, PilotOptions, PrivacyOptions
+from confide.cli.request import RequestOptions, take_arguments, take_columns
+from confide.cli.values import Findings, ReadingOptions
 from confide.core import IN_WORDS, BudgetPlan, Plan, PlannedReleases, best_of, by_rules, needed_by_scores
 from confide.core import plan as make_plan
 from confide.errors import InputError
 from confide.ledger import decimal_form
-from confide.support import FileKind, Section, Table, aligned, to_text
+from confide.support import FileKind, Section, Table, aligned, check_unknown_arguments, to_text
+from confide.tables import files_of, read_pilot
 
 
 @command("plan")
 def plan(
     *,
-    alpha: str,
-    n: int = 1000,
-    privacy: PrivacyOptions,
-    shifted: ClassShiftOptions,
-    weight_bound: float | None = None,
-    candidates: str | None = None,
-    unit: float | None = None,
-    pilot: PilotOptions,
+    request: RequestOptions,
+    pilot: str | None = None,
+    table: str | None = None,
     needed: bool = False,
     output: Findings,
 ) -> None:
     """Compute guarantee and cost of a calibration, without private data.
 
-    --score is the score of the thresholds (default: lac). With --pilot, a
-    PUBLIC sample, the plan states how large sets and intervals will be. With
-    --needed it states how many records common scores need. With --out it is
-    also written as a page.
+    The request is that of `confide calibrate`; its columns matter for the
+    score, and for --pilot, a PUBLIC sample: with it the plan states how large
+    sets and intervals will be. With --needed it states how many records common
+    scores need. With --out it is also written as a page.
 
     Example:
 
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
-    level = one_level(alpha)
-    output.check(FileKind.PAGE, *pilot.files)
-    what = pilot.what()
-    score = pilot.columns.score or ("lac" if what is None else what.kind.name)
-    shift = {"class_weights": shifted.shift, "weight_bound": weight_bound}
-    chosen = {**vars(privacy), **shift}
-    options = {"score": score, "candidates": optional_candidates(candidates), "unit": unit, **chosen}
-    made = make_plan(level, n=n, **options)  # checks public choices before anything is opened
-    sample, left_out = pilot.sample()
-    if sample is not None:
-        made = make_plan(level, n=n, **options, pilot=sample)
+    stated = request.read()
+    what, mark = take_columns(stated), stated.pop("decimal", ".")
+    arguments = {"score": stated.pop("score", "lac") if what is None else what.kind.name, **take_arguments(stated)}
+    check_unknown_arguments("plan", stated, ())
+    for name in ("about", "fingerprint", "partition"):  # a plan does not depend on them
+        arguments.pop(name, None)
+    incomplete, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
+    if people is not None:
+        arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
+    if pilot is not None and what is None:
+        raise click.UsageError(f"--pilot needs {Columns.ALTERNATIVES}")
+    output.check(FileKind.PAGE, *(() if pilot is None else files_of(pilot)))
+    made = make_plan(**arguments)  # checks public choices before anything is opened
+    left_out: dict[str, int] = {}
+    if pilot is not None and what is not None:
+        reading = ReadingOptions(table=table, skip_incomplete=incomplete, decimal=mark)
+        with reading.opened(pilot, "reading") as (opened, progress):
+            sample = read_pilot(opened, what, skip_incomplete=incomplete, progress=progress)
+            left_out = reading.left_out(opened)
+        made = make_plan(**arguments, pilot=sample)
     if output.out is not None:
         from confide.reports import report
 
         output.write(report(made).html)
-    numbers = needed_by_scores(level, **chosen) if needed else {}
+    of_score = ("score", "candidates", "unit", "n")
+    shared = {name: value for name, value in arguments.items() if name not in of_score}
+    numbers = needed_by_scores(**shared) if needed else {}
     document = {**_document(made), "records_needed_by_scores": numbers or None, **left_out}
-    table = _needed(numbers) if numbers else None
-    print_result(lambda: document, made, table, left_out_text(left_out), output.saved(), as_json=output.as_json)
+    table_of_needed = _needed(numbers) if numbers else None
+    texts = (made, table_of_needed, left_out_text(left_out), output.saved())
+    print_result(lambda: document, *texts, as_json=output.as_json)
 
 
 def _needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:

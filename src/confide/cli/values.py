@@ -111,13 +111,6 @@ class Source(ReadingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionalSource(Source):
-    """An input table that may be replaced by another input."""
-
-    file: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class SourceOfRelease(Source):
     """The input table and its release; both may also be typed as two arguments, RELEASE TABLE."""
 
@@ -215,18 +208,6 @@ class Words:
         """The metadata as arguments of a request; `records` are the files with private records."""
         model = None if self.fingerprint is None else read_fingerprint(self.fingerprint, records)
         return {"about": parse_metadata(self.about), "fingerprint": model}
-
-
-@dataclass(frozen=True)
-class PrivacyOptions:
-    """The options of the privacy budget and of the selection."""
-
-    epsilon: float | None = None
-    rho: float | None = None
-    neighbors: str = "add_remove"
-    records_per_person: int = 1
-    n_min: int = 1
-    delta: str | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from confide.mechanisms import PpsOfSecretSize
 from confide.scores import HOTTEST, score_kind
 from confide.support import caller_stacklevel, decimal_text
 
-_UNIT = "state a public typical size of the scores (unit=, --unit)"
+_UNIT = "state a public typical size of the scores (unit=)"
 _MORE = "take more, or a larger epsilon or alpha"
 _COARSE = 4.0
 """Warn if the next candidate is more than this many times as large."""

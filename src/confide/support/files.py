@@ -20,6 +20,7 @@ from confide.support.object_stores import FileLocation, ObjectPath, as_place
 HEAD = 2**16
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s*"schema":\s*(\d{1,3})\b)?')
 _TITLE = " · confide</title>".encode()
+_REQUEST = b"# A request to confide"
 WRITTEN_BY = "Written by confide"
 """The first line of documents in Markdown, in a comment of YAML or of HTML."""
 _DATABASE = b"SQLite format 3\0"
@@ -38,6 +39,7 @@ class FileKind(StrEnum):
     CORRECTED = "a corrected release"
     PAGE = "a page"
     CARD = "a model card"
+    REQUEST = "a request"
     EXPORT = "an export of a ledger"
     COUNTING = "a counting plan"
     COUNTS = "published counts"
@@ -144,6 +146,8 @@ def kind_of_content(head: bytes) -> FileKind:
         return FileKind.PAGE if _TITLE in head else FileKind.OTHER
     if head.startswith(f"---\n# {WRITTEN_BY}".encode()):
         return FileKind.CARD
+    if head.startswith(_REQUEST):
+        return FileKind.REQUEST
     document = _DOCUMENT.match(head)
     return FileKind.OTHER if document is None else kind_named(document[1].decode())
 

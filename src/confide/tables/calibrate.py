@@ -28,6 +28,7 @@ from confide.core import (
 )
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
+from confide.scores import kind_of_task
 from confide.support import DEBUG, Level, as_integer, canonical_name, log_event, order_of, positive_integer, takes_alpha
 from confide.tables.arrow import is_integer
 from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, stated_outputs
@@ -351,6 +352,8 @@ class TableRequest:
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
         """Build the request from the arguments of `calibrate_table`."""
+        if isinstance(what, ClassColumns):
+            _ = kind_of_task(what.score, "classification", "a classification score, such as 'lac' or 'aps'")
         columns, rest = split_columns(options)
         payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
         if (

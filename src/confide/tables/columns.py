@@ -188,6 +188,9 @@ class TargetColumns:
     score: str | None = None
 
     def __post_init__(self) -> None:
+        if len(self.predictions) not in (1, 2):
+            must = "must name one column, or two: of the lower and the upper quantile"
+            raise InputError("prediction", must, got=f"{len(self.predictions)} columns")
         if self.target in self.predictions:
             raise InputError(
                 "target",

@@ -79,7 +79,7 @@ def read_counts(
             for requirement, number in zip(words, unusable.tolist(), strict=True)
             if number
         ]
-        then = "Correct the records, or see --skip-incomplete of `confide sql`"
+        then = "Correct the records, or see skip_incomplete of the request"
         raise InputError("counts", "; ".join(broken), remedy=then)
     return {name: ScoreHistogram(plan.candidates, own) for name, own in zip(plan.parts, counts, strict=True)}
 

@@ -478,7 +478,7 @@ _SHAPE: shapes.Shape = {
 _FORM = Form(
     "confide/counting-plan",
     "counting_plan",
-    hint="`confide sql --plan` writes one",
+    hint="`CountingPlan.save` writes one",
     most_characters=10_000_000,
 )
 
