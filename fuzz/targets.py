@@ -18,7 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import confide
-from confide.cli.choices import ClassShiftOptions, parse_candidates
+from confide.cli.choices import parse_candidates
+from confide.cli.request import read_request, take_arguments
+from confide.core import shifted_population
 from confide.errors import ConfideError
 from confide.federated.checkpoint import KIND, store_checkpoint
 from confide.ledger import Cost, Ledger, request_digest
@@ -209,33 +211,25 @@ def _checkpoints() -> Path:
     return Path(tempfile.mkdtemp())
 
 
-def shift_texts(data: bytes) -> None:
-    """The texts of --class-weights, --source-shares and --target-shares."""
-    text = data.decode("latin-1")
-    half = len(text) // 2
-    for given in (
-        ClassShiftOptions(class_weights=text),
-        ClassShiftOptions(source_shares=text[:half], target_shares=text[half:]),
-        ClassShiftOptions(source_shares=text, target_shares=text),
-    ):
-        _shifted(given)
-
-
-def _shifted(given: ClassShiftOptions) -> None:
+def request_texts(data: bytes) -> None:
+    """The texts of --set, and among them those of a known shift of class shares."""
     from click import ClickException
 
-    try:
-        shift = given.shift
-    except ConfideError as error:
-        one_line(error)
-        return
-    except ClickException:  # `confide` prints it in one line, escaped
-        return
-    assert shift is not None
-    assert all(0 <= ratio <= 10**4 for ratio in shift.ratios)
-    assert len(shift.steps) == len(shift.classes)
-    assert max(shift.steps) > 0
-    assert str(shift)
+    text = data.decode("latin-1")
+    for pair in (text, f"class_weights={text}"):
+        try:
+            found = take_arguments(read_request(None, (pair,), {"alpha": "0.1"}))
+            shift = shifted_population(found.get("class_weights"), None)
+        except ConfideError as error:
+            one_line(error)
+            continue
+        except ClickException:  # `confide` prints it in one line, escaped
+            continue
+        if shift is not None:
+            assert all(0 <= ratio <= 10**4 for ratio in shift.ratios)
+            assert len(shift.steps) == len(shift.classes)
+            assert max(shift.steps) > 0
+            assert str(shift)
 
 
 def counts_text(data: bytes) -> None:
@@ -268,7 +262,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
             candidates,
             store_address,
             checkpoint,
-            shift_texts,
+            request_texts,
             counts_text,
             name_of_a_score,
             private_keys,
@@ -286,7 +280,7 @@ def seeds(name: str) -> list[bytes]:
     """Valid inputs of the targets that read text, as seeds of the fuzzer."""
     texts = {
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
-        "shift_texts": ["a=0.5,b=2", "a=0.5,b=0.5a=0.2,b=0.8", "ill=1,well=0", "a=1/3,b=2/3", "a=1e-4"],
+        "request_texts": ["{a = 0.5, b = 2}", "delta=0.05", 'about.model="x"', "{ill = 1, well = 0}", "unit=1e-4"],
         "store_address": ["bucket/a/x.parquet", "b/year=*/**/[ab]?.csv", "c@account.dfs.core.windows.net/x", "b/x?k=v"],
         "candidates": ["unit", "unit:50", "logit:100", "0.1,0.5,0.9"],
         "name_of_a_score": [

@@ -65,7 +65,7 @@ SCORES = np.random.default_rng(0).random(300)
 
 UNIT = confide.Candidates.unit(50)
 confide.calibrate(SCORES, 0.1, 1.0)  # before the forks, so that children need not load and plan again what they do
-confide.calibrate(SCORES, [0.1, 0.2], 1.0, candidates=UNIT)
+confide.calibrate(SCORES, [0.1, 0.2], 1.0, candidates=UNIT, shares=["1/2", "1/2"])
 for folder, (kept_in, place, when, later) in json.loads(sys.argv[1]).items():
     ledger = Ledger(kept_in, limit=1.5)
     out = folder + "/published"
@@ -76,7 +76,7 @@ for folder, (kept_in, place, when, later) in json.loads(sys.argv[1]).items():
         arm(place, when)
         if later:
             paid = {"candidates": UNIT, "ledger": ledger, "dataset": "patients"}
-            released = confide.calibrate(SCORES, [0.1, 0.2], 1.0, **paid)
+            released = confide.calibrate(SCORES, [0.1, 0.2], 1.0, shares=["1/2", "1/2"], **paid)
         else:
             released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
         with open(out, "w") as file:

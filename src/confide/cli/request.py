@@ -22,6 +22,7 @@ from confide.errors import InputError, InputTypeError
 from confide.support import FileKind, FileLocation, as_place, check_unknown_arguments, read_text
 from confide.tables import (
     ClassColumns,
+    Columns,
     ColumnSpec,
     ContributionBound,
     LossColumns,
@@ -30,7 +31,6 @@ from confide.tables import (
     calibrate_table,
     open_table,
 )
-from confide.tables.calibrate import Columns
 from confide.warehouse import read_published_counts
 
 # The arguments of a request

@@ -22,6 +22,7 @@ calibrate.py, evaluate.py, batches.py   the other calls
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
 from confide.tables.calibrate import (
+    Columns,
     TableRequest,
     calibrate_table,
     class_histograms,
