@@ -102,14 +102,15 @@ def calibrate(
     what, arguments = take_columns(stated), take_arguments(stated)
     check_unknown_arguments("calibrate_table", stated, ())
     words, partition = take_words(arguments, *source.files), arguments.pop("partition", None)
-    if arguments.get("by") is not None or arguments.get("by_class"):
+    divided = arguments.get("by") is not None or arguments.get("by_class", False)
+    if divided:
         check_partition(budget.ledger, partition)
     table_request = TableRequest.of(source.what(what, ALTERNATIVES), **arguments, **words)
     public = table_request.request.neighbors == "replace_one"
     if "n" in arguments and not public:
         raise InputError("n", "must be left out with neighbors='add_remove', where the number of records is secret")
     output.check(FileKind.RELEASE, *source.files, *budget.files)
-    early = ("n" in arguments or not table_request.request.public_n) and table_request.request.by in (None, "level")
+    early = ("n" in arguments or not table_request.request.public_n) and not divided
     _release(table_request, source, budget, partition, output, early=early, tells_left_out=public)
 
 
