@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 import confide
-from confide.candidates import Candidates
-from confide.core import Request
+from confide.candidates import Candidates, Spread
+from confide.core import Request, histogram_size
 from confide.core.design import Design, design_at
-from confide.mechanisms import noisy_histogram, pps, pps_laplace
+from confide.mechanisms import pps, pps_laplace
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Method:
         if self.own_bins == "version 1":
             return pps_laplace.optimal_bins(n, alpha, epsilon)
         if self.own_bins == "ours":
-            return noisy_histogram.bins_for(n, float(alpha), epsilon)
+            scale = (2 if self.neighbors == "replace_one" else 1) / epsilon
+            return histogram_size(Spread("probability"), n, (1 - alpha,), scale)
         if self.own_bins == "version 3":
             return _version_3_bins(n, alpha, epsilon)
         return usual
