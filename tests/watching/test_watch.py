@@ -99,7 +99,7 @@ def test_small_reference_gives_no_tests():
 def test_loss_of_look_equals_statement(neighbors, people):
     """All small tables of two parts and all their neighbours: the largest log ratio of the laws of what leaves."""
     settings = Settings("0" * 64, 0.7, 10, {"a": 0.9, "b": 0.8}, neighbors=neighbors, records_per_person=people)
-    assert settings.privacy.loss(neighbors, people) == pytest.approx(0.7)
+    assert settings.cost.statement.loss(neighbors, people) == pytest.approx(0.7)
     kinds = np.eye(4, dtype=int)
 
     def tables(k):

@@ -14,7 +14,7 @@ from confide.core import Key, Release, Threshold, as_release
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import LongRun
 from confide.mechanisms import PrivacyStatement
-from confide.support import Section
+from confide.support import Section, require
 from confide.watching.correction import Correction
 from confide.watching.watch_state import Watch
 
@@ -68,8 +68,8 @@ class CorrectedRelease(Release):
         release, watch = self.release, self.watch
         if not isinstance(watch, Watch):
             raise InputTypeError("watch", "must be a confide.Watch", got=type(watch).__name__)
-        if as_release(release).checksum != watch.settings.release:
-            raise InputError("release", "must be the release that is monitored", got="another release")
+        same = as_release(release).checksum == watch.settings.release
+        require("release", same, "must be the release that is monitored", "another release")
         inherited = {"request": release.request, "parts": self._in_force(), "versions": release.versions}
         for name, value in inherited.items():
             object.__setattr__(self, name, value)
@@ -78,10 +78,10 @@ class CorrectedRelease(Release):
     @property
     def correction(self) -> Correction:
         """The settings of the correction."""
-        if self.watch.settings.correction is None:
+        if (correction := self.watch.settings.correction) is None:
             remedy = "Start a new watch with `correct`"
             raise InputError("watch", "must correct its thresholds", got="a watch without a correction", remedy=remedy)
-        return self.watch.settings.correction
+        return correction
 
     def _in_force(self) -> dict[Key, Threshold]:
         """The thresholds in force, by the keys of the calibrated release."""

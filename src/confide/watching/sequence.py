@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.noisy_counts import coverage_interval
 from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, bets, course
-from confide.watching.settings import Reference
+from confide.watching.settings import Reference, Settings
 
 _LEAST = 0.02
 """Smaller shares are not tested, because they cannot fall noticeably."""
@@ -47,17 +47,13 @@ class ShareTests:
     others: NDArray[np.bool_]
     drops: tuple[float, ...]
 
-    def evidence(
-        self, counts: ArrayLike, batch: float, epsilon: float, *, looks: int, per_person: int
-    ) -> NDArray[np.float64]:
-        """Logarithm of the e-process of each test after each look, shape (taken looks, tests).
-
-        `counts` has shape (taken looks, counts). The others are as in `bets` and `course`.
-        """
+    def evidence(self, counts: ArrayLike, settings: Settings) -> NDArray[np.float64]:
+        """Logarithm of the e-process of each test after each look, shape (looks, tests); counts (looks, counts)."""
         noises = np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
-        bet = bets(self.least, batch, epsilon, drops=self.drops, noises=noises, per_person=per_person)
-        exact = np.asarray(counts, np.int64).reshape(-1, self.members.shape[1])
-        return course(bet, exact @ self.members.T, exact @ self.others.T, looks)
+        size, people = settings.part_batch, settings.records_per_person
+        bet = bets(self.least, size, settings.noise_epsilon, drops=self.drops, noises=noises, per_person=people)
+        exact = np.asarray(counts, np.int64)
+        return course(bet, exact @ self.members.T, exact @ self.others.T, settings.looks)
 
 
 def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
@@ -115,8 +111,8 @@ _GRID = np.arange(1, round(1 / STEP)) * STEP
 
 
 def confidence_sequence(
-    covered: Sequence[int],
-    missed: Sequence[int],
+    covered: ArrayLike,
+    missed: ArrayLike,
     batch: float,
     epsilon: float,
     *,

@@ -15,7 +15,7 @@ from confide.core import Release, as_release, refuse_overlapping
 from confide.errors import InputError
 from confide.evaluation import CountPrivacy, Evaluation, size_parts
 from confide.guarantee import LongRun
-from confide.mechanisms import Neighbors, PrivacyStatement
+from confide.mechanisms import Neighbors
 from confide.noisy_counts import noise_variance
 from confide.support import (
     MOST_RECORDS,
@@ -170,7 +170,7 @@ class Settings:
         must = "must be smaller than each promised coverage, which must be below 1"
         require("tolerance", not low, must, f"{low} of {parts} parts that differ")
         if correction is not None:
-            correction.remarks(self.batch, self.noise_epsilon, self.looks)  # raises if noise is too large
+            correction.remarks(self.part_batch, self.noise_epsilon, self.looks)  # raises if noise is too large
 
     @property
     def least(self) -> tuple[float, ...]:
@@ -188,9 +188,9 @@ class Settings:
         return self.cost.noise
 
     @property
-    def privacy(self) -> PrivacyStatement:
-        """Privacy loss of one look for each person in it."""
-        return self.cost.statement
+    def part_batch(self) -> float:
+        """Planned number of records of each monitored part of a look."""
+        return self.batch / max(len(self.promised), 1)
 
     @property
     def bin_names(self) -> list[str]:
@@ -211,7 +211,7 @@ class Settings:
     def remarks(self, release: Release) -> tuple[str, ...]:
         """Warnings before anything is spent, about small looks and about a tolerance that chance alone exceeds."""
         strict = _too_strict(release, self.tolerance) if self.promised else ()
-        made = self.batch, self.noise_epsilon, self.looks
+        made = self.part_batch, self.noise_epsilon, self.looks
         return (*self._too_small(), *strict, *(self.correction.remarks(*made) if self.correction else ()))
 
     def _too_small(self) -> tuple[str, ...]:

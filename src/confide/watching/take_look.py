@@ -272,7 +272,7 @@ def _payment(
     }
     if isinstance(served, CorrectedRelease):
         request["positions"] = list(served.watch.positions[-1])
-    return make_payment(settings.privacy, MECHANISM, request, ledger, dataset, again=again)
+    return make_payment(watch.privacy, MECHANISM, request, ledger, dataset, again=again)
 
 
 def _is_answered(payment: "Payment | None") -> bool:

@@ -149,13 +149,14 @@ class Watch(Document):
     looks: tuple[Look, ...] = ()
 
     def __post_init__(self) -> None:
-        names, cells = [look.name for look in self.looks], self.settings.cells
-        require("looks", len(names) <= MOST_LOOKS, f"must be at most {MOST_LOOKS}")
-        for place, look in enumerate(self.looks):
+        names, cells = set[str](), self.settings.cells
+        require("looks", len(self.looks) <= MOST_LOOKS, f"must be at most {MOST_LOOKS}")
+        for look in self.looks:
             usable = len(look.counts) == cells and all(abs(count) <= MOST_COUNT for count in look.counts)
             require("looks", usable, f"must have {cells} counts each, each of at most 2**50")
             must, remedy = "must be a new name, because a batch counts once", "Give another batch its own name"
-            require("look", look.name not in names[:place], must, repr(look.name), remedy)
+            require("look", look.name not in names, must, repr(look.name), remedy)
+            names.add(look.name)
 
     @classmethod
     def start(cls, release: Release, *, epsilon: float, bins: Sequence[int] = (), **choices: Unpack[Choices]) -> Watch:
@@ -212,14 +213,14 @@ class Watch(Document):
         if "batch" not in given:
             settings = replace(settings, batch=deserved_batch(promised, settings.noise_epsilon))
         if correct is not None:
-            size = settings.batch, settings.noise_epsilon
-            settings = replace(settings, correction=Correction.of(release, correct, delay or 0, *size))
+            correction = Correction.of(release, correct, delay or 0, settings.part_batch, settings.noise_epsilon)
+            settings = replace(settings, correction=correction)
         return cls(settings)
 
     @property
     def privacy(self) -> PrivacyStatement:
         """Privacy loss of one look for each person in it."""
-        return self.settings.privacy
+        return self.settings.cost.statement
 
     def draw(self, counts: ArrayLike) -> tuple[int, ...]:
         """Add fresh noise to the counts of a batch. The result is public and costs its epsilon.
@@ -306,13 +307,7 @@ class Watch(Document):
         counts = np.array([look.counts for look in self.looks], np.int64).reshape(len(self.looks), settings.cells)
         start = int(self.monitors_sizes and settings.reference is None)  # the first look is the reference
         evidence = np.zeros((len(counts), len(tests.names)))
-        evidence[start:] = tests.evidence(
-            counts[start:],
-            settings.batch / max(len(settings.promised), 1),
-            settings.noise_epsilon,
-            looks=settings.looks,
-            per_person=settings.records_per_person,
-        )
+        evidence[start:] = tests.evidence(counts[start:], settings)
         together = _mean(evidence)
         together[:start] = 0.0
         alarmed = np.logical_or.accumulate(together >= math.log(self.alarm_at))
@@ -325,10 +320,9 @@ class Watch(Document):
         settings = self.settings
         if self.monitors_sizes or not self.looks:
             return [()] * len(counts)
-        covered, missed = counts[:, ::2].sum(axis=1), counts[:, 1::2].sum(axis=1)
         return confidence_sequence(
-            covered.tolist(),
-            missed.tolist(),
+            counts[:, ::2].sum(axis=1),
+            counts[:, 1::2].sum(axis=1),
             settings.batch,
             settings.noise_epsilon,
             looks=settings.looks,
@@ -353,7 +347,7 @@ class Watch(Document):
             ("of the release with SHA-256", settings.release),
         ]
         if (correction := settings.correction) is not None:
-            worst = correction.at_worst(settings.batch, settings.noise_epsilon, settings.looks)
+            worst = correction.at_worst(settings.part_batch, settings.noise_epsilon, settings.looks)
             facts += [("correction", correction.words), ("at worst", worst)]
         return Section("Watch", self._watched(), tuple(facts), notes=tuple(self._standing()))
 
