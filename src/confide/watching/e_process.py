@@ -183,4 +183,4 @@ def course(bet: Bets, x: ArrayLike, y: ArrayLike, looks: int) -> NDArray[np.floa
     for look, (x_counts, y_counts) in enumerate(zip(np.asarray(x), np.asarray(y), strict=True), start=1):
         log_wealth = advance(log_wealth, log_e_values(bet, x_counts, y_counts), entering_wealth(look, looks))
         evidence.append(log_evidence(log_wealth, cash(look, looks)))
-    return np.array(evidence, np.float64).reshape(len(evidence), len(bet.price))
+    return np.stack(evidence) if evidence else np.zeros((0, len(bet.price)))
