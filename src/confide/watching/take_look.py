@@ -8,6 +8,7 @@ same look at the same batch returns them without another charge, and adds them t
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -297,7 +298,7 @@ def _taken(before: Watch, name: str, payment: "Payment | None", count: Callable[
     check_stored("release", len(longest), "Monitor a release with fewer groups")
     drawn = pay(payment, count, _mark, lambda counts: text(before.draw(counts)))
     look = stored_look(drawn, name)
-    return before if look in before.looks else before.added(look)
+    return before if look in before.looks else replace(before, looks=(*before.looks, look))
 
 
 def _mark(counts: NDArray[np.int64]) -> bytes:

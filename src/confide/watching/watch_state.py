@@ -239,11 +239,7 @@ class Watch(Document):
         self, name: str, counts: Sequence[int], made: str | None = None, versions: Mapping[str, str] | None = None
     ) -> Watch:
         """Return the watch with one more look, whose noisy counts are given; `versions` are those that drew them."""
-        return self.added(Look(name, made or now(), tuple(counts), versions or {}))
-
-    def added(self, look: Look) -> Watch:
-        """Return the watch with one more look."""
-        return replace(self, looks=(*self.looks, look))
+        return replace(self, looks=(*self.looks, Look(name, made or now(), tuple(counts), versions or {})))
 
     def look(self, name: str, counts: ArrayLike) -> Watch:
         """Draw noisy counts of a batch and return the watch with this look."""
