@@ -86,13 +86,9 @@ def stored_look(text: str, name: str) -> Look:
         return look
 
 
+_WATCH = documents.common_form("confide/watch", "watch", integer_bits=63)
+_CORRECTED = documents.common_form("confide/corrected", "corrected")
+documents.register(Watch, documents.mirrored(_WATCH, _watch_content, _watch))
 documents.register(
-    Watch,
-    documents.mirrored(documents.common_form("confide/watch", "watch", integer_bits=63), _watch_content, _watch),
-)
-documents.register(
-    CorrectedRelease,
-    documents.mirrored(
-        documents.common_form("confide/corrected", "corrected"), _corrected_content, _corrected, "corrected release"
-    ),
+    CorrectedRelease, documents.mirrored(_CORRECTED, _corrected_content, _corrected, "corrected release")
 )

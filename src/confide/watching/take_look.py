@@ -161,31 +161,24 @@ def watch(
 
 def _locked(path: Path) -> AbstractContextManager[None]:
     """Lock of a state file, which ends with its process."""
-    if not has_locks():
-        raise InputError(
-            "state",
-            "must be a file that can be locked, which needs Linux or macOS",
-            got=repr(str(path)),
-            remedy="Take looks there; `confide show` and `confide report` read the state everywhere",
-        )
+    must = "must be a file that can be locked, which needs Linux or macOS"
+    remedy = "Take looks there; `confide show` and `confide report` read the state everywhere"
+    require("state", has_locks(), must, repr(str(path)), remedy)
     return locked(path, "state")
 
 
 def local_state(state: str | FileLocation) -> Path:
     """Path of a state file. Looks are added under a lock, which object stores do not have."""
+    must = "must be a local file, because an object store cannot serialise two looks at the same time"
     if isinstance(place := as_place(state), ObjectPath):
-        raise InputError(
-            "state",
-            "must be a local file, because an object store cannot serialise two looks at the same time",
-            got="an object of a store",
-        )
+        raise InputError("state", must, got="an object of a store")
     return place
 
 
 def level_of(release: Release, alpha: Level | None) -> Release:
     """The release itself, or its release for one level."""
-    if as_release(release).by != "level" and alpha is not None:
-        raise InputError("alpha", "must be left out, because the release has one level")
+    suited = as_release(release).by == "level" or alpha is None
+    require("alpha", suited, "must be left out, because the release has one level")
     return release.at(alpha)
 
 
@@ -202,25 +195,22 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
         stored = Watch.load(state)
         _compare(stored, release, given, state)
         return stored
-    if "epsilon" not in given:
-        raise InputError("epsilon", "must be given at the first look of a watch", got=f"no state {str(state)!r}")
+    known = "epsilon" in given
+    require("epsilon", known, "must be given at the first look of a watch", f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     return Watch.start(release, bins=bins, **given)
 
 
 def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
+    """Bins of set sizes, for a release and records that have sets of classes."""
     promised_of(release)  # raises if the release cannot be monitored
-    score = release.first.score
-    if not isinstance(what, ClassColumns | None) or score_kind(score).task == "regression":
-        raise InputError(
-            "unlabelled",
-            "must be left out unless sets of classes are monitored",
-            remedy="Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`",
-        )
-    classes = release.classes
-    names: Any = what.classes if isinstance(what, ClassColumns) and what.classes is not None else classes
-    if names is None:
-        raise InputError("classes", "must be given with unlabelled, because the release does not state them")
+    suited = isinstance(what, ClassColumns | None) and score_kind(release.first.score).task != "regression"
+    remedy = "Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`"
+    require("unlabelled", suited, "must be left out unless sets of classes are monitored", remedy=remedy)
+    stated = what.classes if isinstance(what, ClassColumns) else None
+    names: Any = release.classes if stated is None else stated
+    must = "must be given with unlabelled, because the release does not state them"
+    require("classes", names is not None, must)
     return size_bins(class_count(names))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.core import Document, Release
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 from confide.evaluation import Evaluation
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
@@ -31,7 +31,7 @@ from confide.support import (
     require,
 )
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised
-from confide.watching.sequence import ShareTests, confidence_sequence, coverage_tests, size_tests
+from confide.watching.sequence import confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     MOST_COUNT,
     MOST_LOOKS,
@@ -231,8 +231,8 @@ class Watch(Document):
             Nonnegative integers: covered and missed records of each part in turn, or records in each size bin.
         """
         exact = np.asarray(counts)
-        if exact.shape != (self.settings.cells,) or exact.dtype.kind not in "iu" or (exact < 0).any():
-            raise InputError("counts", f"must be {self.settings.cells} counts of records, as integers")
+        usable = exact.shape == (self.settings.cells,) and exact.dtype.kind in "iu" and (exact >= 0).all()
+        require("counts", usable, f"must be {self.settings.cells} counts of records, as integers")
         return tuple(int(count) for count in draw_counts(exact, self.settings.noise_epsilon))
 
     def with_look(
@@ -262,17 +262,6 @@ class Watch(Document):
         return (2 if self.monitors_sizes else 1) / self.settings.error
 
     @cached_property
-    def tests(self) -> ShareTests | None:
-        """The tests; None for set sizes without a reference."""
-        settings = self.settings
-        if not self.monitors_sizes:
-            return coverage_tests(settings.least, tuple(settings.promised))
-        reference = settings.reference
-        if reference is None and self.looks:
-            reference = Reference(self.looks[0].counts, settings.noise_epsilon)
-        return None if reference is None else size_tests(reference, settings.bins, settings.error)
-
-    @cached_property
     def positions(self) -> list[tuple[int, ...]]:
         """With a correction: the position of each part on its scale before the first look and after each look."""
         made, looks = self.settings, [look.counts for look in self.looks]
@@ -297,11 +286,16 @@ class Watch(Document):
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """State of the watch after each look."""
-        settings, tests = self.settings, self.tests
-        if tests is None:
+        if not self.looks:
             return ()
-        counts = np.array([look.counts for look in self.looks], np.int64).reshape(len(self.looks), settings.cells)
-        start = int(self.monitors_sizes and settings.reference is None)  # the first look is the reference
+        settings, start = self.settings, 0
+        if self.monitors_sizes:
+            start = int(settings.reference is None)  # the first look is the reference
+            reference = settings.reference or Reference(self.looks[0].counts, settings.noise_epsilon)
+            tests = size_tests(reference, settings.bins, settings.error)
+        else:
+            tests = coverage_tests(settings.least, tuple(settings.promised))
+        counts = np.array([look.counts for look in self.looks], np.int64)
         evidence = np.zeros((len(counts), len(tests.names)))
         evidence[start:] = tests.evidence(counts[start:], settings)
         together = _mean(evidence)
@@ -314,7 +308,7 @@ class Watch(Document):
     def _spans(self, counts: NDArray[np.int64]) -> Sequence[tuple[float, ...]]:
         """The confidence sequence of coverage; set sizes have none."""
         settings = self.settings
-        if self.monitors_sizes or not self.looks:
+        if self.monitors_sizes:
             return [()] * len(counts)
         return confidence_sequence(
             counts[:, ::2].sum(axis=1),
