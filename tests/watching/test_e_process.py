@@ -136,7 +136,8 @@ def test_extreme_choices_have_finite_bets(epsilon, least, batch):
 def alarmed(p, epsilon, n, paths, looks, draw, least=0.88, error=0.05):
     """How many of the paths ever alarm, with noise from `draw`."""
     c = np.random.default_rng(11).binomial(n, p, (looks, paths))
-    evidence = course(bets([least], n, epsilon), draw(c), draw(n - c), 52)
+    x, y = ([draw(look) for look in counts] for counts in (c, n - c))
+    evidence = course(bets([least], n, epsilon), x, y, 52)
     return int((evidence >= math.log(1 / error)).any(axis=0).sum())
 
 

@@ -267,21 +267,28 @@ class Watch(Document):
         made, looks = self.settings, [look.counts for look in self.looks]
         return [] if made.correction is None else made.correction.positions(looks, made.batch)
 
-    def realised(self) -> list[Realised]:
-        """With a correction: the coverage that the records of all looks had in each part.
+    def realised(self, last: int | None = None) -> list[Realised]:
+        """With a correction: the coverage that records had in each part, in all looks or in the `last` ones.
 
-        It holds after every look and in every part at once, with probability 0.95. The list is empty before the first
-        look.
+        That of all looks holds after every look and in every part at once, with probability 0.95. That of the last
+        looks holds for these looks and in each part alone. The list is empty before the first look.
         """
-        settings, correction = self.settings, self.settings.correction
-        if correction is None or not self.looks:
+        settings, looks = self.settings, self.looks[-last:] if last else self.looks
+        if settings.correction is None or not looks:
             return []
-        error, looks = SPAN_ERROR / len(settings.promised), len(self.looks)
-        sums = np.array([look.counts for look in self.looks], object).sum(axis=0)
+        error = SPAN_ERROR if last else SPAN_ERROR / len(settings.promised)
+        alpha, epsilon = settings.correction.alpha, settings.noise_epsilon
+        sums = np.array([look.counts for look in looks], object).sum(axis=0)
         return [
-            realised(covered, missed, looks, correction.alpha, settings.noise_epsilon, error=error, sequence=True)
+            realised(covered, missed, len(looks), alpha, epsilon, error=error, sequence=not last)
             for covered, missed in zip(sums[::2], sums[1::2], strict=True)
         ]
+
+    @property
+    def at_worst(self) -> str:
+        """With a correction: what it guarantees for every sequence of records, in words."""
+        made = self.settings
+        return "" if (c := made.correction) is None else c.at_worst(made.part_batch, made.noise_epsilon, made.looks)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -337,8 +344,7 @@ class Watch(Document):
             ("of the release with SHA-256", settings.release),
         ]
         if (correction := settings.correction) is not None:
-            worst = correction.at_worst(settings.part_batch, settings.noise_epsilon, settings.looks)
-            facts += [("correction", correction.words), ("at worst", worst)]
+            facts += [("correction", correction.words), ("at worst", self.at_worst)]
         return Section("Watch", self._watched(), tuple(facts), notes=tuple(self._standing()))
 
     def _brief(self) -> str:
