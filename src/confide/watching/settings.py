@@ -141,6 +141,7 @@ class Settings:
     correction: Correction | None = None
 
     def __post_init__(self) -> None:
+        # Every number in its range and of its type.
         values = {
             "epsilon": self.cost.epsilon,
             "records_per_person": self.cost.records_per_person,
@@ -152,6 +153,8 @@ class Settings:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+        # What they must fulfil together.
         bins, parts, reference, correction = self.bins, len(self.promised), self.reference, self.correction
         rising = bins[:1] == (0,) and LEAST_BINS <= len(bins) <= MOST_BINS and list(bins) == sorted(set(bins))
         low = sum(not self.tolerance < level < 1 for level in self.promised.values())

@@ -137,6 +137,7 @@ def watch(
     level, path = level_of(release, alpha), local_state(state)
     check_unknown_arguments("watch", choices, FirstLook.__annotations__)
     with _locked(path):
+        # Prepare, from public choices alone: the state, and the thresholds that the records were served.
         before = load_or_start(path, level, what, **choices)
         for remark in () if before.looks else before.settings.remarks(level):
             warnings.warn(CoverageWarning(remark), stacklevel=caller_stacklevel())
@@ -149,8 +150,9 @@ def watch(
                 return size_counts(source, what, level, before.settings.bins, **options)
             return monitoring_coverage_counts(source, what, served, **options).ravel()
 
+        # Rehearse what can fail. Then check the limit, read, compare, charge, draw and store, and write the state.
         payment = _payment(before, look, served, ledger, dataset, again=again)
-        if look not in names or not _is_answered(payment):  # a name or a state that cannot be written raises here
+        if look not in names or not _is_answered(payment):
             before.with_look(look, [0] * before.settings.cells).to_json()
         after = _taken(before, look, payment, count)
         if after is not before:

@@ -199,6 +199,8 @@ class Watch(Document):
         given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
         correct, delay, reference = (given.pop(name, None) for name in ("correct", "delay", "reference"))
         require("delay", correct is not None or delay is None, "must be left out without correct")
+
+        # Either coverage is monitored, or set sizes.
         bins, promised = tuple(bins), {} if bins else promised_of(release)
         if bins:
             must = "must be left out with unlabelled, because set sizes have no guarantee"
@@ -209,6 +211,7 @@ class Watch(Document):
             require("reference", bins, must)
             given["reference"] = reference_of(reference, release.checksum, bins)
 
+        # The size of a look that its noise deserves, and the correction, follow from the other settings.
         settings = Settings(release.checksum, epsilon, promised=promised, **{"batch": 1, **given})
         if "batch" not in given:
             settings = replace(settings, batch=deserved_batch(promised, settings.noise_epsilon))
@@ -295,6 +298,8 @@ class Watch(Document):
         """State of the watch after each look."""
         if not self.looks:
             return ()
+
+        # The tests follow from the settings, and for set sizes from a reference.
         settings, start = self.settings, 0
         if self.monitors_sizes:
             start = int(settings.reference is None)  # the first look is the reference
@@ -302,12 +307,15 @@ class Watch(Document):
             tests = size_tests(reference, settings.bins, settings.error)
         else:
             tests = coverage_tests(settings.least, tuple(settings.promised))
+
+        # The evidence of each test, and of all together, after each look.
         counts = np.array([look.counts for look in self.looks], np.int64)
         evidence = np.zeros((len(counts), len(tests.names)))
         evidence[start:] = tests.evidence(counts[start:], settings)
         together = _mean(evidence)
         together[:start] = 0.0
         alarmed = np.logical_or.accumulate(together >= math.log(self.alarm_at))
+
         named = [dict(zip(tests.names, logs, strict=True)) for logs in evidence.tolist()]
         rows = zip(self.looks, together.tolist(), named, alarmed.tolist(), self._spans(counts), strict=True)
         return tuple(Point(*row, *span) for *row, span in rows)
