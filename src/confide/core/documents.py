@@ -22,10 +22,10 @@ from confide.support import (
     parse_document,
     read_as,
     refused_content,
+    shapes,
     write_text,
 )
 from confide.support import FileKind as FileKind
-from confide.support.shapes import checksum
 
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
@@ -93,7 +93,7 @@ def mirrored(
         fields.content.clear()
         with refused_content(form.name, what or form.name):
             value = read(stated)
-        if checksum(stated) != checksum(content(value)):
+        if shapes.checksum(stated) != shapes.checksum(content(value)):
             raise FormatError(form.name, "must be written as its content is: it was altered", remedy=UNUSABLE)
         return value
 
