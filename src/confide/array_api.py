@@ -22,7 +22,7 @@ from confide.arrays import (
 from confide.core import Release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, class_score, kind_of_task, magic, set_mask, smallest_probability
-from confide.sets import score_of
+from confide.sets import score_of_task
 from confide.support import needs_extra
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
@@ -230,13 +230,10 @@ def above_threshold(p: Any, threshold: float) -> Any:
     array([ True, False])
     """
     xp = _namespace(p)
-    if not 0 <= threshold < 1:
-        return xp.full(p.shape, threshold >= 1, dtype=xp.bool, device=_device(p))
-    size: Any = {"float64": np.float64, "float16": np.float16}.get(str(p.dtype).rsplit(".", 1)[-1], np.float32)
-    # bfloat16 numbers are float32 numbers: the smallest of float32 separates them as well after conversion.
-    lowest = float(smallest_probability(threshold, np.dtype(size)))
-    wide = p if str(p.dtype).rsplit(".", 1)[-1] != "bfloat16" else xp.astype(p, xp.float32)
-    return wide >= lowest
+    name = str(p.dtype).rpartition(".")[2]
+    if name == "bfloat16":  # its numbers are float32 numbers: the smallest of float32 separates them as well
+        p, name = xp.astype(p, xp.float32), "float32"
+    return p >= float(smallest_probability(threshold, np.dtype(name)))
 
 
 def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
@@ -246,12 +243,9 @@ def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
 
 
 def _kind(calibration: Any) -> ScoreKind:
-    if not isinstance(calibration, Release) or calibration.by is not None or calibration.loss is not None:
-        got = "another release" if isinstance(calibration, Release) else type(calibration).__name__
-        raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", got)
-    kind = score_of(calibration)
-    if kind.task != "classification":
-        raise InputError("calibration", f"was made for the score {calibration.score!r}, which is not for classes")
+    kind = score_of_task(calibration, "classification")
+    if calibration.by is not None:
+        raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", "several")
     return kind
 
 
