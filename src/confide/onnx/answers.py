@@ -12,7 +12,6 @@ prediction the whole line. The coverage guarantee then still holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def append_sets(
     count = tail.node("ReduceSum", outside, tail.constant([1], np.int64), keepdims=1)
     unusable = tail.node("Greater", count, tail.constant(0, np.int64))
     if kind.of_one_entry:  # without float64, which some runtimes lack
-        lowest = _thresholds(tail, release, partial(smallest_probability, dtype=np.dtype(dtype)), classes, dtype)
+        lowest = _thresholds(tail, release, lambda t: float(smallest_probability(t, np.dtype(dtype))), classes, dtype)
         included = tail.node("GreaterOrEqual", p, lowest)
     else:
         zero, one = tail.constant(0.0), tail.constant(1.0)

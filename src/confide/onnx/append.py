@@ -31,6 +31,9 @@ from confide.support import Classes, Level, column_order, exact_level, parse_obj
 KEY = "confide."
 """Prefix of the metadata's keys."""
 
+_Options = dict[str, Any]
+"""What `append` was asked for, as JSON values by argument."""
+
 _RELEASE, _APPENDED, _CLASSES = f"{KEY}release", f"{KEY}appended", f"{KEY}classes"
 
 
@@ -96,7 +99,7 @@ def append(
     >>> [one.name for one in served.graph.output], read(served) == released
     (['p', 'sets'], True)
     """
-    options = {
+    options: _Options = {
         "output": list(output) if isinstance(output, tuple) else output,
         "logits": logits,
         "classes": None if classes is None else list(classes),
@@ -140,7 +143,7 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     return release
 
 
-def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any]) -> onnx.ModelProto:
+def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> onnx.ModelProto:
     if not isinstance(release, Release):
         raise InputTypeError("calibration", "must be a release", got=type(release).__name__)
     chosen = release.at(options["alpha"])
@@ -182,7 +185,7 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
 
 
 def _append_sets(
-    graph: onnx.GraphProto, tail: AppendedGraph, tensor: Tensor, release: Release, kind: ScoreKind, asked: dict[str, Any]
+    graph: onnx.GraphProto, tail: AppendedGraph, tensor: Tensor, release: Release, kind: ScoreKind, asked: _Options
 ) -> dict[str, str]:
     """Append sets, after probabilities if the tensor contains logits; returns the names of classes for the metadata."""
     if len(tensor.shape) != 2 or not isinstance(tensor.shape[1], int):

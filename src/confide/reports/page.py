@@ -95,8 +95,10 @@ class Page:
         InputError
             If the name has another ending, or the file exists and must not be overwritten, or cannot be written.
         """
-        kind = card_or_page(path) if self.metadata else refuse_other_than_html(path)
-        write_text(path, self.text if kind is FileKind.CARD else self.html, overwrite=overwrite)
+        if not self.metadata:
+            refuse_other_than_html(path)
+        markdown = bool(self.metadata) and card_or_page(path) is FileKind.CARD
+        write_text(path, self.text if markdown else self.html, overwrite=overwrite)
         return as_place(path)
 
     def _repr_html_(self) -> str:

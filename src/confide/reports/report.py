@@ -70,10 +70,8 @@ def report(
     with needs_extra("a page", "standard", "jinja2"):
         pass
     if isinstance(release, Release):
-        measured, budget = evaluation_of(release, evaluation), ledger
-        if isinstance(ledger, str | Path):
-            budget = Ledger(ledger, create=False)
-        section = release_section(release, measured, answers, budget, file_name)
+        budget = Ledger(ledger, create=False) if isinstance(ledger, str | Path) else ledger
+        section = release_section(release, evaluation_of(release, evaluation), answers, budget, file_name)
         return page_of(section, title, file=(file_name, release.to_json()))
     for name, given in {"evaluation": evaluation, "answers": answers, "ledger": ledger}.items():
         if given:
