@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from confide.arrays import (
-    ExperimentalUniforms,
     as_uniforms,
     checked_rows,
     far_sums,
     other_sums,
-    refuse_generator,
 )
 from confide.core import Release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
@@ -251,19 +249,11 @@ def _kind(calibration: Any) -> ScoreKind:
 
 def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     """One number per record for a randomised score, on the device of p; drawn by default."""
+    numbers = as_uniforms("u", u, p.shape[0], kind.randomised)
     if not kind.randomised:
-        if u is not None:
-            raise InputError("u", "must be left out: the score is not randomised", remedy="aps, raps and saps are")
         return None
-    n = p.shape[0]
-    if u is None or isinstance(u, ExperimentalUniforms):
-        numbers = as_uniforms("u", u, n, needed=True)
-        wide = _wide(xp, p[:1, :]).dtype == xp.float64
-        return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
-    refuse_generator("u", u)
-    if getattr(u, "shape", None) != (n,) or not (bool(xp.min(u) >= 0) and bool(xp.max(u) <= 1)):
-        raise InputError("u", f"must have shape ({n},), one number in [0, 1] per record")
-    return u
+    wide = _wide(xp, p[:1, :]).dtype == xp.float64
+    return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
 
 
 def _namespace(array: Any) -> Any:
