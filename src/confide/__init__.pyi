@@ -55,7 +55,6 @@ from confide.ledger import Ledger as Ledger
 from confide.mechanisms import Noise as Noise
 from confide.mechanisms import PrivacyStatement as PrivacyStatement
 from confide.plots import plot_coverage as plot_coverage
-from confide.plots import plot_intervals as plot_intervals
 from confide.plots import plot_price as plot_price
 from confide.plots import plot_sizes as plot_sizes
 from confide.plots import plot_thresholds as plot_thresholds

@@ -12,17 +12,15 @@ from typing import Any
 import numpy as np
 
 from confide.arrays import (
-    ExperimentalUniforms,
     as_uniforms,
     checked_rows,
     far_sums,
     other_sums,
-    refuse_generator,
 )
 from confide.core import Release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, class_score, kind_of_task, magic, set_mask, smallest_probability
-from confide.sets import score_of
+from confide.sets import score_of_task
 from confide.support import needs_extra
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
@@ -230,13 +228,10 @@ def above_threshold(p: Any, threshold: float) -> Any:
     array([ True, False])
     """
     xp = _namespace(p)
-    if not 0 <= threshold < 1:
-        return xp.full(p.shape, threshold >= 1, dtype=xp.bool, device=_device(p))
-    size: Any = {"float64": np.float64, "float16": np.float16}.get(str(p.dtype).rsplit(".", 1)[-1], np.float32)
-    # bfloat16 numbers are float32 numbers: the smallest of float32 separates them as well after conversion.
-    lowest = float(smallest_probability(threshold, np.dtype(size)))
-    wide = p if str(p.dtype).rsplit(".", 1)[-1] != "bfloat16" else xp.astype(p, xp.float32)
-    return wide >= lowest
+    name = str(p.dtype).rpartition(".")[2]
+    if name == "bfloat16":  # its numbers are float32 numbers: the smallest of float32 separates them as well
+        p, name = xp.astype(p, xp.float32), "float32"
+    return p >= float(smallest_probability(threshold, np.dtype(name)))
 
 
 def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
@@ -246,30 +241,19 @@ def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
 
 
 def _kind(calibration: Any) -> ScoreKind:
-    if not isinstance(calibration, Release) or calibration.by is not None or calibration.loss is not None:
-        got = "another release" if isinstance(calibration, Release) else type(calibration).__name__
-        raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", got)
-    kind = score_of(calibration)
-    if kind.task != "classification":
-        raise InputError("calibration", f"was made for the score {calibration.score!r}, which is not for classes")
+    kind = score_of_task(calibration, "classification")
+    if calibration.by is not None:
+        raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", "several")
     return kind
 
 
 def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     """One number per record for a randomised score, on the device of p; drawn by default."""
+    numbers = as_uniforms("u", u, p.shape[0], kind.randomised)
     if not kind.randomised:
-        if u is not None:
-            raise InputError("u", "must be left out: the score is not randomised", remedy="aps, raps and saps are")
         return None
-    n = p.shape[0]
-    if u is None or isinstance(u, ExperimentalUniforms):
-        numbers = as_uniforms("u", u, n, needed=True)
-        wide = _wide(xp, p[:1, :]).dtype == xp.float64
-        return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
-    refuse_generator("u", u)
-    if getattr(u, "shape", None) != (n,) or not (bool(xp.min(u) >= 0) and bool(xp.max(u) <= 1)):
-        raise InputError("u", f"must have shape ({n},), one number in [0, 1] per record")
-    return u
+    wide = _wide(xp, p[:1, :]).dtype == xp.float64
+    return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
 
 
 def _namespace(array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Draw sets, intervals, plans, releases and watches with matplotlib, one picture per call.
+"""Draw sets, plans, releases and watches with matplotlib, one picture per call; `intervals.plot` draws intervals.
 
 Coverage, sizes and intervals are drawn from records without noise and are not private. The other pictures show public
 or released numbers only. Functions return axes; showing and saving them is up to you.
@@ -10,18 +10,18 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.arrays import Groups, as_vector
+from confide.arrays import Groups
 from confide.core import Plan, Release, make_plan
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.sets import PredictionIntervals, PredictionSets
+from confide.sets import PredictionSets
 from confide.support import (
     BAD,
     FILL,
@@ -40,7 +40,7 @@ from confide.support import (
 )
 from confide.watching import Watch
 
-__all__ = ["plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch"]
+__all__ = ["plot_coverage", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch"]
 
 # Coverage by class or group: one row for each, the least covered first.
 
@@ -97,7 +97,7 @@ def plot_coverage(
     if not len(chosen):
         raise InputError("sets", "must contain a record with a label", "none")
     ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
-    shown = _page(ranked, page)
+    shown, span = _page(ranked, page)
     below = np.array([part.below for part in table]) if level is None else table.surely_below(level)
     promises = np.array([part.promised if level is None else level for part in table], np.float64)  # None becomes NaN
     lines = [_lines(str(table.names[i])) for i in shown]
@@ -122,9 +122,8 @@ def plot_coverage(
     axes.set_xlim(right=1.01)
     axes.grid(axis="y", color=INK, alpha=0.08)
     axes.tick_params(labeltop=len(shown) > 30)
-    some = "" if len(shown) == len(ranked) else f", {_span(page, len(shown))} of {len(ranked):,}"
     sure = "noise included" if table.confidence is None else f"{100 * table.confidence:g} %"
-    return labelled(axes, "coverage", "", f"Coverage by {what}{some}\nintervals: {sure}")
+    return labelled(axes, "coverage", "", f"Coverage by {what}{span}\nintervals: {sure}")
 
 
 def _table(
@@ -146,16 +145,15 @@ def _table(
     return "group", group_coverage(sets, labels, groups, confidence)
 
 
-def _page(ranked: np.ndarray, page: int) -> np.ndarray:
+def _page(ranked: np.ndarray, page: int) -> tuple[np.ndarray, str]:
+    """The rows of a page, and in words which of all rows they are."""
     pages = -(-len(ranked) // MOST_ROWS)
     if positive_integer("page", page) > pages:
         raise InputError("page", f"must be at most {pages}, the last one", str(page))
-    return ranked[(page - 1) * MOST_ROWS : page * MOST_ROWS]
-
-
-def _span(page: int, rows: int) -> str:
-    first = (page - 1) * MOST_ROWS + 1
-    return f"{first} to {first + rows - 1} from the least covered"
+    first = (page - 1) * MOST_ROWS
+    shown = ranked[first : first + MOST_ROWS]
+    span = f", {first + 1} to {first + len(shown)} from the least covered of {len(ranked):,}"
+    return shown, span if pages > 1 else ""
 
 
 def _lines(name: str) -> str:
@@ -206,72 +204,13 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     return labelled(axes, "set size (number of classes)", "share of records", title)
 
 
-# Intervals along the prediction or another feature, and the targets outside them.
-
-
-def plot_intervals(
-    feature: ArrayLike,
-    lower: ArrayLike | PredictionIntervals,
-    upper: ArrayLike | None = None,
-    targets: ArrayLike | None = None,
-    *,
-    level: float | None = None,
-    name: str = "prediction",
-    ax: Any = None,
-) -> Any:
-    """Plot prediction intervals along the prediction or a feature, with targets as dots. Returns the axes.
-
-    Targets outside their interval are red crosses on top, so that they are visible among thousands. The picture is
-    **not private**: it shows every record.
-
-    Parameters
-    ----------
-    feature
-        Horizontal position of each record, shape (n,); usually its prediction.
-    lower, upper
-        Ends of the intervals, shape (n,) each; or `PredictionIntervals` as `lower` without `upper`.
-    targets
-        True values, shape (n,).
-    level
-        Promised coverage for the title; by default that of the `PredictionIntervals`.
-    name
-        Label of the feature.
-    ax
-        Matplotlib axes to draw on; by default those of a new figure.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If there are no records, or lengths differ.
-
-    Examples
-    --------
-    >>> axes = plot_intervals([1, 2], [0, 1], [1, 2])  # doctest: +SKIP
-    """
-    if isinstance(lower, PredictionIntervals):
-        if upper is not None:
-            raise InputError("upper", "must be left out if lower is PredictionIntervals", remedy="name targets=")
-        ends = lower
-        lower, upper = ends.lower, ends.upper
-        level = ends.promised if level is None else level
-    if upper is None:
-        raise InputError("upper", "must be given unless lower is PredictionIntervals")
-    x, low, high = (as_vector(n, v) for n, v in (("feature", feature), ("lower", lower), ("upper", upper)))
-    y = None if targets is None else as_vector("targets", targets)
-    if len({len(v) for v in (x, low, high, x if y is None else y)}) > 1:
-        also = "" if y is None else f", targets {len(y)}"
-        found = f"{len(x)}, {len(low)} and {len(high)}{also}"
-        raise InputError("feature", "must have the length of lower, upper and targets", found)
-    return PredictionIntervals(low, high).plot(y, along=x, level=level, name=name, ax=ax)
-
-
 # Cost of privacy over the number of records and epsilon, before any record is used.
 
 Price: TypeAlias = Literal["coverage", "excess", "size"]
 """Unit of the cost: expected coverage, additional covered records, or classes in a set."""
 
-_PRICES = ("coverage", "excess", "size")
-_STEPS, _RECORDS = (0.2, 0.5, 1.0, 2.0, 5.0), (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+_STEPS, _RECORDS = (0.2, 1.0, 5.0), (100, 300, 1000, 10_000, 100_000)
+"""Every point is a plan; more of them hardly change the lines."""
 _MARKS = "osD^vP*Xph"
 
 
@@ -313,24 +252,25 @@ def plot_price(
     """
     if not isinstance(plan, Plan):
         raise InputTypeError("plan", "must be a Plan from confide.plan", type(plan).__name__)
-    what, r = one_of("of", of, _PRICES), plan.terms
+    what, terms, level = one_of("of", of, get_args(Price)), plan.terms, float(plan.terms.level)
     if what == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
         raise InputError("plan", "must have a pilot sample with scores of all classes if of='size'")
-    losses = [r.epsilon * step for step in _STEPS] if epsilons is None else list(epsilons)
+    losses = [terms.epsilon * step for step in _STEPS] if epsilons is None else list(epsilons)
     tried = sorted({float(f"{privacy_loss('epsilons', loss):.6g}") for loss in losses})
-    counts = sorted({plan.n, *_RECORDS} if records is None else {positive_integer("records", n, most=MOST_RECORDS)
-                                                               for n in records})  # fmt: skip
+    wanted = {plan.n, *_RECORDS} if records is None else records
+    counts = sorted({positive_integer("records", n, most=MOST_RECORDS) for n in wanted})
+    # One line for each epsilon; the one without privacy is the same for all of them.
     axes = axes_of(ax)
-    plain = [_plain(_like(plan, plan.terms.epsilon, n), what) for n in counts]
-    axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
     for place, epsilon in enumerate(tried):
-        share = place / max(1, len(tried) - 1)
-        drawn = [_price(_like(plan, epsilon, n), what) for n in counts]
-        axes.plot(counts, drawn, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4,
-                  color=INK, alpha=0.4 + 0.6 * share, label=f"ε = {epsilon:g}")  # fmt: skip
-    axes.plot([plan.n], [_price(plan, what)], "o", markersize=11, fillstyle="none", color=PROMISE,
-              label=f"this plan: ε = {r.epsilon:g}, n = {plan.n:,}")  # fmt: skip
-    level = float(r.level)
+        plans = [replace(make_plan(terms.with_loss(epsilon), n), pilot=plan.pilot) for n in counts]
+        private, plain = zip(*(_price(one, what) for one in plans), strict=True)
+        if not place:
+            axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
+        alpha = 0.4 + 0.6 * place / max(1, len(tried) - 1)
+        axes.plot(counts, private, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4, color=INK,
+                  alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
+    axes.plot([plan.n], [_price(plan, what)[0]], "o", markersize=11, fillstyle="none", color=PROMISE,
+              label=f"this plan: ε = {terms.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     if what == "coverage":
         promise_line(axes, level, f"requested: {level:.6g}")
     axes.set_xscale("log")
@@ -343,35 +283,19 @@ def plot_price(
     axes.grid(color=INK, alpha=0.08)
     legend(axes, ax, columns=3)
     y = {"coverage": "expected coverage", "excess": f"additional {plan.unit_of_cost}", "size": "classes in a set"}[what]
-    found = "a public pilot sample" if what == "size" else plan.typical_scores
-    return labelled(axes, "calibration records", y, f"The cost of privacy, α = {float(r.alpha):.6g}, on {found}")
+    scores = "a public pilot sample" if what == "size" else plan.typical_scores
+    return labelled(axes, "calibration records", y, f"The cost of privacy, α = {float(terms.alpha):.6g}, on {scores}")
 
 
-def _like(plan: Plan, epsilon: float, n: int) -> Plan:
-    """A plan at another epsilon and number of records, with its own slopes and rise."""
-    return replace(make_plan(plan.terms.with_loss(epsilon), n), pilot=plan.pilot)
-
-
-def _price(plan: Plan, of: str) -> float:
-    if of == "coverage":
-        return plan.expected_coverage
-    if of == "excess":
-        return plan.expected_excess
-    found = plan.on_pilot
-    assert found is not None
-    assert found.size is not None
-    return found.size
-
-
-def _plain(plan: Plan, of: str) -> float:
-    """Value without privacy; NaN, which is not drawn, for too few records."""
-    serves = plan.nonprivate_rank <= plan.effective_n
+def _price(plan: Plan, of: Price) -> tuple[float, float]:
+    """What a plan costs, and what the same costs without privacy."""
     if of == "size":
-        found = plan.on_pilot
-        assert found is not None
-        return math.nan if found.plain_size is None else found.plain_size
-    coverage = min(1.0, plan.nonprivate_rank / (plan.effective_n + 1)) if serves else 1.0
-    return coverage if of == "coverage" else (coverage - float(plan.terms.level)) * (plan.effective_n + 1)
+        sizes = plan.on_pilot
+        assert sizes is not None
+        return sizes.size, sizes.plain_size  # type: ignore[return-value]  # both are known with scores of all classes
+    rank, n, level = plan.nonprivate_rank, plan.effective_n, float(plan.terms.level)
+    plain = rank / (n + 1) if rank <= n else 1.0
+    return (plan.expected_coverage, plain) if of == "coverage" else (plan.expected_excess, (plain - level) * (n + 1))
 
 
 # Thresholds over several releases. Only released numbers are drawn.

@@ -11,7 +11,6 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import confide
 from confide.estimators import FittedStepWarning, SecondReleaseWarning
@@ -134,14 +133,3 @@ def test_with_prefit_nothing_is_trained_and_nothing_is_routed_to_it():
     model = confide.PrivateConformalClassifier(base, prefit=True, **FAST)
     assert "estimator" not in str(model.get_metadata_routing())
     assert confide.pipeline_sets(make_pipeline(Normalizer(), model).fit(X, Y), X[:5]).mask.shape == (5, 2)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
-def test_scikit_learn_checks_with_routing(front):
-    """All of scikit-learn's own checks, as without routing (`test_fronts.py`)."""
-    results = check_estimator(front(random_state=0), on_fail=None, on_skip=None)
-    assert {r["check_name"] for r in results if r["status"] == "failed"} == set()
-    assert len(results) > 40

@@ -135,24 +135,18 @@ def test_a_classifier_with_softmax():
     assert run(append(classifier(), release, output="p"), x=x[:0])["sets"].shape == (0, 3)
 
 
-def test_thresholds_per_group(by_group):
+@pytest.mark.parametrize(("names", "dtype"), [(("a", "b", "c"), object), ((0, 1, 2), np.int64)])
+def test_thresholds_per_group(names, dtype):
     """The names of the groups are an input; for a group that was not calibrated nothing is excluded."""
-    p = probabilities(np.float32, 4)
-    ward = np.where(np.arange(len(p)) % 3, "a", "b")
-    model = append(passing(["n", 4]), by_group)
-    found = run(model, x=p, groups=ward.astype(object))["sets"]
-    np.testing.assert_array_equal(found, confide.predict_set(p, by_group, groups=ward).mask)
-    assert run(model, x=p, groups=np.full(len(p), "c", dtype=object))["sets"].all()
-    assert read(model) == by_group
-
-
-def test_thresholds_per_group_with_a_number():
-    p, groups, (low, high) = probabilities(np.float32, 4), np.arange(60) % 2, confide.Candidates.unit(10).values[[4, 7]]
-    numbered = calibrations_at("group", {0: low, 1: high})
-    model = append(passing(["n", 4]), numbered)
-    expected = confide.predict_set(p, numbered, groups=groups).mask
-    np.testing.assert_array_equal(run(model, x=p, groups=groups)["sets"], expected)
-    assert read(model) == numbered
+    p, (low, high) = probabilities(np.float32, 4), confide.Candidates.unit(10).values[[4, 7]]
+    first, second, other = names
+    release = calibrations_at("group", {first: low, second: high})
+    groups = np.array([names[i % 3 % 2] for i in range(len(p))], dtype)
+    model = append(passing(["n", 4]), release)
+    found = run(model, x=p, groups=groups)["sets"]
+    np.testing.assert_array_equal(found, confide.predict_set(p, release, groups=groups).mask)
+    assert run(model, x=p, groups=np.full(len(p), other, dtype))["sets"].all()
+    assert read(model) == release
 
 
 @pytest.mark.parametrize("score", ["lac", "margin"])
@@ -357,12 +351,8 @@ def exported(opset, ml, *nodes, classes=3):
 def linear_classifier(*names):
     weights = np.eye(len(names)).ravel().tolist()
     attributes = {"coefficients": weights, "classlabels_strings": names, "intercepts": [0.0] * len(names)}
-    return (
-        "LinearClassifier",
-        ["X"],
-        ["label", "p"],
-        attributes | {"domain": "ai.onnx.ml", "post_transform": "SOFTMAX"},
-    )
+    attributes |= {"domain": "ai.onnx.ml", "post_transform": "SOFTMAX"}
+    return "LinearClassifier", ["X"], ["label", "p"], attributes
 
 
 @pytest.mark.parametrize("opset", [9, 12, 13, 22])

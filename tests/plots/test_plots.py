@@ -1,5 +1,6 @@
 """Pictures: what is drawn, that names can be read, that promises and misses are marked, and what is refused."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -116,9 +117,9 @@ WATCH = confide.Watch.start(calibration_at(0.5), epsilon=1.0, batch=9, bins=(0, 
         (confide.plot_coverage, (NO_SETS, np.array([], int)), "sets", confide.InputError),
         (confide.plot_sizes, (NO_SETS,), "sets", confide.InputError),
         (confide.plot_sizes, (SETS.mask,), "sets", confide.InputTypeError),
-        (confide.plot_intervals, ([1], [0]), "upper", confide.InputError),
-        (confide.plot_intervals, ([1], ONE, [1]), "upper", confide.InputError),
-        (confide.plot_intervals, ([1, 2], [0, 0], [1, 1], [1]), "feature", confide.InputError),
+        (PredictionIntervals(np.zeros(0), np.zeros(0)).plot, (), "intervals", confide.InputError),
+        (ONE.plot, ([1, 2],), "targets", confide.InputError),
+        (partial(ONE.plot, along=[1, 2]), (), "along", confide.InputError),
         (confide.plot_watch, (None,), "watch", confide.InputTypeError),
         (confide.plot_watch, (WATCH,), "watch", confide.InputError),
         (confide.plot_price, (None,), "plan", confide.InputTypeError),
@@ -128,20 +129,6 @@ WATCH = confide.Watch.start(calibration_at(0.5), epsilon=1.0, batch=9, bins=(0, 
 def test_invalid_arguments_raise(call, arguments, argument, kind):
     with refused(kind, argument):
         call(*arguments)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: confide.plot_intervals([], [], []),
-        lambda: PredictionIntervals(np.zeros(0), np.zeros(0)).plot(),
-        lambda: ONE.plot([1, 2]),
-        lambda: ONE.plot(along=[1, 2]),
-    ],
-)
-def test_invalid_intervals_raise(call):
-    with pytest.raises(confide.InputError):
-        call()
 
 
 def test_shares_of_sizes_sum_to_one():
@@ -155,8 +142,8 @@ def test_missed_targets_are_marked():
     rng = np.random.default_rng(0)
     x = rng.random(5000)
     y = x + np.where(np.arange(5000) % 100 == 0, 3, 0)
-    intervals = PredictionIntervals(np.where(x > 0.99, -np.inf, x - 1), x + 1)
-    axes = confide.plot_intervals(x, intervals, targets=y, level=0.9)
+    intervals = PredictionIntervals(np.where(x > 0.99, -np.inf, x - 1), x + 1, 0.9)
+    axes = intervals.plot(y, along=x)
     inside, outside = (next(line for line in axes.lines if what in line.get_label()) for what in ("inside", "outside"))
     assert len(outside.get_xdata()) == 50
     assert outside.get_marker() != inside.get_marker()
@@ -165,19 +152,12 @@ def test_missed_targets_are_marked():
     title = axes.get_title()
     assert "99.0% inside, promised on average: 0.9" in title
     assert f"{(x > 0.99).sum()} infinite" in title
-    own = intervals.plot(y, along=x, level=0.9)
-    assert own.get_title() == title
-    known = PredictionIntervals(intervals.lower, intervals.upper, 0.9)
-    for drawn in (known.plot(y, along=x), confide.plot_intervals(x, known, targets=y)):
-        assert drawn.get_title() == title
-    assert "promised on average: 0.5" in known.plot(level=0.5).get_title()
-    assert "promised" not in intervals.plot().get_title()
+    assert "promised on average: 0.5" in intervals.plot(level=0.5).get_title()
+    assert "promised" not in PredictionIntervals(*intervals).plot().get_title()
     middles = intervals[x <= 0.99].plot(y[x <= 0.99])
     assert middles.get_xlabel() == "middle of the interval"
     inside = next(line for line in middles.lines if "inside" in line.get_label())
     assert np.allclose(np.sort(inside.get_xdata()), np.sort(x[(x <= 0.99) & (np.arange(5000) % 100 != 0)]))
-    plain = confide.plot_intervals(x[:50], x[:50] - 1, x[:50] + 1, y[:50])
-    assert "inside" in plain.get_title()
 
 
 @pytest.mark.slow
@@ -196,6 +176,9 @@ def test_costs_equal_plans():
     )
     with refused(confide.InputError, "plan"):
         confide.plot_price(chosen, of="size")
+    everywhere = confide.plot_price(chosen)
+    assert [line.get_label() for line in everywhere.lines[1:4]] == ["ε = 0.2", "ε = 1", "ε = 5"]
+    assert everywhere.lines[0].get_xdata()[[0, -1]].tolist() == [100, 100_000]
 
 
 def test_costs_in_sizes_use_pilot():

@@ -4,7 +4,6 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -12,7 +11,6 @@ import confide
 from confide import federated
 from confide.evaluation import Evaluation, evaluate_intervals, evaluate_sets
 from confide.reports.page import Page
-from confide.support import Section
 from tests.federated.helpers import Federation
 
 HOSTILE = "</script><script>alert('class')</script><img src=x onerror=alert(1)>"
@@ -38,14 +36,6 @@ def calibration(**options: object) -> confide.Release:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
         return confide.calibrate(scores, **{"alpha": 0.1, "epsilon": 1.0, "score": "lac", **options})  # type: ignore[arg-type]
-
-
-def part_of(value: object, title: str, **options: Any) -> Section | None:
-    """The part of a page with this title."""
-    with mock.patch("confide.reports.report.page_of") as rendered:
-        confide.report(value, **options)  # type: ignore[arg-type]
-    section: Section = rendered.call_args[0][0]
-    return next((part for part in section.parts if part.title == title), None)
 
 
 def evaluation(released: confide.Release, classes: tuple[str, ...] = HOSTILE_CLASSES) -> Evaluation:

@@ -102,4 +102,4 @@ def test_hostile_names_stay_text():
     index, text = read(card)
     assert index["model-index"][0]["name"] == HOSTILE
     assert "<" not in re.sub(r"\\<", "", text)
-    assert "<script>alert" not in card.page().html
+    assert "<script>alert" not in card.html

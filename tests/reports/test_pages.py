@@ -4,7 +4,6 @@ import base64
 import dataclasses
 import hashlib
 import html
-import json
 import math
 import re
 from unittest import mock
@@ -13,7 +12,6 @@ import pytest
 
 import confide
 from confide.core import load_release, meaning_of_infinity
-from confide.evaluation import Evaluation
 from confide.support import describe
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
@@ -53,8 +51,7 @@ def test_every_kind_of_calibration_has_page(name):
     excludes = meaning_of_infinity(cal.score).capitalize()
     assert (f"{excludes}. With these records" in words) == math.isinf(cal.threshold)
     assert f"{cal.candidates:,}" in words
-    assert "None" not in words
-    assert "nan" not in words.lower().split()
+    assert not {"None", "nan", "Measured"} & set(words.split())
 
 
 @pytest.mark.parametrize(
@@ -68,14 +65,6 @@ def test_page_names_certificate(options, theorem):
     """A reader who checks the promise reads which theorem it rests on."""
     words = words_of(page_of(calibration(**options)))
     assert f"{theorem}; privacy by docs/theory.md, Theorem P1" in words
-
-
-@pytest.mark.slow
-def test_page_depends_on_release_alone(tmp_path):
-    """Written in one process and read in another, the calibration gives the same page, byte by byte."""
-    cal = calibration()
-    cal.save(tmp_path / "cal.json")
-    assert page_of(confide.Release.load(tmp_path / "cal.json")) == page_of(cal)
 
 
 def test_hostile_names_are_escaped(tmp_path):
@@ -189,22 +178,3 @@ def test_evaluation_must_match_parts_of_release():
             else:
                 with refused(confide.InputError, "evaluation"):
                     page_of(release, evaluation=changed)
-
-
-@pytest.mark.slow
-def test_page_marks_evaluation_as_not_private():
-    cal = calibration()
-    plain, measured = page_of(cal), page_of(cal, evaluation=evaluation(cal))
-    assert "Measured on labelled records" not in words_of(plain)
-    assert "coverage by" not in words_of(plain).lower()
-    assert "Not private. The numbers of this section" in words_of(measured)
-    assert "not covered by ε" in words_of(measured)
-
-
-def test_evaluations_round_trip_and_damage_raises():
-    found = evaluation(calibration())
-    assert Evaluation.from_json(found.to_json()) == found
-    assert json.loads(found.to_json())["private"] is False
-    for text in ("", "[]", "{", "[" * 100_000, found.to_json().replace("0", "1", 1)):
-        with pytest.raises(confide.FormatError):
-            Evaluation.from_json(text)

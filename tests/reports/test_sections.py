@@ -53,7 +53,7 @@ def test_spending_of_data(tmp_path):
     confide.calibrate(scores, 0.2, 0.75, score="lac", **known)
     released = confide.calibrate(scores, 0.1, 0.5, score="lac", **known)
     confide.calibrate(scores, 0.05, 0.25, score="lac", **known)
-    levels = confide.calibrate(scores, [0.3, 0.15], 1.0, **known)
+    levels = confide.calibrate(scores, [0.3, 0.15], 1.0, score="lac", **known)
     words = words_of(page_of(released, ledger=ledger))
     assert "by trial office." in words
     assert "Before this release With it By now epsilon spent, the losses added up 0.75 1.25 2.5 limit 4 4 4" in words

@@ -29,7 +29,6 @@ from confide.arrays.checked import (
     fresh_uniforms,
     is_missing,
     one_per_record,
-    refuse_generator,
     refuse_outside_unit,
     unit_check,
     warn_of_unknown_labels,

@@ -75,7 +75,7 @@ from confide.core.sources import Batches, GivenCounts, Scores, Source, first_and
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import CHOICES, Budget, Choices, Terms, typical_of_groups
 from confide.core.texts import remarks, too_large, uncompared, warn_about, warn_of_choices
-from confide.core.threshold import Threshold, meaning_of_infinity
+from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
 from confide.core.words import (
     ABOUT,
     FROM_LOGITS,

@@ -10,7 +10,19 @@ from confide.errors import InputError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, mechanism_facts, proof_of
 from confide.scores import score_kind
-from confide.support import Described, Facts, Level, Section, exact_level, positive_integer
+from confide.support import Described, Facts, Level, Section, bisect, exact_level, positive_integer
+
+
+def level_reached(fails: Callable[[float], float], failure: float) -> float:
+    """The largest level of coverage that is missed with at most this probability, to nine digits.
+
+    Examples
+    --------
+    >>> level_reached(lambda level: level**2, 0.5)  # the median of a law with distribution function c^2
+    0.707106781
+    """
+    steps = 10**9
+    return 1.0 if fails(1.0) <= failure else (bisect(lambda step: fails(step / steps) > failure, 0, steps) - 1) / steps
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,14 +117,7 @@ class Threshold(Described):
         >>> round(released.conditional_coverage(0.05), 3)
         0.878
         """
-        failure, fails = float(exact_level("delta", delta)), self.coverage_failure(n)
-        if fails(1.0) <= failure:
-            return 1.0
-        low, high = 0.0, 1.0
-        while high - low > 1e-9:
-            level = (low + high) / 2
-            low, high = (low, level) if fails(level) > failure else (level, high)
-        return low
+        return level_reached(self.coverage_failure(n), float(exact_level("delta", delta)))
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.

@@ -11,10 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import _safe_indexing, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _is_fitted,
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from confide.arrays import GroupColumns, as_array, as_vector, is_missing, refuse_other_rows
 from confide.candidates import AnyCandidates
@@ -391,14 +396,6 @@ def _checked_weights(fit_params: dict[str, Any], n: int) -> dict[str, Any]:
     return checked
 
 
-def _is_fitted(estimator: Any) -> bool:
-    try:
-        check_is_fitted(estimator)
-    except (NotFittedError, TypeError):  # the latter for an object without `fit`
-        return False
-    return True
-
-
 def _per_record(value: Any, n: int) -> bool:
     """Whether a value has one entry for each of n records."""
     if isinstance(value, str | Mapping):
@@ -407,18 +404,9 @@ def _per_record(value: Any, n: int) -> bool:
     return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
 
 
-def rows_of(X: Any) -> int:
-    """The number of rows."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X if hasattr(X, "__len__") else np.asarray(X))
-
-
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:
     """Some rows of a data frame, a sparse matrix, an array or a list."""
-    if hasattr(X, "iloc"):
-        return X.iloc[index]
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[index]
-    rows = (X if hasattr(X, "shape") and hasattr(X, "__getitem__") else np.asarray(X))[index]
+    rows = _safe_indexing(*indexable(X), index)
     if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
         return rows
     # Strings in a dtype as wide as the longest of these rows, because other rows may contain longer ones.

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples
 
 from confide.arrays import GroupColumns, Uniforms, class_columns, refuse_other_rows, refuse_other_sums, row_index
 from confide.core import By
 from confide.errors import InputError, InputTypeError
-from confide.estimators.base import PrivateConformal, rows_of
+from confide.estimators.base import PrivateConformal
 from confide.scores import all_scores, own_class_scores
 from confide.sets import PredictionSets, predict_set
 from confide.support import Classes, Level, public_classes
@@ -163,7 +164,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.classes_ = fitted_classes
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
-        if not rows_of(X):
+        if not _num_samples(X):
             return np.zeros((0, len(self.classes_)))
         p, _ = class_columns(self.estimator_.predict_proba(X), self.estimator_.classes_)
         if len(self.estimator_.classes_) == len(self.classes_):

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples
 
 from confide.arrays import as_numeric, as_vector, refuse_other_rows, row_index
 from confide.errors import InputError, InputTypeError
-from confide.estimators.base import PrivateConformal, rows_of
+from confide.estimators.base import PrivateConformal
 from confide.scores import interval_score
 from confide.sets import PredictionIntervals, predict_interval
 from confide.support import Level
@@ -143,7 +144,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
 
     def _sizes(self, X: Any) -> NDArray[np.float64]:
         """Base and slope of the widths."""
-        return np.tile([0.0, 2.0], (rows_of(X), 1))
+        return np.tile([0.0, 2.0], (_num_samples(X), 1))
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         return interval_score(self._centers(X), y, self.conformity_score, difficulty=self._difficulty(X))
@@ -151,5 +152,5 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
 
 def _predicted(estimator: Any, X: Any) -> NDArray[np.float64]:
     """The predictions of a regressor as floats, shape (n,), also from shape (n, 1); none for no records."""
-    predictions = estimator.predict(X) if rows_of(X) else []
+    predictions = estimator.predict(X) if _num_samples(X) else []
     return as_vector("predictions", predictions, empty=True).astype(np.float64)

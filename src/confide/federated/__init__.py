@@ -28,7 +28,7 @@ Three hospitals and a coordinator, here in one process:
 
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
-from confide.federated.answers import distant_replies, read_answer, replies
+from confide.federated.answers import distant_replies, read_answer, read_answers, replies, replies_of
 from confide.federated.calibration import FederatedRelease, FederatedThreshold
 from confide.federated.certificates import (
     certified_k,

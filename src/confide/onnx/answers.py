@@ -12,7 +12,6 @@ prediction the whole line. The coverage guarantee then still holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def append_sets(
     count = tail.node("ReduceSum", outside, tail.constant([1], np.int64), keepdims=1)
     unusable = tail.node("Greater", count, tail.constant(0, np.int64))
     if kind.of_one_entry:  # without float64, which some runtimes lack
-        lowest = _thresholds(tail, release, partial(_lowest, dtype=dtype), classes, dtype)
+        lowest = _thresholds(tail, release, lambda t: float(smallest_probability(t, np.dtype(dtype))), classes, dtype)
         included = tail.node("GreaterOrEqual", p, lowest)
     else:
         zero, one = tail.constant(0.0), tail.constant(1.0)
@@ -60,13 +59,6 @@ def append_sets(
     tail.output("sets", tail.node("Or", included, unusable), TensorProto.BOOL, k)
 
 
-def _lowest(threshold: float, dtype: Any) -> float:
-    """The smallest probability of a class in a set of LAC; 2 if no class is in any."""
-    if not 0 <= threshold < 1:
-        return 0.0 if threshold >= 1 else 2.0
-    return float(smallest_probability(threshold, np.dtype(dtype)))
-
-
 def append_intervals(
     tail: AppendedGraph, predictions: tuple[str, ...], ends: Sequence[tuple[ScoreKind, Release]]
 ) -> None:
@@ -75,8 +67,8 @@ def append_intervals(
     `predictions` are one number per record, or both quantiles, float64, shape (n,). `ends` are the score and the
     thresholds of both ends, or of the lower and of the upper one.
     """
-    usable = tail.node("LessOrEqual", tail.node("Abs", predictions[0]), tail.constant(_LARGEST))
-    for prediction in predictions[1:]:
+    usable = tail.constant(True, np.bool_)
+    for prediction in predictions:
         finite = tail.node("LessOrEqual", tail.node("Abs", prediction), tail.constant(_LARGEST))
         usable = tail.node("And", usable, finite)
     pairs = [kind.onnx(tail, *predictions, _thresholds(tail, release, _reach)) for kind, release in ends]

@@ -31,6 +31,9 @@ from confide.support import Classes, Level, column_order, exact_level, parse_obj
 KEY = "confide."
 """Prefix of the metadata's keys."""
 
+_Options = dict[str, Any]
+"""What `append` was asked for, as JSON values by argument."""
+
 _RELEASE, _APPENDED, _CLASSES = f"{KEY}release", f"{KEY}appended", f"{KEY}classes"
 
 
@@ -96,7 +99,7 @@ def append(
     >>> [one.name for one in served.graph.output], read(served) == released
     (['p', 'sets'], True)
     """
-    options = {
+    options: _Options = {
         "output": list(output) if isinstance(output, tuple) else output,
         "logits": logits,
         "classes": None if classes is None else list(classes),
@@ -140,7 +143,7 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     return release
 
 
-def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any]) -> onnx.ModelProto:
+def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> onnx.ModelProto:
     if not isinstance(release, Release):
         raise InputTypeError("calibration", "must be a release", got=type(release).__name__)
     chosen = release.at(options["alpha"])
@@ -158,7 +161,7 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
         what = "a score of classes" if kind.task == "classification" else kind.family
         raise InputError("output", f"must be one tensor for {what}", got="two")
     if kind.task == "classification":
-        words |= _append_sets(model, tail, tensors[0], chosen, kind, options)
+        words |= _append_sets(graph, tail, tensors[0], chosen, kind, options)
     else:
         for name in ("classes", "logits"):
             _refuse_given(name, options[name], "intervals")
@@ -182,25 +185,20 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
 
 
 def _append_sets(
-    model: onnx.ModelProto,
-    tail: AppendedGraph,
-    tensor: Tensor,
-    release: Release,
-    kind: ScoreKind,
-    options: dict[str, Any],
+    graph: onnx.GraphProto, tail: AppendedGraph, tensor: Tensor, release: Release, kind: ScoreKind, asked: _Options
 ) -> dict[str, str]:
     """Append sets, after probabilities if the tensor contains logits; returns the names of classes for the metadata."""
     if len(tensor.shape) != 2 or not isinstance(tensor.shape[1], int):
         must = f"{tensor.name!r} must have shape (n, K) with a known number of classes K"
         raise InputError("output", must, got=tensor.text, remedy="Export the model with that dimension fixed")
-    p, k = tensor.name, tensor.shape[1]
-    names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
-    maker = maker_of(model.graph, p)
-    _refuse_wrong_logits(p, maker, options["logits"])
-    if options["logits"]:
-        p = tail.node("Softmax", p, axis=1) if release.loss is None else tail.node("Sigmoid", p)
+    k = tensor.shape[1]
+    names = names_for(release, None if asked["classes"] is None else tuple(asked["classes"]), k)
+    _refuse_wrong_logits(tensor.name, maker_of(graph, tensor.name), asked["logits"])
+    if asked["logits"]:
+        p = tail.node("Softmax", tensor.name, axis=1) if release.loss is None else tail.node("Sigmoid", tensor.name)
         tail.output("probabilities", p, tensor.kind, k)
-    append_sets(tail, replace(tensor, name=p), k, kind, release, k if names is None else names)
+        tensor = replace(tensor, name=p)
+    append_sets(tail, tensor, k, kind, release, k if names is None else names)
     return {} if names is None else {"classes": _json({"names": list(names)})}
 
 
@@ -254,15 +252,12 @@ def _predictions(tail: AppendedGraph, tensors: list[Tensor], kind: ScoreKind) ->
 
 def _kind(release: Release, said: str | None) -> ScoreKind:
     """The score of the sets or intervals."""
+    if release.loss not in (None, FALSE_NEGATIVES):
+        got = f"one that bounds {release.loss!r}"
+        raise InputError("calibration", "must be one for sets or intervals", got=got)
     if release.by == "side" or release.loss is not None:
         _refuse_given("score", said, "this release")
-    if release.by == "side":
-        return score_kind("cqr")
-    if release.loss is not None:
-        if release.loss != FALSE_NEGATIVES:
-            got = f"one that bounds {release.loss!r}"
-            raise InputError("calibration", "must be one for sets or intervals", got=got)
-        return score_kind("lac")
+        return score_kind("lac" if release.loss else "cqr")
     kind = score_of(release, said)
     if kind.score is None or kind.score.onnx is None:
         must = f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph"

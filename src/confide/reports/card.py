@@ -4,93 +4,19 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from confide.core import Release
 from confide.errors import InputTypeError
 from confide.evaluation import Evaluation
-from confide.reports.page import Page, check_title, page_of
+from confide.reports.page import Page, page_of
 from confide.reports.release_page import evaluation_of, release_section
-from confide.support import (
-    WRITTEN_BY,
-    FileKind,
-    FileLocation,
-    Section,
-    as_place,
-    card_or_page,
-    to_markdown,
-    write_text,
-)
 
 TAGS = ["conformal-prediction", "differential-privacy"]
 TASKS = {"classification": "tabular-classification", "regression": "tabular-regression"}
 """The Hub's name of a task, unless it is given; confide reads outputs of models of any kind from tables."""
-
-
-@dataclass(frozen=True, repr=False)
-class MarkdownPage:
-    r"""A model card, as Markdown and as HTML.
-
-    Parameters
-    ----------
-    section
-        The description; its title is the heading.
-    metadata
-        YAML for the head of the file, with a line break after each line.
-
-    Examples
-    --------
-    >>> page = MarkdownPage(Section("Triage", "Coverage is guaranteed."), "tags: []\n")
-    >>> page
-    MarkdownPage('Triage')
-    >>> print(page.text.rstrip())
-    ---
-    # Written by confide
-    tags: []
-    ---
-    <BLANKLINE>
-    # Triage
-    <BLANKLINE>
-    Coverage is guaranteed.
-    """
-
-    section: Section
-    metadata: str
-
-    @property
-    def text(self) -> str:
-        """The Markdown."""
-        return f"---\n# {WRITTEN_BY}\n{self.metadata}---\n\n{to_markdown(self.section)}\n"
-
-    def page(self) -> Page:
-        """The description as an HTML page, without the metadata.
-
-        Raises
-        ------
-        MissingExtraError
-            If `confide[standard]` is not installed.
-        """
-        return page_of(self.section)
-
-    def save(self, path: str | FileLocation, *, overwrite: bool = False) -> FileLocation:
-        """Write Markdown (`.md`) or HTML (`.html`) to a file, atomically, and return its path.
-
-        Raises
-        ------
-        InputError
-            If the name has another ending, or the file exists and must not be overwritten, or cannot be written.
-        """
-        html = card_or_page(path) is FileKind.PAGE
-        write_text(path, self.page().html if html else self.text, overwrite=overwrite)
-        return as_place(path)
-
-    def _repr_markdown_(self) -> str:
-        return to_markdown(self.section)
-
-    def __repr__(self) -> str:
-        return f"MarkdownPage({self.section.title!r})"
 
 
 def card(
@@ -100,7 +26,7 @@ def card(
     title: str | None = None,
     task: str | None = None,
     file_name: str = "calibration.json",
-) -> MarkdownPage:
+) -> Page:
     """Write a model card of a release, with its guarantee, its privacy loss and measured coverage.
 
     The file begins with `model-index` metadata, which the Hugging Face Hub reads: the guaranteed coverage, epsilon, and
@@ -132,19 +58,18 @@ def card(
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac", about=about)
     >>> written = card(released, task="image-classification")
     >>> written
-    MarkdownPage('triage')
+    Page('triage')
     >>> [line.strip() for line in written.text.splitlines() if "value:" in line]
     ['value: 0.9', 'value: 1.0', 'value: 0.09929884885810965']
     """
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind", type(release).__name__)
-    check_title(title)
     measured = evaluation_of(release, evaluation)
-    title = title or release.about.get("model", "Prediction sets")
-    section = replace(release_section(release, measured, (), None, file_name), title=title)
+    section = release_section(release, measured, (), None, file_name)
+    page = page_of(replace(section, title=release.about.get("model", "Prediction sets")), title)
     results = list(_results(release, measured, task or TASKS.get(release.task, "other")))
-    lines = yaml_lines({"tags": TAGS, "model-index": [{"name": title, "results": results}]})
-    return MarkdownPage(section, "".join(f"{line}\n" for line in lines))
+    lines = yaml_lines({"tags": TAGS, "model-index": [{"name": page.section.title, "results": results}]})
+    return replace(page, metadata="".join(f"{line}\n" for line in lines))
 
 
 # Metadata for the Hub

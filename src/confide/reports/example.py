@@ -16,6 +16,7 @@ SURENESS = 0.05 * 1.15 ** np.arange(44)
 """Invented records have probabilities proportional to exp(-sureness * flatness), from nearly uniform to certain."""
 _AWAY = 2
 """Distance in records between a shown extreme record and the nearest record with another set."""
+_SHARES = np.full(len(SURENESS), 0.5)
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
 
 _TITLE = "An example, with invented numbers"
@@ -31,37 +32,28 @@ def worked_example(release: Release) -> Section | None:
     if release.overlap is not None:  # a record in the first group of every column
         firsts = dict(named[piece.start] for piece in release.overlap.slices)
         name, chosen = ", ".join(firsts), max(firsts.values(), key=lambda part: part.threshold)
-    if release.by == "side":
-        lower, _ = interval_ends([QUANTILES], "cqr_low", release.parts["low"].threshold)
-        _, upper = interval_ends([QUANTILES], "cqr_high", release.parts["high"].threshold)
-        return _interval(f"the model’s quantiles for a record are {QUANTILES[0]:g} and {QUANTILES[1]:g}", lower, upper)
-    if release.loss is not None:
-        given = "Suppose the model gives five labels, several of which may be true, these probabilities."
-        mask = set_mask(_invented(), "lac", chosen.threshold)
-        return _sets(mask, given) if release.loss == FALSE_NEGATIVES else None
-    kind, where = score_kind(chosen.score), f" ({name})" if name else ""
-    if kind.task == "classification":
-        u = np.full(len(SURENESS), 0.5) if kind.randomised else None
-        drawn = " and each record’s public random number is 0.5" if kind.randomised else ""
-        mask = set_mask(_invented(), str(chosen.score), chosen.threshold, u=u)
-        return _sets(mask, f"Suppose the model gives five labels these probabilities{drawn}{where}.")
-    if kind.task != "regression" or kind.score is None or kind.family in ("cqr_low", "cqr_high"):
+    where = f" ({name})" if name and release.by != "side" else ""
+    kind = score_kind("lac" if release.loss == FALSE_NEGATIVES else chosen.score)
+    one_end = release.by != "side" and kind.family in ("cqr_low", "cqr_high")
+    if kind.score is None or one_end or release.loss not in (None, FALSE_NEGATIVES):
         return None
+    if kind.task == "classification":
+        mask = set_mask(_invented(), str(kind.name), chosen.threshold, u=_SHARES if kind.randomised else None)
+        drawn = " and each record’s public random number is 0.5" if kind.randomised else ""
+        several = ", several of which may be true," if release.loss is not None else ""
+        return _sets(mask, f"Suppose the model gives five labels{several} these probabilities{drawn}{where}.")
     quantiles, difficult = kind.score.quantiles, kind.score.difficulty
-    difficulty = [DIFFICULTY] if difficult else None
-    ends = interval_ends(
-        [QUANTILES if quantiles else PREDICTION], str(chosen.score), chosen.threshold, difficulty=difficulty
-    )
+    output = QUANTILES if quantiles else PREDICTION
+    ends = [
+        interval_ends([output], str(part.score), part.threshold, difficulty=[DIFFICULTY] if difficult else None)
+        for part in (release.parts.values() if release.by == "side" else [chosen])
+    ]
+    low, high = float(ends[0][0][0]), float(ends[-1][1][0])
     given = f"the model predicts {PREDICTION:g} for a record{f' of difficulty {DIFFICULTY:g}' if difficult else ''}"
     if quantiles:
         given = f"the model’s quantiles for a record are {QUANTILES[0]:g} and {QUANTILES[1]:g}"
-    return _interval(given + where, *ends)
-
-
-def _interval(given: str, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Section:
-    low, high = float(lower[0]), float(upper[0])
     answer = f"from {number(low)} to {number(high)}" if low <= high else "empty: the quantiles are too far apart"
-    return Section(_TITLE, f"Suppose {given}. The interval is {answer}.")
+    return Section(_TITLE, f"Suppose {given}{where}. The interval is {answer}.")
 
 
 def _invented() -> NDArray[np.float64]:

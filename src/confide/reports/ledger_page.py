@@ -50,7 +50,7 @@ def ledger_page(
     ...     ledger = confide.Ledger(f"{folder}/budget.db")
     ...     _ = ledger.set_limit("patients", 2.0)
     ...     ledger_page(ledger)
-    Page('Privacy budget', ... kB of HTML)
+    Page('Privacy budget')
     """
     state = ledger.snapshot()
     accounts = list(state.accounts.values()) if dataset is None else [ledger.account(dataset)]
@@ -65,7 +65,7 @@ def ledger_page(
     )
     facts = tuple((account.dataset, account.summary) for account in accounts)
     lead = "" if accounts else "Nothing was charged yet."
-    return page_of(Section(title or "Privacy budget", lead, facts, parts=parts))
+    return page_of(Section("Privacy budget", lead, facts, parts=parts), title)
 
 
 def _account(account: Account, dp_delta: float, *, who: bool) -> Section:

@@ -8,108 +8,126 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import FileLocation, Section, as_place, needs_extra, refuse_other_than_html, write_text
+from confide.support import (
+    WRITTEN_BY,
+    FileKind,
+    FileLocation,
+    Section,
+    as_place,
+    card_or_page,
+    needs_extra,
+    refuse_other_than_html,
+    to_markdown,
+    write_text,
+)
 
 
 @dataclass(frozen=True, repr=False)
 class Page:
-    """One self-contained HTML page; it loads nothing and sends nothing.
+    r"""A description as one self-contained HTML page, which loads nothing and sends nothing, and as Markdown.
 
     Parameters
     ----------
-    title
-        Heading of the page.
-    html
-        HTML text of the page.
+    section
+        The description; its title is the heading, and its parts are the sections of the page.
+    file
+        Name and text of the file that the page describes.
+    metadata
+        YAML for the head of the Markdown, with a line break after each line. Without it, a page is saved as HTML only.
 
     Examples
     --------
-    >>> Page("Triage", "<!doctype html>...")
-    Page('Triage', 0 kB of HTML)
+    >>> page = Page(Section("Triage", "Coverage is guaranteed."), metadata="tags: []\n")
+    >>> page
+    Page('Triage')
+    >>> print(page.text.rstrip())
+    ---
+    # Written by confide
+    tags: []
+    ---
+    <BLANKLINE>
+    # Triage
+    <BLANKLINE>
+    Coverage is guaranteed.
     """
 
-    title: str
-    html: str
+    section: Section
+    file: tuple[str, str] | None = None
+    metadata: str = ""
+
+    @cached_property
+    def html(self) -> str:
+        """The HTML, with pictures if matplotlib is installed.
+
+        Raises
+        ------
+        MissingExtraError
+            If `confide[standard]` is not installed.
+        """
+        style, script = _text("assets/page.css"), _text("assets/page.js")
+        policy = (
+            f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        )
+        values = {"section": self.section, "file": self.file, "style": style, "script": script, "policy": policy}
+        return str(_template().render(values)).strip() + "\n"
+
+    @property
+    def text(self) -> str:
+        """The Markdown, without pictures."""
+        head = f"---\n# {WRITTEN_BY}\n{self.metadata}---\n\n" if self.metadata else ""
+        return f"{head}{to_markdown(self.section)}\n"
 
     def save(self, path: str | FileLocation, *, overwrite: bool = False) -> FileLocation:
-        """Write the page to a file, atomically, and return its path.
+        """Write HTML, or a model card also as Markdown (`.md`), to a file, atomically, and return its path.
 
         Raises
         ------
         InputError
-            If the file exists and must not be overwritten, cannot be written, or has the suffix of another format.
+            If the name has another ending, or the file exists and must not be overwritten, or cannot be written.
         """
-        refuse_other_than_html(path)
-        write_text(path, self.html, overwrite=overwrite)
+        if not self.metadata:
+            refuse_other_than_html(path)
+        markdown = bool(self.metadata) and card_or_page(path) is FileKind.CARD
+        write_text(path, self.text if markdown else self.html, overwrite=overwrite)
         return as_place(path)
 
     def _repr_html_(self) -> str:
         """HTML of the page in a frame, for notebooks; the page's styles and scripts do not reach the notebook."""
         return (
-            f'<iframe title="{escape(self.title)}" sandbox="allow-scripts allow-downloads" '
+            f'<iframe title="{escape(self.section.title)}" sandbox="allow-scripts allow-downloads" '
             f'style="width: 100%; height: 640px; border: 0" srcdoc="{escape(self.html)}"></iframe>'
         )
 
     def __repr__(self) -> str:
-        return f"Page({self.title!r}, {len(self.html) / 1e3:.0f} kB of HTML)"
+        return f"Page({self.section.title!r})"
 
 
 MOST_TITLE = 200
 
 
-def check_title(title: str | None) -> None:
-    """Check the heading of a document, if there is one.
+def page_of(section: Section, title: str | None = None, **parts: Any) -> Page:
+    """The page of a section, with another heading if one is given; `parts` are the file or the metadata of a `Page`.
 
     Raises
     ------
     InputError, InputTypeError
-        If it is not a text of 1 to 200 printable characters.
+        If the heading is not a text of 1 to 200 printable characters.
     """
     if title is not None and not isinstance(title, str):
         raise InputTypeError("title", "must be a str", type(title).__name__)
     if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
         raise InputError("title", f"must have 1 to {MOST_TITLE} printable characters")
-
-
-def page_of(section: Section, file: tuple[str, str] | None = None) -> Page:
-    """Page of a section: its parts are the sections of the page, with pictures if matplotlib is installed.
-
-    Parameters
-    ----------
-    section
-        Description of a value.
-    file
-        Name and text of the file that the page describes.
-
-    Examples
-    --------
-    >>> page_of(Section("Triage", "Coverage is guaranteed."))
-    Page('Triage', ... kB of HTML)
-    """
-    style, script = _text("assets/page.css"), _text("assets/page.js")
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    undrawn = not find_spec("matplotlib") and any(part.picture for part in _sections(section))
-    html = _template().render(section=section, file=file, style=style, script=script, policy=policy, undrawn=undrawn)
-    return Page(section.title, html.strip() + "\n")
-
-
-def _sections(section: Section) -> Iterator[Section]:
-    yield section
-    for part in section.parts:
-        yield from _sections(part)
+    return Page(replace(section, title=title or section.title), **parts)
 
 
 def drawn(section: Section) -> tuple[str, str] | None:

@@ -10,16 +10,13 @@ from confide.evaluation import Evaluation
 from confide.federated import AnyPlan, FederatedPlan, SeveralPlans
 from confide.ledger import Ledger
 from confide.reports.ledger_page import ledger_page
-from confide.reports.page import Page, check_title, page_of
+from confide.reports.page import Page, page_of
 from confide.reports.plan_page import plan_section
 from confide.reports.release_page import evaluation_of, evaluation_section, release_section
 from confide.reports.watch_page import watch_section
 from confide.reports.words import protection
 from confide.support import Section, describe, needs_extra
 from confide.watching import CorrectedRelease, Watch
-
-_OTHERS = (Plan, FederatedPlan, SeveralPlans, Ledger, Evaluation, Watch, CorrectedRelease)
-"""Types other than releases that have a page."""
 
 
 def report(
@@ -66,38 +63,35 @@ def report(
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> page = confide.report(released, title="Triage")
     >>> page
-    Page('Triage', ... kB of HTML)
+    Page('Triage')
     >>> page.save("triage.html")  # doctest: +SKIP
     PosixPath('triage.html')
     """
     with needs_extra("a page", "standard", "jinja2"):
         pass
-    check_title(title)
-    if isinstance(release, _OTHERS):
-        for name, there in {"evaluation": evaluation, "answers": answers, "ledger": ledger}.items():
-            if there:
-                raise InputError(name, "must be left out: it belongs to one release")
-        if isinstance(release, Ledger):
-            return ledger_page(release, title=title)
-        section = _section(release)
-        return page_of(replace(section, title=title or section.title))
-    if not isinstance(release, Release):
-        raise InputTypeError("release", "must be a calibration, of any kind, or a plan", type(release).__name__)
-    budget = Ledger(ledger, create=False) if isinstance(ledger, str | Path) else ledger
-    section = release_section(release, evaluation_of(release, evaluation), answers, budget, file_name)
-    return page_of(replace(section, title=title or section.title), (file_name, release.to_json()))
+    if isinstance(release, Release):
+        budget = Ledger(ledger, create=False) if isinstance(ledger, str | Path) else ledger
+        section = release_section(release, evaluation_of(release, evaluation), answers, budget, file_name)
+        return page_of(section, title, file=(file_name, release.to_json()))
+    for name, given in {"evaluation": evaluation, "answers": answers, "ledger": ledger}.items():
+        if given:
+            raise InputError(name, "must be left out: it belongs to one release")
+    return ledger_page(release, title=title) if isinstance(release, Ledger) else page_of(_section(release), title)
 
 
 def _section(value: object) -> Section:
-    """Section of a value other than a release."""
-    if isinstance(value, Plan):
-        return plan_section(value)
-    if isinstance(value, CorrectedRelease):
-        section = watch_section(value.watch)
-        return replace(section, parts=(replace(describe(value), title="The thresholds in force"), *section.parts))
-    if isinstance(value, Watch):
-        return watch_section(value)
-    if isinstance(value, Evaluation):
-        private = (protection(value.privacy),) if value.private else ()
-        return Section("Evaluation", parts=(evaluation_section(value), *private))
-    return describe(value)
+    """The section of a value other than a release."""
+    match value:
+        case Plan():
+            return plan_section(value)
+        case Watch():
+            return watch_section(value)
+        case CorrectedRelease():
+            section = watch_section(value.watch)
+            return replace(section, parts=(replace(describe(value), title="The thresholds in force"), *section.parts))
+        case Evaluation():
+            private = (protection(value.privacy),) if value.private else ()
+            return Section("Evaluation", parts=(evaluation_section(value), *private))
+        case FederatedPlan() | SeveralPlans():
+            return describe(value)
+    raise InputTypeError("release", "must be a calibration, of any kind, or a plan", type(value).__name__)

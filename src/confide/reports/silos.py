@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from confide.core import Release
 from confide.errors import InputError
-from confide.federated import CODES, FederatedRelease, FederatedThreshold, distant_replies, read_answer
+from confide.federated import CODES, FederatedRelease, FederatedThreshold, distant_replies, read_answers, replies_of
 from confide.reports.words import number, say
 from confide.support import Section, Table
 
@@ -49,17 +49,13 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
 
 
 def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
-    part = release.first
+    """The replies by name, which must give the released threshold, or be some of those that count."""
+    accepted, _ = read_answers(release.plan, answers, drop_refused=False)
+    replies, part = replies_of(release.plan, accepted), release.first
     assert isinstance(part, FederatedThreshold)
-    plan, replies = part.plan, dict[str, float]()
-    for text in answers:
-        answer = read_answer(plan, text)
-        if isinstance(answer.reply, int):
-            replies[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.reply])
     if replies and set(replies) == set(release.answered):
-        ordered = sorted(replies.values())
-        threshold = ordered[part.k - 1] if part.k <= len(ordered) else math.inf
-        if threshold != release.threshold:
+        ordered = [*replies.values(), math.inf]
+        if ordered[min(part.k, len(replies) + 1) - 1] != release.threshold:
             raise InputError("answers", "must be those of this threshold; these give another threshold")
     elif not set(replies) <= set(release.answered):
         raise InputError("answers", "must come from silos with counted answers; some silos were left out")

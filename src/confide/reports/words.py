@@ -11,12 +11,12 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from confide.core import OVERLAP, Release, Threshold, any_shares, limit_text, meaning_of_infinity
+from confide.core import OVERLAP, Release, Threshold, any_shares, level_reached, limit_text, meaning_of_infinity
 from confide.federated import FederatedRelease
 from confide.guarantee import Guarantee, coverage_text, silos_text
 from confide.mechanisms import PrivacyStatement, PublishedHistogram, loss_facts
 from confide.scores import score_kind
-from confide.support import Facts, Section, Table, bisect, decimal_text, describe
+from confide.support import Facts, Section, Table, decimal_text, describe
 
 
 @lru_cache(maxsize=1)
@@ -244,21 +244,9 @@ def variation(failures: Mapping[str, Failure], level: float) -> Section:
     """
     heads = ("Records", *(f"reached with {percent(p)}" for p in SURE), f"risk of less than {percent(level)}")
     rows = tuple(
-        (name, *(f"{reached(below, 1 - p):.4f}" for p in SURE), f"{below(level):.4f}")
+        (name, *(f"{level_reached(below, 1 - p):.4f}" for p in SURE), f"{below(level):.4f}")
         for name, below in failures.items()
     )
     table = Table(heads, rows, "Coverage that a calibration reaches, at least")
     note = say("variation", "note", level=percent(level))
     return Section("How coverage varies", say("variation", "lead"), tables=(table,), notes=(note,))
-
-
-def reached(below: Failure, risk: float) -> float:
-    """The largest level that is missed with at most this probability, to seven digits.
-
-    Examples
-    --------
-    >>> reached(lambda c: c**2, 0.5)  # the median of a law with distribution function c^2
-    0.7071067
-    """
-    steps = 10**7
-    return 1.0 if below(1.0) <= risk else (bisect(lambda step: below(step / steps) > risk, 0, steps) - 1) / steps

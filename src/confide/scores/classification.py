@@ -300,9 +300,7 @@ def _lowest(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[An
     """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
     dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
     single = np.float32 if dtype.itemsize <= 4 else np.float64
-    smallest = {
-        t: 0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(t, dtype)) for t in set(thresholds.tolist())
-    }
+    smallest = {t: float(smallest_probability(t, dtype)) for t in set(thresholds.tolist())}
     return np.array([smallest[t] for t in thresholds.tolist()], dtype=single)
 
 
@@ -312,7 +310,7 @@ def _comparable(block: NDArray[Any]) -> NDArray[Any]:
 
 @lru_cache(maxsize=1024)
 def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.floating:
-    """The smallest p in [0, 1] of this float dtype with 1 - p <= threshold in float64, for 0 <= threshold < 1.
+    """The smallest p in [0, 1] of this float dtype with 1 - p <= threshold in float64; 2 if there is none.
 
     Non-negative floats are ordered like their bit patterns, so it is computed by bisection on integers.
 
@@ -328,6 +326,10 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
         p: np.floating = np.array([pattern], dtype=bits).view(dtype)[0]
         return p
 
+    if threshold < 0:
+        return dtype.type(2)
+    if threshold >= 1:
+        return dtype.type(0)
     one = int(np.ones(1, dtype=dtype).view(bits)[0])  # 1 - 1 = 0 is at most the threshold
     return probability(bisect(lambda pattern: 1.0 - float(probability(pattern)) <= threshold, -1, one))
 

@@ -12,6 +12,7 @@ from confide.sets.prediction_sets import (
     predict_masks,
     predict_set,
     score_of,
+    score_of_task,
     sets_of,
     warn_of_empty_sets,
 )

@@ -402,7 +402,7 @@ def score_of(calibration: Release, said: str | None = None) -> ScoreKind:
     return kind
 
 
-def score_of_task(calibration: Any, task: str, said: str | None) -> ScoreKind:
+def score_of_task(calibration: Any, task: str, said: str | None = None) -> ScoreKind:
     """The same for sets or for intervals; raises an error for a calibration that makes neither, or the other."""
     if not isinstance(calibration, Release) or calibration.by in ("level", "side") or calibration.loss is not None:
         got = type(calibration).__name__

@@ -264,12 +264,12 @@ def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
     """
     from scipy.special import rel_entr
 
-    low, high = mean, 1.0
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        apart = n * (rel_entr(mean, middle) + rel_entr(1 - mean, 1 - middle))
-        low, high = (middle, high) if apart < log(2 / chance) else (low, middle)
-    return high
+    steps, exponent = 10**9, log(2 / chance) / n
+
+    def excluded(step: int) -> bool:
+        return float(rel_entr(mean, step / steps) + rel_entr(1 - mean, 1 - step / steps)) >= exponent
+
+    return bisect(excluded, int(mean * steps), steps) / steps
 
 
 def shortfall_at(release: Release, coverage: float, high: float, n: int | None) -> Shortfall | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -149,8 +149,4 @@ def _bar(loader: Iterable[Any], shown: bool) -> Iterator[Iterable[Any]]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        try:
-            total = len(loader) if isinstance(loader, Sized) else None
-        except TypeError:  # the length of a DataLoader of an IterableDataset may be unknown
-            total = None
-        yield bar.track(loader, total=total, description="Reading batches")
+        yield bar.track(loader, description="Reading batches")
