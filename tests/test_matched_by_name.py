@@ -318,7 +318,7 @@ def test_every_function_that_takes_several_things_of_a_record_is_here():
 
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
 @pytest.mark.parametrize("front", ROWS)
-def test_rows_in_another_order_are_refused(front, monkeypatch):
+def test_rows_in_another_order_are_refused(front):
     call = ROWS[front]
     with pytest.raises(InputError) as caught:
         call(lambda held: held.iloc[SHUFFLED])

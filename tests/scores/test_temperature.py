@@ -11,7 +11,6 @@ from confide.scores.kinds import tempered
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-TEMPERED = ["lac(temperature=2)", "aps_deterministic(temperature=0.5)", "raps(penalty=0.01,k_reg=2,temperature=3)"]
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.5, 1.0, 2.5, 100.0])
