@@ -1,4 +1,4 @@
-"""All methods by name: one call each, JSON round trips, rejection of inflated claims, and coverage claims."""
+"""All methods by name: rejection of inflated claims, stated losses, and coverage claims."""
 
 import json
 import math
@@ -34,15 +34,6 @@ def resealed(released, place, change):
     return signed(content)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_json_round_trip(name):
-    released = run(name)
-    assert released.mechanism.name == name
-    assert confide.Release.from_json(released.to_json()) == released
-    assert ("method: " in str(released)) == (name != "slopes")
-
-
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(
     ("place", "change"),
@@ -58,6 +49,7 @@ def test_json_round_trip(name):
 )
 def test_inflated_claims_raise_an_error(name, place, change):
     released = run(name)
+    assert released.mechanism.name == name
     if "scale" in change:
         change = {key: value for key, value in change.items() if hasattr(released.mechanism, key)}
     with pytest.raises(confide.FormatError):
