@@ -1,6 +1,5 @@
 """Calibrations for tests: at a given threshold, and one of every kind that the library releases."""
 
-import importlib
 import warnings
 from dataclasses import replace
 from functools import lru_cache
@@ -179,10 +178,6 @@ def of_kind(name: str) -> confide.Release:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
         return KINDS[name]()
-
-
-RELEASE = importlib.import_module("confide.core.steps")
-"""The module that draws the noisy number of records, as its attribute `draw_size`."""
 
 
 def suited(candidates, score, alpha, epsilon=None, n=None, **options) -> confide.Candidates:

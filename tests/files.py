@@ -13,7 +13,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from confide import PredictionSets
+from confide import PredictionSets, Release
 
 FORMATS = ("parquet", "csv", "tsv", "arrow", "feather")
 NAMES = ("cat", "dog", "emu")
@@ -84,6 +84,15 @@ def signed(content: dict[str, Any]) -> str:
     body = {key: value for key, value in content.items() if key != "sha256"}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+def resealed(released: Release, place: str, change: dict[str, Any]) -> str:
+    """The file of a single threshold with a change of its request, threshold, mechanism or itself, newly signed."""
+    content = json.loads(released.to_json())
+    (drawn,) = content["thresholds"]
+    places = {"request": content["request"], "threshold": drawn, "mechanism": drawn["mechanism"], "file": content}
+    places[place] |= change
+    return signed(content)
 
 
 def documents(value: Any) -> Iterator[dict[str, Any]]:

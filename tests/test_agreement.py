@@ -98,7 +98,7 @@ def test_classification(score):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # some levels need more records than there are
-@pytest.mark.parametrize("score", [*list(REGRESSION)[:1], *list(REGRESSION)[1:]])
+@pytest.mark.parametrize("score", REGRESSION)
 def test_regression(score):
     rng = np.random.default_rng(1)
     y = rng.integers(-80, 80, 210) / 16

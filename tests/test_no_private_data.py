@@ -50,7 +50,7 @@ def released_from(scores, **options):
     return calibration, caught
 
 
-@pytest.mark.parametrize("request_", [*REQUESTS[:2], *slow(REQUESTS[2:])], ids=str)
+@pytest.mark.parametrize("request_", slow(REQUESTS, everyday=REQUESTS[:2]), ids=str)
 def test_nothing_that_is_released_shows_a_value(request_):
     calibration, caught = released_from(planted_scores(500), **request_)
     for text in (

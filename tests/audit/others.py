@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from confide.mechanisms import Slopes
-from tests.audit.harness.exact import exact_law
+from tests import exact
 from tests.audit.harness.library import threshold, utility_law
 
 _RNG = np.random.default_rng()
@@ -66,7 +66,7 @@ class PermuteAndFlip:
         self.scale = 20.0 / cut
         self.rng = np.random.default_rng()
         if tell_law:
-            self.law = lambda s: dict(zip(THRESHOLDS, exact_law(self.utilities(s), self.scale), strict=True))
+            self.law = lambda s: dict(zip(THRESHOLDS, exact.law(self.utilities(s), self.scale), strict=True))
 
     def utilities(self, scores):
         h = counts(scores)
@@ -122,14 +122,6 @@ def opendp_measurement():
 
 
 opendp_quantile.alpha = 0.1
-
-
-def constant(scores):
-    return 0.5
-
-
-def not_a_number(scores):
-    return float("nan")
 
 
 def weakened(subject, factor):

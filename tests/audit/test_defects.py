@@ -1,7 +1,5 @@
 """Defects of every kind that are found, those that the checks were not made for included."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ ATTACK = Effort(sampler=0, attack=2000, coverage=0)
 
 
 def failed(mechanism, effort, level=1e-4, **claims):
-    report = audit([foreign_subject(mechanism, "broken", **claims)], effort, level=level)
+    report = audit([foreign_subject(mechanism, **claims)], effort, level=level)
     return {finding.check for finding in report.findings if not finding.passed}
 
 
@@ -93,8 +91,6 @@ def test_subject_states_least_records():
 
     assert failed(needs_400, Effort(0, 0, 100), alpha=0.1) == {"coverage"}
     assert not failed(needs_400, Effort(0, 0, 100), alpha=0.1, least_records=400)
-    assert foreign_subject(needs_400, "x", alpha=0.1, least_records=2000).coverage_sizes == (2000,)
-    assert math.isclose(foreign_subject(needs_400, "x", alpha=0.1).claims.coverage, 0.9)
 
 
 @pytest.mark.usefixtures("seeded")

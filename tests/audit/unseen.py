@@ -45,6 +45,3 @@ def undershoot_rewarded_for_odd_n(scores):
 def seldom_the_maximum(scores):
     """One call in a thousand takes a way out that was left in for tests."""
     return float(scores.max()) if RNG.random() < 0.001 else others.honest(scores)
-
-
-PRIVACY = (grid_over_the_range, rounded_to_the_data, told_by_ties)

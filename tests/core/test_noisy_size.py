@@ -1,5 +1,6 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
+import importlib
 import itertools
 
 import numpy as np
@@ -16,7 +17,6 @@ from confide.errors import BudgetError, EarlierReleaseWarning, InputError, Input
 from confide.ledger import Limit
 from confide.tables import ScoreColumn, calibrate_table
 from tests.builders import slow
-from tests.calibrations import RELEASE
 from tests.draws import always, last
 
 pytestmark = [
@@ -25,6 +25,7 @@ pytestmark = [
 ]
 
 SCORES = np.random.default_rng(5).random(2000)
+STEPS = importlib.import_module("confide.core.steps")
 
 
 def noisy_request(**choices):
@@ -152,13 +153,6 @@ def test_impossible_number_of_weighted_records_raises(records):
         ScoreHistogram(Candidates.of([0.5]), np.array([1, 2]), records)
 
 
-def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_only(draw_with):
-    """The files for 2000 and for 500 records are equal if the noisy number and the selected candidate are equal."""
-    draw_with(noisy_number=always(1234), select=always(30))
-    first, second = (confide.calibrate(s, 0.1, 1.0, score="lac") for s in (SCORES, SCORES[:500]))
-    assert first.to_json() == second.to_json()
-
-
 def grouped(ledger, **options):
     groups = np.resize(["a", "b"], len(SCORES))
     options |= {"ledger": ledger, "dataset": "d", "partition": "site", "neighbors": "replace_one", "unit": 2.5}
@@ -173,7 +167,7 @@ def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, 
         raise InputError("step", "must fail")
 
     owners = {"to_json": confide.Release, "entry_text": files}
-    monkeypatch.setattr(owners.get(name, RELEASE), name, fail)
+    monkeypatch.setattr(owners.get(name, STEPS), name, fail)
     with pytest.raises(InputError, match="must fail"):
         grouped(ledger)
     assert ledger.accounts() == {}
@@ -218,7 +212,7 @@ def test_no_noisy_number_raises_after_the_charge(tmp_path, draw_with, name, coun
     counts = np.zeros(seen.size, dtype=np.int64)
     counts[0] = 1000
     source = GivenCounts(dict.fromkeys(request.rows, ScoreHistogram(seen, counts, records)))
-    payer = RELEASE.Payer(ledger, "d", "wards" if request.disjoint else None)
+    payer = STEPS.Payer(ledger, "d", "wards" if request.disjoint else None)
     drawn = release(source, request, payer)
     assert {part.size.counted for part in drawn.by_name.values()} == {counted}
     with pytest.warns(EarlierReleaseWarning):

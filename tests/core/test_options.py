@@ -1,56 +1,71 @@
-"""Every argument of `calibrate` that is passed to a related function is used there or raises an error with its name."""
+"""Every function that calibrates: its arguments are used or raise an error with their name; candidates; no records."""
 
 import inspect
 import warnings
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import confide
-from confide import tables
-from confide.core import Options
+from confide import federated, tables
+from confide.cli.choices import parse_candidates
+from confide.core import Options, candidates_of
 from confide.counting import ScoreHistogram
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen
+from confide.scores import score_kind
 from tests.builders import slow
+from tests.calibrations import suited
+from tests.exact import added, mechanism_law, worst_log_ratio
 from tests.refused import refused
 
-RNG = np.random.default_rng(0)
 N = 600
-SCORES, HALF = RNG.random(N), np.arange(N) % 2
-P = RNG.random((N, 2))
-TRUTH = RNG.random((N, 2)) < 0.5
-IMAGES = [(p[:, None, None].repeat(2, 1).repeat(2, 2), RNG.random((2, 2, 2)) < 0.5) for p in P]
+SCORES, HALF = np.random.default_rng(0).random(N), np.arange(N) % 2
 EDGES = confide.Candidates.unit(40)
-COUNTS = ScoreHistogram.from_scores(SCORES, EDGES)
-LOSSES = np.clip(SCORES[:, None] - EDGES.edges, 0, 1)
 
 
-def _table():
-    import pyarrow as pa
-
-    return pa.table({"s": SCORES, "g": HALF})
+def counts(scores):
+    return ScoreHistogram.from_scores(scores, EDGES)
 
 
-SIMILAR = {
-    "calibrate": lambda **o: confide.calibrate(SCORES, 0.2, **o),
-    "calibrate of levels": lambda **o: confide.calibrate(SCORES, [0.3, 0.2], **o),
-    "calibrate of groups": lambda **o: confide.calibrate(SCORES, 0.2, **{"groups": HALF, "names": [0, 1]} | o),
-    "calibrate_sides": lambda **o: confide.calibrate_sides(np.column_stack([SCORES, SCORES + 1]), SCORES, 0.3, **o),
-    "calibrate_histogram": lambda **o: confide.calibrate_histogram(COUNTS, 0.2, **o),
-    "calibrate_histogram of levels": lambda **o: confide.calibrate_histogram(COUNTS, [0.3, 0.2], **o),
-    "calibrate_histogram of groups": lambda **o: confide.calibrate_histogram({0: COUNTS, 1: COUNTS}, 0.2, **o),
-    "calibrate_false_negatives": lambda **o: confide.calibrate_false_negatives(P, TRUTH, 0.2, **o),
-    "calibrate_losses": lambda **o: confide.calibrate_losses(LOSSES, EDGES, 0.2, loss="own", **o),
-    "calibrate_masks": lambda **o: confide.calibrate_masks(IMAGES, 0.2, **o),
-    "calibrate_table": lambda **o: tables.calibrate_table(_table(), tables.ScoreColumn("s"), 0.2, **o),
+def halves(scores):
+    return np.arange(len(scores)) % 2
+
+
+def two_labels(scores):
+    """Probabilities of two labels, and which of them are true."""
+    return np.column_stack([scores, 1 - scores]), np.column_stack([scores > 0.2, scores < 0.9])
+
+
+def images(scores):
+    """An image of two pixels for each score."""
+    return [(np.array([[s, 1 - s]]), np.array([[True, s < 0.9]])) for s in scores]
+
+
+CALLS = {
+    "calibrate": lambda s, **o: confide.calibrate(s, 0.2, **o),
+    "calibrate of levels": lambda s, **o: confide.calibrate(s, [0.3, 0.2], **o),
+    "calibrate of groups": lambda s, **o: confide.calibrate(s, 0.2, **{"groups": halves(s), "names": [0, 1]} | o),
+    "calibrate_sides": lambda s, **o: confide.calibrate_sides(np.column_stack([s, s + 1]), s, 0.3, **o),
+    "calibrate_histogram": lambda s, **o: confide.calibrate_histogram(counts(s), 0.2, **o),
+    "calibrate_histogram of levels": lambda s, **o: confide.calibrate_histogram(counts(s), [0.3, 0.2], **o),
+    "calibrate_histogram of groups": lambda s, **o: confide.calibrate_histogram({0: counts(s), 1: counts(s)}, 0.2, **o),
+    "calibrate_false_negatives": lambda s, **o: confide.calibrate_false_negatives(*two_labels(s), 0.2, **o),
+    "calibrate_losses": lambda s, **o: confide.calibrate_losses(
+        np.clip(s[:, None] - EDGES.edges, 0, 1), EDGES, 0.2, loss="own", **o
+    ),
+    "calibrate_masks": lambda s, **o: confide.calibrate_masks(images(s), 0.2, **o),
+    "calibrate_table": lambda s, **o: tables.calibrate_table(
+        pa.table({"s": s, "g": halves(s)}), tables.ScoreColumn("s"), 0.2, **o
+    ),
 }
 OPTIONS = {
     "score": "my score",
     "classes": ["no", "yes"],
     "about": {"model": "a model"},
-    "fingerprint": confide.ModelFingerprint.of(P),
+    "fingerprint": confide.ModelFingerprint.of(SCORES),
     "candidates": 55,
     "unit": 3.0,
     "chosen": Chosen("a", ("a", "b"), Fraction(1, 5), 0.1),
@@ -85,10 +100,13 @@ TOGETHER = {
 }
 
 
-def _called(call, **options):
+def called(name, scores=SCORES, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return call(**{"epsilon": 4.0, **options})
+        return CALLS[name](scores, **{"epsilon": 4.0, **options})
+
+
+# --- arguments
 
 
 def test_the_table_has_all_arguments():
@@ -108,9 +126,9 @@ def _check_refusal(error, name, option):
 
 
 @pytest.mark.parametrize("option", [*INTERNAL, *slow(OPTIONS)])
-@pytest.mark.parametrize("name", SIMILAR)
+@pytest.mark.parametrize("name", CALLS)
 def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
-    call, given = SIMILAR[name], {**OPTIONS, **INTERNAL}
+    given = {**OPTIONS, **INTERNAL}
     given["weights"] = "s" if name == "calibrate_table" else SCORES  # for a table, the name of its column
     asked = {one: given[one] for one in (option, TOGETHER.get(option)) if one is not None}
     ledger = None
@@ -120,27 +138,116 @@ def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
     if option == "rho":
         asked["epsilon"] = None
     try:
-        made = _called(call, **asked)
+        made = called(name, **asked)
     except (InputError, TypeError) as error:
         _check_refusal(error, name, option)
         return
     if ledger is not None:
         assert ledger.accounts()["data"].entries
     else:
-        assert made.request != _called(call).request, f"{name} swallows {option}"
+        assert made.request != called(name).request, f"{name} swallows {option}"
 
 
 def test_formerly_ignored_arguments_raise_with_their_name():
-    with refused(confide.InputTypeError, "n"):
+    by_group = {"groups": HALF, "names": [0, 1]}
+    with refused(InputTypeError, "n"):
         confide.calibrate(SCORES, [0.3, 0.2], 1.0, n=500)
-    with refused(confide.InputTypeError, "n"):
-        confide.calibrate(SCORES, 0.2, 1.0, groups=HALF, names=[0, 1], n=500)
+    with refused(InputTypeError, "n"):
+        confide.calibrate(SCORES, 0.2, 1.0, n=500, **by_group)
     with refused(InputError, "ledger"):
-        confide.calibrate(SCORES, 0.2, 1.0, groups=HALF, names=[0, 1], partition="half")
+        confide.calibrate(SCORES, 0.2, 1.0, partition="half", **by_group)
     with refused(InputError, "classes"):
-        tables.calibrate_table({"p_0": P[:, 0]}, tables.ClassColumns("p_*", "y"), 0.2, 1.0, classes=["a"])
+        tables.calibrate_table({"p_0": SCORES}, tables.ClassColumns("p_*", "y"), 0.2, 1.0, classes=["a"])
 
 
 def test_an_array_as_a_column_raises_without_its_values():
-    with refused(confide.InputTypeError, "column"):
-        tables.calibrate_table(_table(), tables.ScoreColumn("s"), 0.2, 1.0, weights=SCORES, weight_bound=1.0)
+    with refused(InputTypeError, "column"):
+        CALLS["calibrate_table"](SCORES, epsilon=1.0, weights=SCORES, weight_bound=1.0)
+
+
+# --- candidates
+
+EVEN = confide.Candidates.unit(20)
+LISTED = sorted(set(CALLS) - {"calibrate_losses"})  # losses belong to a list of candidates
+IN_UNIT = [name for name in LISTED if not any(word in name for word in ("histogram", "sides", "table"))]
+
+
+@pytest.mark.parametrize("candidates", [EVEN, 20, np.int64(20)], ids=["list", "int", "int64"])
+@pytest.mark.parametrize("name", IN_UNIT)
+def test_a_number_of_candidates_is_a_list_in_equal_steps(name, candidates):
+    score = {} if name in ("calibrate_false_negatives", "calibrate_masks") else {"score": "lac"}
+    made = called(name, candidates=candidates, **score)
+    assert all(part.recipe == EVEN.recipe for part in made.values())
+
+
+def test_a_number_gives_default_candidates_of_other_scores():
+    kinds = {"absolute_residual": "residual", "aps_deterministic": "mass", "cqr": "signed", None: "any"}
+    for score, kind in kinds.items():
+        planned = score_kind(score).choose_candidates(50)
+        assert planned.recipe["of"] == kind
+        assert planned.size <= 60
+        assert suited(50, score, 0.1, 1.0) == planned
+    assert confide.plan(0.1, 1.0, score="gamma", candidates=50, unit=2.0).candidates.recipe["unit"] == 2.0
+    released = called("calibrate", score="gamma", candidates=50, unit=2.0, neighbors="replace_one")
+    assert candidates_of(released) == score_kind("gamma").choose_candidates(50, 2.0)
+    assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)
+
+
+def test_plans_renewals_tables_federations_and_the_command_line_accept_a_number():
+    column = tables.ScoreColumn("s", "lac")
+    assert tables.calibrate_table(pa.table({"s": SCORES}), column, 0.2, 4.0, candidates=20).recipe == EVEN.recipe
+    assert confide.plan(0.2, 2.0, 400, score="lac", candidates=20).candidates == EVEN
+    assert confide.recalibrate(called("calibrate", score="lac"), SCORES, candidates=20).recipe == EVEN.recipe
+    silos = [federated.SiloKeys.generate(name).public(size=300) for name in ("a", "b")]
+    asked = {"score": "lac", "method": "private-qq"}
+    assert federated.plan(silos, 0.2, 2.0, candidates=20, **asked).candidates == EVEN
+    assert parse_candidates("20") == 20
+    with refused(InputTypeError, "candidates"):
+        confide.plan(0.1, 1.0, candidates=0.5)
+    with refused(InputTypeError, "candidates"):
+        federated.plan(silos, 0.1, 1.0, candidates=0.5, **asked)
+
+
+@pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20", (1, 2)], ids=repr)
+@pytest.mark.parametrize("name", LISTED)
+def test_candidates_of_another_type_raise(name, wrong):
+    with refused(InputTypeError, "candidates"):
+        called(name, candidates=wrong)
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**9])
+def test_numbers_of_candidates_out_of_range_raise(number):
+    with refused(InputError, "candidates"):
+        called("calibrate", candidates=number)
+
+
+def test_losses_have_a_list_of_candidates():
+    with refused(InputTypeError, "candidates"):
+        confide.calibrate_losses(np.zeros((5, 4)), 5, 0.1, 1.0, loss="mine")
+
+
+# --- no records
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"mechanism": "noisy-histogram"}], ids=str)
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_record_and_one_record_are_released(name, n, options):
+    classes = {"classes": 1} if name == "calibrate_masks" else {}
+    released = called(name, np.full(n, 0.5), **options, **classes)
+    assert confide.Release.from_json(released.to_json()) == released
+    assert released.privacy.epsilon <= 4
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if "groups" not in name])
+def test_no_record_raises_if_n_is_public(name):
+    classes = {"classes": 1} if name == "calibrate_masks" else {}
+    with refused(InputError, {"calibrate_masks": "loader", "calibrate_table": "source"}.get(name, "n")):
+        called(name, np.zeros(0), neighbors="replace_one", **classes)
+
+
+def test_loss_between_no_record_and_one():
+    """The exact laws with no record and with one in each bin."""
+    mechanism = confide.plan(0.1, 1.0, candidates=4).mechanism
+    assert worst_log_ratio(lambda h: mechanism_law(mechanism, h), [(0, 0, 0, 0)], added) <= 1 + 1e-9

@@ -20,7 +20,7 @@ from confide.mechanisms import published_histogram_for
 from confide.selection import noisy_counts, noisy_number
 from confide.warehouse import read_published_counts
 from tests.exact import histograms
-from tests.files import signed
+from tests.files import resealed
 from tests.refused import refused
 
 NOISE = Noise.discrete_laplace(2.0, copies=2)
@@ -84,11 +84,9 @@ def test_a_release_of_a_secret_number():
     assert confide.Release.from_json(released.to_json()) == released
     with pytest.warns(CoverageWarning):
         assert confide.calibrate_counts(replace(counts, n_noisy=9), 0.1).threshold == math.inf
-    content = json.loads(released.to_json())
     for change in ({"counted": 50}, {"counted": None}):
-        content["thresholds"][0] |= change
         with pytest.raises(FormatError):
-            confide.Release.from_json(signed(content))
+            confide.Release.from_json(resealed(released, "threshold", change))
 
 
 def test_bins_closed_on_the_left_are_safe():
@@ -223,12 +221,8 @@ def test_clipped_counts_are_served_with_a_warning(number):
 )
 def test_claims_are_recomputed(counts, place, change):
     """Everything but the threshold follows from the public choices and the noise."""
-    content = json.loads(confide.calibrate_counts(counts, 0.1).to_json())
-    (drawn,) = content["thresholds"]
-    places = {"request": content["request"], "threshold": drawn, "mechanism": drawn["mechanism"], "file": content}
-    places[place] |= change
     with pytest.raises(FormatError):
-        confide.Release.from_json(signed(content))
+        confide.Release.from_json(resealed(confide.calibrate_counts(counts, 0.1), place, change))
 
 
 @pytest.mark.parametrize(
@@ -236,11 +230,12 @@ def test_claims_are_recomputed(counts, place, change):
 )
 def test_the_largest_noise_takes_seconds(counts, noise):
     """A file must not keep its readers busy for minutes."""
-    content = json.loads(confide.calibrate_counts(counts, 0.1).to_json())
-    content["request"] |= {"epsilon": 1.0, "noise": content["request"]["noise"] | noise}
+    released = confide.calibrate_counts(counts, 0.1)
+    stated = json.loads(released.to_json())["request"]["noise"]
+    text = resealed(released, "request", {"epsilon": 1.0, "noise": stated | noise})
     began = time.process_time()
     with refused(FormatError, "release.coverage"):
-        confide.Release.from_json(signed(content))
+        confide.Release.from_json(text)
     assert time.process_time() - began < 10
 
 

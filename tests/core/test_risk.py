@@ -110,12 +110,7 @@ def test_an_invalid_bound_raises_before_anything_is_charged(tmp_path):
 
 def test_invalid_losses_raise():
     candidates = confide.Candidates.unit(4)
-    for losses, _finding in (
-        ([[0.5, 0.6, 0.1]], "found 1 rows that do not, the first at row 0"),
-        ([[0.5, 0.4, 0.1], [2.0, 0.1, 0.0]], "found 1 rows that do not, the first at row 1"),
-        ([[np.nan, 0.4, 0.1]], "the first at row 0"),
-        ([[0.5, 0.4]], "must have shape"),
-    ):
+    for losses in ([[0.5, 0.6, 0.1]], [[0.5, 0.4, 0.1], [2.0, 0.1, 0.0]], [[np.nan, 0.4, 0.1]], [[0.5, 0.4]]):
         with refused(confide.InputError, "losses"):
             critical_thresholds(losses, candidates, u=np.full(len(losses), 0.5))
     with refused(confide.InputError, "truth"):

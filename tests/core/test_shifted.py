@@ -12,9 +12,9 @@ import confide
 from confide.core import ClassShift, RecordWeights, rounding_text, weighted_sum
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
-from confide.selection import selection_law
 from tests.calibrations import weighted_counts
 from tests.designs import planned, terms
+from tests.exact import mechanism_law
 from tests.files import signed
 from tests.refused import refused
 
@@ -40,9 +40,7 @@ def covered_in_simulation(shift, hardness, n, runs, rng):
             counts = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
         else:
             counts = weighted_counts(scores, CANDIDATES, None, shift, labels, None).counts
-        utilities = mechanism.utilities(counts) / mechanism.scale
-        law = selection_law(np.exp(utilities - utilities.max()))
-        threshold = CANDIDATES.values[rng.choice(len(law), p=law / law.sum())]
+        threshold = CANDIDATES.values[rng.choice(CANDIDATES.size, p=mechanism_law(mechanism, counts))]
         covered += rng.random() ** hardness[rng.choice(2, p=[0.3, 0.7])] <= threshold
     return covered
 
@@ -61,9 +59,7 @@ def test_new_records_of_the_shifted_population_are_covered():
 
 def below(mechanism, counts):
     """P(the chosen candidate lies left of each), from the exact law; shape (m,)."""
-    utilities = mechanism.utilities(counts) / mechanism.scale
-    law = selection_law(np.exp(utilities - utilities.max()))
-    return np.append(0.0, np.cumsum(law)[:-1])
+    return np.append(0.0, np.cumsum(mechanism_law(mechanism, counts))[:-1])
 
 
 def test_class_thresholds_hold_under_every_shift_of_classes():

@@ -1,13 +1,17 @@
-"""Public metadata in a release: its classes and descriptions."""
+"""Public metadata in documents: classes, descriptions and versions."""
 
 import json
 import pickle
+from importlib.metadata import version
 
 import numpy as np
 import pytest
 
 import confide
-from confide.core import Release, load_release
+from confide.core import load_release
+from confide.evaluation import Evaluation
+from confide.watching import Watch
+from tests.files import signed
 from tests.refused import refused
 
 NAMES = ("cat", "dog", "Eule ☃")
@@ -45,25 +49,6 @@ def test_a_file_without_metadata_has_none_of_the_fields():
     assert (release.classes, dict(release.about)) == (None, {})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["groups", "levels", "sides", "risk"])
-def test_every_kind_of_release_carries_them(kind):
-    ward = np.where(P[:, 0] > 0.3, "n", "s")
-    release = {
-        "groups": lambda: confide.calibrate(SCORES, 0.1, 1.0, groups=ward, names=["n", "s"], about=ABOUT),
-        "levels": lambda: confide.calibrate(SCORES, [0.2, 0.1], 1.0, about=ABOUT),
-        "sides": lambda: confide.calibrate_sides(P[:, :2], P[:, 2], 0.1, 1.0, about=ABOUT),
-        "risk": lambda: confide.calibrate_false_negatives(
-            P, P > 0.5, 0.1, 1.0, u=np.full(3000, 0.5), classes=NAMES, about=ABOUT
-        ),
-    }[kind]()
-    again = Release.from_json(release.to_json())
-    assert again == release
-    assert again.to_json() == release.to_json()
-    assert again.classes == (None if kind == "sides" else NAMES)
-    assert again.about == ABOUT
-
-
 @pytest.mark.parametrize(
     "about", [{"model": " "}, {"model": "a\nb"}, {"model": 7}, {"Model": "a"}, {"date": "x" * 501}, "resnet"]
 )
@@ -73,6 +58,45 @@ def test_metadata_are_validated_before_anything_is_released(about, tmp_path):
         released(about=about, ledger=ledger, dataset="d")
     assert caught.value.argument.startswith("about")
     assert not ledger.accounts()
+
+
+# --- versions
+
+HERE = {name: version(name) for name in ("confide", "numpy", "opendp", "scipy")}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Documents whose numbers were drawn after the release."""
+    released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0, score="lac")
+    return {
+        Evaluation: confide.evaluate(released, scores=np.linspace(0, 1, 500), epsilon=4.0),
+        Watch: Watch.start(released, epsilon=4.0, batch=500).look("a", [450, 50]),
+    }
+
+
+def holder(content: dict) -> dict:
+    return content["looks"][0] if "looks" in content else content
+
+
+@pytest.mark.parametrize("kind", [Evaluation, Watch])
+def test_documents_state_the_versions_that_drew_them(drawn, kind):
+    text = drawn[kind].to_json()
+    assert holder(json.loads(text))["versions"] == HERE
+    assert kind.from_json(text) == drawn[kind]
+    assert kind.from_json(text).to_json() == text
+    assert "opendp" not in repr(drawn[kind])
+
+
+@pytest.mark.parametrize("kind", [Evaluation, Watch])
+@pytest.mark.parametrize(
+    "versions", [{"opendp": "\x1b[2J"}, {"opendp": ""}, {"opendp": "1" * 101}, {"a\nb": "1"}, {"opendp": 1}, ["1"]]
+)
+def test_invalid_versions_raise(drawn, kind, versions):
+    content = json.loads(drawn[kind].to_json())
+    holder(content)["versions"] = versions
+    with pytest.raises(confide.FormatError):
+        kind.from_json(signed(content))
 
 
 # --- no name

@@ -18,15 +18,9 @@ from confide.guarantee import (
 )
 from confide.guarantee.certificate import worst_loss
 from confide.mechanisms import Slopes, slopes_for
-from confide.selection import selection_law
 from tests import designs
 from tests.builders import slow
-
-
-def law(mechanism: Slopes, counts: np.ndarray) -> np.ndarray:
-    """The exact law of the selected index."""
-    utilities = mechanism.utilities(counts) / mechanism.scale
-    return selection_law(np.exp(utilities - utilities.max()))
+from tests.exact import mechanism_law
 
 
 def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fraction | float:
@@ -38,7 +32,7 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
     for (place, weight), times in {point: points.count(point) for point in points}.items():
         others = whole.copy()
         others[place] -= weight
-        lost += times * weight * float(law(mechanism, others)[:place].sum())
+        lost += times * weight * float(mechanism_law(mechanism, others)[:place].sum())
     return lost / int(whole.sum())
 
 
@@ -85,7 +79,9 @@ def test_smaller_offset_would_break_the_promise() -> None:
 def test_loss_by_enumeration() -> None:
     """All data of weight up to 27 over three candidates, and every neighbour: the stated loss is nearly attained."""
     mechanism, most = planned("1/4", 6.0, 3), 30
-    laws = {c: np.log(law(mechanism, np.array(c))) for c in product(range(most + 1), repeat=3) if sum(c) <= most}
+    laws = {
+        c: np.log(mechanism_law(mechanism, np.array(c))) for c in product(range(most + 1), repeat=3) if sum(c) <= most
+    }
     added = replaced = 0.0
     for counts in (one for one in laws if sum(one) <= most - 3):
         more = np.array(

@@ -14,8 +14,8 @@ from confide.federated import best_published
 from confide.federated.protocols.fedcp2_qq import published_quantile
 from confide.mechanisms import PrivatePredictionSets
 from confide.papers.shuffling import clones_delta, clones_epsilon
-from confide.selection import selection_law
 from tests.builders import slow
+from tests.exact import mechanism_law
 from tests.refused import refused
 
 
@@ -122,12 +122,6 @@ def test_another_whole_loss_than_that_of_a_record(epsilon_0):
     assert clones_epsilon(epsilon_0, 40, 1e-3, whole=60.0) > clones_epsilon(epsilon_0, 40, 1e-3)
 
 
-def reply(mechanism, counts):
-    """Return the exact distribution of one silo's reply."""
-    u = mechanism.utilities(np.array(counts)) / mechanism.scale
-    return selection_law(np.exp(u - u.max()))
-
-
 def summed(laws):
     """Return the distribution of the sum of one-hot replies, outcome by outcome."""
     found = Counter({(0,) * len(laws[0]): 1.0})
@@ -148,7 +142,7 @@ def data_sets(n, bins):
 def test_no_federation_of_small_silos_does_worse_than_the_bound(n, epsilon_0, level):
     """Test every adjacent pair in one silo, and every data set of the three others."""
     bins, mechanism = 3, PrivatePredictionSets(Fraction(level), 0.0, 2 * Fraction(level).numerator / epsilon_0)
-    laws = {counts: reply(mechanism, counts) for counts in data_sets(n, bins)}
+    laws = {counts: mechanism_law(mechanism, counts) for counts in data_sets(n, bins)}
     ratios = {(a, b): float(np.abs(np.log(laws[a] / laws[b])).max()) for a in laws for b in laws}
     near = [pair for pair in ratios if np.abs(np.subtract(*pair)).sum() == 2]
     one, whole = max(ratios[pair] for pair in near), max(ratios.values())
@@ -170,8 +164,8 @@ def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
     """Theorem F11: at the published ranks for 20 silos the delta claimed from one record's loss is far too small."""
     m, n, epsilon_0 = 20, 20, 2.0
     mechanism = published_quantile(n, 17, epsilon_0)  # the rank of `best_published(20, 20, 0.5, 2.0, 4)`
-    others = [reply(mechanism, (0, 0, 0, n))] * (m - 1)  # all their scores lie above
-    here, there = reply(mechanism, (1, 17, 2, 0)), reply(mechanism, (0, 17, 2, 1))
+    others = [mechanism_law(mechanism, (0, 0, 0, n))] * (m - 1)  # all their scores lie above
+    here, there = mechanism_law(mechanism, (1, 17, 2, 0)), mechanism_law(mechanism, (0, 17, 2, 1))
     loss = float(np.abs(np.log(here / there)).max())
     p, q = summed([here, *others]), summed([there, *others])
     assert 0.6 < loss <= epsilon_0
@@ -189,7 +183,7 @@ def test_where_replies_cover_others_hide_nothing(m, n, alpha, epsilon):
     """Theorem F11, exactly: the probability that one of the others, whose scores lie above, replies below."""
     bins = 11 if n > 50 else 4
     choice = best_published(m, n, alpha, epsilon, bins)
-    law = reply(published_quantile(n, choice.rank, epsilon), [0] * (bins - 1) + [n])
+    law = mechanism_law(published_quantile(n, choice.rank, epsilon), [0] * (bins - 1) + [n])
     any_below = -math.expm1((m - 1) * math.log1p(-law[:-1].sum()))
     assert 0 < any_below <= choice.gamma * alpha
     clones = (m - 1) * math.exp(-n * epsilon / 2)  # the largest value for any whole-input loss

@@ -19,6 +19,8 @@ from confide.reports.example import worked_example
 from confide.reports.words import rule
 from confide.scores import LIBRARY, interval_ends, score_kind, set_mask
 from confide.scores import score as registry
+from confide.scores.kinds import tempered
+from confide.scores.ranked import magic
 from confide.tables import ClassColumns, TargetColumns, score_histogram
 from confide.warehouse import CountingPlan
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
@@ -96,6 +98,39 @@ def predictions(name, n=400):
     pairs = np.column_stack([f - rng.random(n), f + rng.random(n)])
     difficulty = np.exp(rng.normal(size=n)) if score.difficulty else None
     return pairs if score.quantiles else f, difficulty, f + rng.normal(size=n)
+
+
+def formula(row, y, name, u):
+    """The definition of each score, in plain Python."""
+    family = score_kind(name)
+    if family.temperature is not None:
+        row, name = tempered(np.array([row]), family.temperature)[0], name.partition("(")[0]
+    p = [float(v) for v in row]
+    penalty, k_reg = family.parameters.get("penalty", 0.0), family.parameters.get("k_reg", 0.0)
+    rank = sum(v >= p[y] for v in p)
+    if name == "lac":
+        return 1.0 - p[y]
+    if name == "top_k":
+        return float(rank)
+    if name == "margin":
+        return max(v for k, v in enumerate(p) if k != y) - p[y]
+    if name.startswith("saps"):
+        return u * max(p) if rank == 1 else max(p) + ((rank - 2.0) + u) * penalty
+    c = magic(len(p))
+    above = math.fsum((v + c) - c for v in p if v > p[y])
+    group = math.fsum((v + c) - c for v in p if v == p[y])
+    return (above + u * group) + max(rank - k_reg, 0.0) * penalty
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), grid([name for name in SETS if score_kind(name).score in LIBRARY], list(dict(tables())))
+)
+def test_scores_are_those_of_their_formulas(name, table):
+    """Bit for bit, every class of every row."""
+    p = dict(tables())[table]
+    u = shares(name, len(p))
+    wanted = [[formula(row, y, name, 1.0 if u is None else u[i]) for y in range(p.shape[1])] for i, row in enumerate(p)]
+    np.testing.assert_array_equal(confide.all_scores(p, name, u=u), np.array(wanted))
 
 
 @pytest.mark.parametrize(("name", "table"), grid(SETS, list(dict(tables()))))

@@ -53,7 +53,7 @@ def assert_equal_to_all_scores(p, score, u, rng, several=4):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["aps_deterministic", *SCORES[1:]])
+@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 def test_every_row_of_few_values(score, dtype, selection, monkeypatch):
     """All rows of three classes over special values: ties, zeros of both signs, subnormals, ones."""

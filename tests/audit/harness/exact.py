@@ -1,33 +1,11 @@
-"""Exact checks of small cases: laws, the privacy loss, and coverage, without any randomness.
-
-The exponential mechanism draws j with probability w_j / sum w, w = exp((u - max u)/scale).
-"""
+"""Exact checks of small cases: laws, the privacy loss, and coverage, without any randomness."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tests.audit.harness.subject import Data, Finding, Law, Subject
-
-Floats = NDArray[np.float64]
-
-
-def exact_law(utilities: NDArray[Any], scale: float) -> Floats:
-    """Law of the exponential mechanism over a few candidates.
-
-    Examples
-    --------
-    >>> exact_law(np.array([0, -1]), 1.0).round(3)
-    array([0.731, 0.269])
-    """
-    weights: Floats = np.exp((utilities - utilities.max()) / scale)
-    return np.asarray(weights / weights.sum())
-
 
 ROUNDING = 1e-9
 """Tolerance for log-ratios of laws that were computed in floats."""

@@ -31,8 +31,7 @@ from confide.mechanisms import (
     slopes_for,
 )
 from confide.support import ceil_to
-from tests import designs
-from tests.audit.harness.exact import exact_law
+from tests import designs, exact
 from tests.audit.harness.subject import Claims, Law, Scores, Subject
 from tests.draws import SECURE
 from tests.mechanisms.opendp_scores import quantile_scores
@@ -124,7 +123,7 @@ def _opendp_quantile(neighbors: Neighbors) -> Subject:
     def law(scores: Scores) -> dict[float, float]:
         candidates = Candidates.of(EDGES)
         utilities = quantile_scores(counts(scores, candidates), 0.75, mechanism.size)
-        chances = exact_law(utilities, mechanism.scale)
+        chances = exact.law(utilities, mechanism.scale)
         return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
 
     return _subject("opendp-quantile", neighbors, mechanism, law, None)
@@ -161,7 +160,7 @@ def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:
 def utility_law(mechanism: Any, candidates: Candidates, scores: Scores) -> dict[float, float]:
     """Exact law of a mechanism that selects by integer utilities."""
     utilities = mechanism.utilities(counts(scores, candidates))
-    law = exact_law(utilities, mechanism.scale)
+    law = exact.law(utilities, mechanism.scale)
     return dict(zip(candidates.values.tolist(), law.tolist(), strict=True))
 
 

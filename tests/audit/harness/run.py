@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from confide.errors import InputError
 from tests.audit.harness.coverage import DIFFICULT_LAWS, check_coverage
 from tests.audit.harness.exact import (
     Laws,
@@ -35,52 +34,22 @@ Random: TypeAlias = Callable[[float], Finding]
 
 @dataclass(frozen=True)
 class Effort:
-    """Number of runs of each check; 0 leaves a check out.
-
-    Parameters
-    ----------
-    sampler
-        Runs per data set, for the chi-square test.
-    attack
-        Runs per neighbour. The search for neighbours needs three to four times as many, and some thousands at least.
-    coverage
-        Calibrations per distribution and number of records.
-    fresh
-        Consecutive calls that are tested for independence.
-    """
+    """Number of runs of each check; 0 leaves a check out."""
 
     sampler: int
+    """Runs per data set, for the chi-square test."""
     attack: int
+    """Runs per neighbour; the search for neighbours needs three to four times as many, and some thousands at least."""
     coverage: int
+    """Calibrations per distribution and number of records."""
     fresh: int = 0
+    """Consecutive calls that are tested for independence."""
 
 
 def audit(
     subjects: Iterable[Subject], effort: Effort, *, level: float = LEVEL, rng: np.random.Generator | None = None
 ) -> Report:
-    """Check all claims of the subjects.
-
-    Parameters
-    ----------
-    subjects
-        Mechanisms to audit.
-    effort
-        Number of runs.
-    level
-        Bound on the probability that honest mechanisms fail, in (0, 1); 1e-4 by default.
-    rng
-        Generator for the data of the simulations, not for the mechanisms' noise; fresh by default.
-
-    Examples
-    --------
-    >>> from tests.audit.harness.subject import foreign_subject
-    >>> leaky = foreign_subject(lambda scores: float(scores.max()), "maximum", epsilon=1.0, alpha=0.5)
-    >>> report = audit([leaky], Effort(sampler=0, attack=400, coverage=100))
-    >>> report.passed, {finding.check for finding in report.findings if not finding.passed}
-    (False, {'search'})
-    """
-    if not 0 < level < 1:
-        raise InputError("level", "must lie between 0 and 1", got=repr(level))
+    """Check all claims of the subjects; `rng` draws the data of the simulations, not the noise of the mechanisms."""
     rng = np.random.default_rng() if rng is None else rng
     checks = [_checks(subject, effort, rng) for subject in subjects]
     share = level / max(1, sum(len(random) for _, random in checks))

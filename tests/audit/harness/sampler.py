@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.selection import noisy_counts, select
-from tests.audit.harness.exact import exact_law
+from tests import exact
 from tests.audit.harness.search import outcome
 from tests.audit.harness.subject import Finding, Scores, Subject, two_ends
 
@@ -79,7 +79,7 @@ def check_magnitudes(runs: int, level: float) -> list[Finding]:
     for utilities, scale in MAGNITUDES:
         u = np.array(utilities, dtype=np.int64)
         gaps = (u.astype(object) - max(utilities)).astype(np.float64)  # exact: 64-bit differences may overflow
-        law = exact_law(gaps, scale)
+        law = exact.law(gaps, scale)
         draws = [float(select(u, scale)) for _ in range(runs)]
         found.append(chi_square(draws, {float(i): float(p) for i, p in enumerate(law)}))
     how = f", {len(MAGNITUDES)} magnitudes x {runs} runs of OpenDP's sampler"

@@ -1,14 +1,10 @@
 """The subject of an audit: a mechanism that runs on scores, with its claims, and the findings of the checks.
 
-A mechanism from outside is a callable that takes scores, a float64 array of shape (n,) with values in [0, 1] where
-larger means less conforming. It runs the mechanism once and returns a threshold (a float, possibly +inf). Its claims
-are arguments of `foreign_subject`, or attributes of the callable with the same names. It may have an attribute `law`: a
-function of the same scores that returns the exact law of the threshold as a dictionary from thresholds to
-probabilities. With a law, the loss is computed by enumeration.
+Scores are in [0, 1], and larger means less conforming. With an exact law of the threshold, the loss is computed by
+enumeration; without one, it is bounded from below by attacks.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,9 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import Level, exact_level, one_of, privacy_loss
+from confide.mechanisms import Neighbors
 
 Scores: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[Scores], float]
@@ -36,17 +30,7 @@ COVERAGE_SIZES = (50, 499, 500)
 
 @dataclass(frozen=True)
 class Claims:
-    """Claims of a mechanism.
-
-    Parameters
-    ----------
-    epsilon
-        Pure differential-privacy loss of one record, or None without such a claim.
-    neighbors
-        Adjacency of the claim.
-    coverage
-        Marginal coverage P(score <= threshold) for exchangeable scores, or None without such a claim.
-    """
+    """Claims of a mechanism: the privacy loss of one record and marginal coverage; None without such a claim."""
 
     epsilon: float | None
     neighbors: Neighbors
@@ -55,47 +39,25 @@ class Claims:
 
 @dataclass(frozen=True)
 class Subject:
-    """A mechanism under audit.
-
-    Parameters
-    ----------
-    name
-        Name in the report.
-    claims
-        Claims to check.
-    draw
-        Function that runs the mechanism once.
-    law
-        Exact law, or None if the mechanism can only be run.
-    atoms
-        Score values of small data sets, increasing.
-    records
-        Number of records in small data sets (under `add_remove`, the largest number).
-    small_coverage
-        Claimed coverage for small data sets of up to `records` records (exactly `records` if their number is public),
-        or None.
-    noise_scale
-        Scale of Laplace noise on counts over the atoms, if the threshold depends on private data only through these
-        noisy counts. Their loss is then computed exactly. Else None.
-    large
-        A larger instance for coverage by simulation; None to use `draw`.
-    coverage_sizes
-        Numbers of records for coverage by simulation.
-    any_size
-        Whether `draw` may be attacked with other numbers of records than `records`.
-    """
+    """A mechanism under audit."""
 
     name: str
     claims: Claims
     draw: Draw
     law: Law | None
     atoms: tuple[float, ...]
+    """Score values of small data sets, increasing."""
     records: int
+    """Number of records in small data sets; under `add_remove`, the largest number."""
     small_coverage: float | None = None
+    """Claimed coverage for small data sets."""
     noise_scale: float | None = None
+    """Scale of Laplace noise on counts over the atoms, if the threshold depends on private data through them alone."""
     large: Draw | None = None
+    """A larger instance for coverage by simulation."""
     coverage_sizes: tuple[int, ...] = COVERAGE_SIZES
     any_size: bool = True
+    """Whether `draw` may be attacked with other numbers of records than `records`."""
 
     @property
     def searched(self) -> bool:
@@ -139,93 +101,27 @@ ATOMS = (0.05, 0.35, 0.65, 0.95)
 
 def foreign_subject(
     mechanism: Any,
-    name: str,
+    name: str = "broken",
     *,
     epsilon: float | None = None,
-    alpha: Level | None = None,
+    alpha: float | None = None,
     neighbors: Neighbors | None = None,
     records: int = 8,
-    least_records: int | None = None,
+    least_records: int = 0,
 ) -> Subject:
-    """Make a subject from a callable; claims that are not given are taken from its attributes.
-
-    Parameters
-    ----------
-    mechanism
-        Function from scores to a threshold, as described in this module.
-    name
-        Name in the report.
-    epsilon, alpha
-        Claimed privacy loss and claimed miscoverage level; at least one of them.
-    neighbors
-        Adjacency of the loss; `"replace_one"` by default.
-    records
-        Size of the small data sets for enumeration and attack.
-    least_records
-        Smallest number of records for which coverage is claimed; 50 by default.
-
-    Raises
-    ------
-    InputError
-        If there is no claim.
-
-    Examples
-    --------
-    >>> foreign_subject(lambda scores: 1.0, "constant", epsilon=0.1, alpha=0.1).claims
-    Claims(epsilon=0.1, neighbors='replace_one', coverage=0.9)
-    """
+    """A subject from a callable, whose attributes are the claims that are not given, and its law."""
     epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     alpha = getattr(mechanism, "alpha", None) if alpha is None else alpha
-    if epsilon is None and alpha is None:
-        raise InputError(
-            "epsilon", "must be claimed unless alpha is, as an argument or as an attribute of the mechanism"
-        )
     relation = neighbors or getattr(mechanism, "neighbors", "replace_one")
-    claims = Claims(
-        None if epsilon is None else privacy_loss("epsilon", epsilon),
-        one_of("neighbors", relation, NEIGHBORS),
-        None if alpha is None else float(1 - exact_level("alpha", alpha)),
-    )
-
-    def draw(scores: Scores) -> float:
-        threshold = float(mechanism(scores))
-        if math.isnan(threshold):
-            raise InputError("mechanism", f"must return a threshold; {name!r} does not", got="NaN")
-        return threshold
-
-    def checked_law(scores: Scores) -> Mapping[float, float]:
-        law = {float(t): float(p) for t, p in mechanism.law(scores).items()}
-        if any(p < 0 for p in law.values()) or abs(sum(law.values()) - 1) > 1e-6:
-            raise InputError(
-                "law", f"must consist of probabilities that add up to 1; that of mechanism {name!r} does not"
-            )
-        return law
-
-    least = getattr(mechanism, "least_records", 0) if least_records is None else least_records
-    sizes = tuple(n for n in COVERAGE_SIZES if n >= least) or (least,)
-    law = checked_law if hasattr(mechanism, "law") else None
-    return Subject(name, claims, draw, law, ATOMS, records, coverage_sizes=sizes)
+    claims = Claims(epsilon, relation, None if alpha is None else 1 - alpha)
+    sizes = tuple(n for n in COVERAGE_SIZES if n >= least_records) or (least_records,)
+    law = getattr(mechanism, "law", None)
+    return Subject(name, claims, lambda scores: float(mechanism(scores)), law, ATOMS, records, coverage_sizes=sizes)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one check.
-
-    Parameters
-    ----------
-    subject
-        Name of the subject.
-    check
-        `"exact loss"`, `"sampler"`, `"attack"`, `"search"`, `"fresh noise"`, `"exact coverage"` or `"coverage"`.
-    claim
-        Claimed number.
-    found
-        Number that the check found, to be compared with the claim.
-    passed
-        Whether the check found nothing against the claim.
-    detail
-        One line that describes the check.
-    """
+    """The result of one check: the claimed number, the number that was found, and whether they agree."""
 
     subject: str
     check: str
@@ -237,16 +133,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """All findings of an audit.
-
-    Examples
-    --------
-    >>> report = Report((Finding("mine", "exact loss", 1.0, 1.5, False, "n=6"),))
-    >>> report.passed
-    False
-    >>> print(report)
-    Finding(subject='mine', check='exact loss', claim=1.0, found=1.5, passed=False, detail='n=6')
-    """
+    """All findings of an audit; its text has those that failed, one a line."""
 
     findings: tuple[Finding, ...]
 
@@ -256,5 +143,4 @@ class Report:
         return all(finding.passed for finding in self.findings)
 
     def __str__(self) -> str:
-        """The checks that failed, one a line."""
         return "\n".join(str(finding) for finding in self.findings if not finding.passed)
