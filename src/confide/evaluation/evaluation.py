@@ -1,12 +1,12 @@
 """An evaluation as a value: a public query and counts, with noise or without. Everything else follows from them.
 
-A file contains the query and the counts. Coverage, intervals, shares and means are computed by one function
-(`confide.evaluation.estimates`), by the maker and by every reader.
+A file contains the query and the counts. Coverage, intervals, shares and means are computed by one class
+(`confide.evaluation.finding`), by the maker and by every reader.
 """
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,21 +15,20 @@ from typing import Any, Literal, Self
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.core import Document, Release, documents
 from confide.errors import FormatError, InputError
-from confide.evaluation.estimates import Bounds, Estimates
-from confide.evaluation.parts import CONFIDENCE, CoverageTable, Part, TableKind, format_interval_ends
-from confide.evaluation.query import OTHER, SIDES, CountQuery, statements_of
+from confide.evaluation.finding import Bounds, Example, Finding, Measured, without_none
+from confide.evaluation.parts import CONFIDENCE, CoverageTable, Part
+from confide.evaluation.query import OTHER, CountQuery, Partition, statements_of
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
-from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
+from confide.sets import Shortfall, sentence_of
 from confide.support import (
     MOST_RECORDS,
     UNUSABLE,
     VERSIONS,
-    Described,
-    Facts,
     Fields,
     FileKind,
     Level,
@@ -40,7 +39,6 @@ from confide.support import (
     parse_document,
     refused_content,
     shapes,
-    short_number,
 )
 
 KIND = "confide/evaluation"
@@ -49,114 +47,6 @@ MOST_NOISY = 4 * MOST_RECORDS
 """The largest count with noise."""
 
 NOT_PRIVATE = "These numbers are computed from the records without noise: they are not private."
-
-
-@dataclass(frozen=True)
-class Example:
-    """A record that the user chose to show: its set, its true label, and its group if groups have thresholds."""
-
-    members: tuple[str, ...]
-    truth: str
-    group: str | None = None
-
-
-class Measured(Described):
-    """Coverage of all records and by part, at one statement of a release."""
-
-    coverage: Part
-    tables: tuple[CoverageTable, ...]
-    shares: CoverageTable | None
-
-    def table(self, kind: TableKind) -> CoverageTable:
-        """Coverage of the parts of one kind; without parts if it was not counted."""
-        return next((table for table in self.tables if table.kind == kind), CoverageTable(kind, ()))
-
-    @property
-    def classes(self) -> CoverageTable:
-        """Coverage by true class."""
-        return self.table("class")
-
-    @property
-    def groups(self) -> CoverageTable:
-        """Coverage by group, with or without thresholds of their own."""
-        return self.table("group")
-
-    @property
-    def sizes(self) -> CoverageTable:
-        """Coverage by set size, from 1 on."""
-        return self.table("size")
-
-    @property
-    def widths(self) -> CoverageTable:
-        """Coverage by interval width."""
-        return self.table("width")
-
-    @property
-    def ends(self) -> CoverageTable:
-        """Coverage of the two ends of intervals, if each has its own threshold."""
-        return self.table("end")
-
-    @property
-    def singletons(self) -> float | None:
-        """Share of sets with one class; None without sets."""
-        return self._share("1")
-
-    @property
-    def empty(self) -> float | None:
-        """Share of empty sets; None without sets."""
-        return self._share("0")
-
-    def _share(self, name: str) -> float | None:
-        if self.shares is None or self.shares.kind != "size":
-            return None
-        return next((part.value for part in self.shares if part.name == name), 0.0)
-
-
-@dataclass(frozen=True, repr=False)
-class Finding(Measured):
-    """What the counts state about one promise: that of the release, of a level, or of an end of its intervals.
-
-    Parameters
-    ----------
-    name
-        Name of the statement.
-    coverage
-        Coverage over all records. For a bound on a loss it is that of critical thresholds.
-    tables
-        Coverage by class, group, set size, interval width or end.
-    shares
-        Share of each set size or interval width; None if they were not counted.
-    mean_size, mean_size_bounds
-        Mean set size; with noise also its bounds, which hold together with all intervals.
-    mean_width
-        Mean interval width.
-    shortfall
-        Finding that coverage over all records lies below the promise by more than chance in calibration explains; else
-        None. Without the evaluated release it is not known whether an unlucky calibration explains it.
-    examples
-        Records that the user chose to show; usually empty.
-    """
-
-    name: str
-    coverage: Part
-    tables: tuple[CoverageTable, ...]
-    shares: CoverageTable | None
-    mean_size: float | None
-    mean_size_bounds: Bounds | None
-    mean_width: float | None
-    shortfall: Shortfall | None
-    examples: tuple[Example, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """Name of the statement for people."""
-        return f"alpha {float(Fraction(self.name[6:])):g}" if self.name.startswith("alpha ") else self.name
-
-    def _section(self) -> Section:
-        return Section("Finding", self._brief())
-
-    def _brief(self) -> str:
-        return f"{self.name!r}: {self.coverage.estimate}" if self.name else self.coverage.estimate
 
 
 @dataclass(frozen=True, repr=False)
@@ -209,21 +99,25 @@ class Evaluation(Document, Measured):
     def __post_init__(self) -> None:
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
-        q = self.query
-        if [len(cells) for cells in self.counts] != q.cells:
+        numbers = [count for cells in self.counts for count in cells]
+        if [len(cells) for cells in self.counts] != self.query.cells:
             raise InputError("counts", "must have one number for each cell of each table")
-        if any(abs(count) > MOST_NOISY for cells in self.counts for count in cells):
+        if any(abs(count) > MOST_NOISY for count in numbers):
             raise InputError("counts", "must not exceed the largest number of records with noise")
-        q.family_error(1 - self.confidence)
-        if q.epsilon is None:
+        if self.query.outcome != "area" and not all(isinstance(count, int) for count in numbers):
+            raise InputError("counts", "must be integers")
+        self.query.family_error(1 - self.confidence)
+        if not self.private:
             _check_exact(self)
         elif self.sums or self.examples:
             raise InputError("sums", "must be left out of counts with noise, like examples")
 
     @classmethod
-    def empty_of(cls, query: CountQuery, confidence: float) -> "Evaluation":
-        """Evaluation with all counts 0, from public numbers alone."""
-        return cls(query, tuple((0,) * cells for cells in query.cells), confidence, versions=library_versions())
+    def longest_of(cls, query: CountQuery, confidence: float) -> "Evaluation":
+        """Evaluation whose counts have the most digits, from public numbers alone."""
+        return cls(
+            query, tuple((-MOST_NOISY,) * cells for cells in query.cells), confidence, versions=library_versions()
+        )
 
     # What it states.
 
@@ -247,30 +141,22 @@ class Evaluation(Document, Measured):
         """Privacy loss of one person; infinite without noise."""
         return self.privacy.epsilon
 
+    @cached_property
+    def cells(self) -> list[NDArray[Any]]:
+        """Counts of each table: one axis for each of its partitions, and a last axis for outcomes."""
+        q = self.query
+        shapes = [(1,)] if q.one_count else [q.shape(table) for table in q.tables]
+        return [np.array(counts).reshape(shape) for counts, shape in zip(self.counts, shapes, strict=True)]
+
     @property
-    def _estimates(self) -> Estimates:
-        return Estimates(self.query, self.counts, self.sums, self.query.family_error(1 - self.confidence))
+    def error(self) -> float:
+        """Error probability of each family of intervals with noise; of each interval without."""
+        return self.query.family_error(1 - self.confidence)
 
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
         """Findings about the release as a whole (""), each level (`alpha 1/10`), and the ends of intervals."""
-        return {name: self._finding(place, name) for place, name in enumerate(self.query.statements)}
-
-    def _finding(self, place: int, name: str) -> Finding:
-        estimates = self._estimates
-        coverage, shortfall = estimates.total(name), self._shortfall(name)
-        size, bounds = estimates.mean_size(name)
-        return Finding(
-            name=name,
-            coverage=coverage,
-            tables=estimates.tables(name, advised=shortfall is None),
-            shares=estimates.shares(name),
-            mean_size=size,
-            mean_size_bounds=bounds,
-            mean_width=coverage.mean_width,
-            shortfall=shortfall,
-            examples=self.examples[place] if place < len(self.examples) else (),
-        )
+        return {name: Finding(self, name) for name in self.query.statements}
 
     @property
     def finding(self) -> Finding:
@@ -291,17 +177,17 @@ class Evaluation(Document, Measured):
         return self.levels[level]
 
     @property
-    def coverage(self) -> Part:  # type: ignore[override]
+    def coverage(self) -> Part:
         """Coverage over all records with its interval."""
         return self.finding.coverage
 
     @property
-    def tables(self) -> tuple[CoverageTable, ...]:  # type: ignore[override]
+    def tables(self) -> tuple[CoverageTable, ...]:
         """Coverage by part, one table for each kind of parts."""
         return self.finding.tables
 
     @property
-    def shares(self) -> CoverageTable | None:  # type: ignore[override]
+    def shares(self) -> CoverageTable | None:
         """Share of each set size or interval width."""
         return self.finding.shares
 
@@ -318,14 +204,15 @@ class Evaluation(Document, Measured):
     @property
     def loss(self) -> float | None:
         """The bounded loss, averaged over all records; None for a coverage guarantee."""
-        if self.query.loss is None or self.coverage.value is None:
-            return None
-        return self.coverage.as_loss(self.query.loss[1]).value
+        return None if self.query.loss is None else self.coverage.as_loss(self.query.loss[1]).value
 
     @property
     def area_ratio(self) -> float | None:
         """For masks: predicted area divided by true area, both summed over images; NaN without any true area."""
-        return self._estimates.area_ratio
+        if self.query.measure != "area":
+            return None
+        predicted, true = self.sums[0]
+        return predicted / true if true else math.nan
 
     def interval(self, confidence: Level = CONFIDENCE) -> Bounds:
         """Interval of the coverage over all records, by itself, noise included.
@@ -339,7 +226,7 @@ class Evaluation(Document, Measured):
         >>> wide[0] < narrow[0] < found.coverage.value < narrow[1] < wide[1]
         True
         """
-        part = self._estimates.total(self.finding.name, 1 - float(exact_level("confidence", confidence)))
+        part = self.finding.coverage_at(1 - float(exact_level("confidence", confidence)))
         return part.low, part.high
 
     # A broken guarantee.
@@ -379,102 +266,43 @@ class Evaluation(Document, Measured):
         """Statements that cover less than promised beyond chance, by the label of the statement."""
         return {one.label: one.shortfall for one in self.findings.values() if one.shortfall is not None}
 
-    def _shortfall(self, name: str) -> Shortfall | None:
-        """Compare the upper limit of coverage with the promise, and with the law of coverage of a known release."""
-        part = self._estimates.total(name, CHANCE / 2 if self.private else CHANCE)
-        if part.value is None:
-            return None
-        promised, n = self.query.statements[name], self.query.n if self.private else part.n
-        if self.release is not None:
-            return shortfall_at(self._part_of(self.release, name), part.value, part.high, n)
-        if part.high >= promised:
-            return None
-        return Shortfall(part.value, part.high, n, promised, "not read", loss=self.query.loss)
-
-    @staticmethod
-    def _part_of(release: Release, name: str) -> Release:
-        """The release of one statement."""
-        if release.by == "level":
-            return release.at(Fraction(name[6:]))
-        return release.alone(("low", "high")[SIDES.index(name) - 1]) if name else release
-
     # In words.
 
     def _section(self) -> Section:
         several = len(self.findings) > 1
-        together = hold_together(self.findings, self.confidence), f"privacy: {self.privacy}"
-        return Section(
-            "Evaluation",
-            warnings=tuple(sentence_of(name, one) for name, one in self.shortfalls.items()),
-            parts=tuple(replace(self.describe(f), title=f.label if several else "") for f in self.findings.values()),
-            notes=together if self.private else (NOT_PRIVATE,),
-        )
+        parts = tuple(replace(one._section(), title=one.label if several else "") for one in self.findings.values())
+        notes = (self._together, f"privacy: {self.privacy}") if self.private else (NOT_PRIVATE,)
+        warnings = tuple(sentence_of(name, short) for name, short in self.shortfalls.items())
+        return Section("Evaluation", warnings=warnings, parts=parts, notes=notes)
 
-    def describe(self, finding: Finding) -> Section:
-        """Coverage or loss of all records, the promise, sizes, and a table for each kind of parts."""
-        facts, tables = self._facts(finding), [table.as_table() for table in self.shown(finding)]
-        return Section(finding.label, facts=facts, tables=tuple(tables), notes=self.sentences(finding))
-
-    def shown(self, finding: Finding) -> list[CoverageTable]:
-        """Tables of a finding, with losses if they are bounded; the ends of intervals have findings of their own."""
-        loss, tables = self.query.loss, [table for table in finding.tables if table.kind != "end"]
-        tables = tables if loss is None else [table.as_loss(loss[1]) for table in tables]
-        return [*tables, *([finding.shares] if finding.shares is not None else [])]
-
-    def sentences(self, finding: Finding) -> tuple[str, ...]:
-        """Sentences about parts that are covered less than promised beyond chance; none for a bound on a loss."""
-        tables = () if self.query.loss is not None else finding.tables
-        return tuple(table.sentence for table in tables if table.below)
-
-    def _facts(self, finding: Finding) -> Facts:
-        """Coverage of all records, or their loss, the promise, and the sizes of all sets or intervals."""
-        loss, part, bounds = self.query.loss, finding.coverage, finding.mean_size_bounds
-        head, total = ("coverage", part) if loss is None else (f"loss {loss[0]!r}", part.as_loss(loss[1]))
-        beyond = f", {'below' if loss is None else 'above'} the promise beyond chance" if part.below else ""
-        rows = [(head, f"{total.estimate}{beyond}"), ("promise", self._promise(finding))]
-        if finding.mean_size is not None:
-            ends = "" if bounds is None else f" (interval {' to '.join(format_interval_ends(*bounds))})"
-            rows.append(("classes per set, on average", f"{finding.mean_size:.4g}{ends}"))
-        if finding.mean_width is not None:
-            rows.append(("width of intervals, on average", short_number(finding.mean_width)))
-        if self.area_ratio is not None:
-            rows.append(("predicted area", f"{self.area_ratio:.2f} times the true area"))
-        return tuple(rows)
-
-    def _promise(self, finding: Finding) -> str:
-        """The promise of a statement; that of the release in its words, if the release is known."""
-        if self.release is not None and self.query.outcome != "sides":
-            promises = self._part_of(self.release, finding.name).promises
-            return "; ".join(f"for {name}: {text}" if name else text for name, text in promises.items())
-        promised, loss = self.query.statements[finding.name], self.query.loss
-        if loss is None:
-            return f"coverage at least {coverage_text(promised)}"
-        return f"at most {loss[1] * (1 - promised):.6g} in expectation"
+    @property
+    def _together(self) -> str:
+        """Sentence about the simultaneous confidence of all intervals."""
+        findings = self.findings.values()
+        counted = (len(table) for one in findings for table in one.tables if table.kind != "end")
+        shared = (len(one.shares or ()) + (one.mean_size_bounds is not None) for one in findings)
+        number = len(findings) + sum(counted) + sum(shared)
+        together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
+        return f"{together} with probability {100 * self.confidence:g} %, noise included"
 
     def _brief(self) -> str:
-        first, short = self.finding, ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
-        size = "" if first.mean_size is None else f", mean size {first.mean_size:.4g}"
-        width = "" if first.mean_width is None else f", mean width {first.mean_width:.4g}"
-        promised = f"{coverage_text(first.coverage.promised or 0.0)} is promised"
-        text = f"coverage {first.coverage.estimate}, {promised}{short}{size}{width}"
+        coverage, short = self.coverage, ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
+        size = "" if self.mean_size is None else f", mean size {self.mean_size:.4g}"
+        width = "" if self.mean_width is None else f", mean width {self.mean_width:.4g}"
+        promised = f"{coverage_text(coverage.promised or 0.0)} is promised"
+        text = f"coverage {coverage.estimate}, {promised}{short}{size}{width}"
         if self.query.loss is not None:
-            loss = first.coverage.as_loss(self.query.loss[1])
+            loss = coverage.as_loss(self.query.loss[1])
             text = f"loss {loss.estimate}, at most {loss.promised or 0.0:.6g} is promised{short}"
         if len(self.levels) > 1:
-            values = (
-                f"{one.label}: {'not known' if (v := one.coverage.value) is None else f'{v:.3f}'}"
-                for one in self.levels.values()
-            )
-            n = "" if self.private else f", n={first.coverage.n}"
-            text = f"coverage {', '.join(values)}{short}{n}"
+            values = ", ".join(f"{one.label}: {one.coverage.value_text}" for one in self.levels.values())
+            n = "" if self.private else f", n={coverage.n}"
+            text = f"coverage {values}{short}{n}"
         return f"{text}, {self.privacy.brief}"
 
     def fields(self) -> dict[str, Any]:
         """JSON values: the content of its file, and what follows from it by statement."""
-        found = {
-            name or "release": {**_without_none(msgspec.to_builtins(one)), "sentences": self.sentences(one)}
-            for name, one in self.findings.items()
-        }
+        found = {name or "release": finding.fields() for name, finding in self.findings.items()}
         return {**json.loads(self.to_json()), "found": found}
 
     @classmethod
@@ -491,50 +319,41 @@ class Evaluation(Document, Measured):
         return super().from_json(text)
 
 
-def hold_together(findings: Mapping[str, Finding], confidence: float) -> str:
-    """Sentence about the simultaneous confidence of all intervals."""
-    counted = (len(table) for one in findings.values() for table in one.tables if table.kind != "end")
-    shared = (len(one.shares or ()) + (one.mean_size_bounds is not None) for one in findings.values())
-    number = len(findings) + sum(counted) + sum(shared)
-    together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
-    return f"{together} with probability {100 * confidence:g} %, noise included"
-
-
 def _check_exact(evaluation: Evaluation) -> None:
     """Raise `InputError` if counts without noise contradict each other."""
-    q, area = evaluation.query, evaluation.query.outcome == "area"
-    cells = [np.array(c).reshape(q.shape(table)) for c, table in zip(evaluation.counts, q.tables, strict=True)]
-    total, *others = cells
-    if any((counts < 0).any() for counts in cells) or not 0 < total.sum() <= MOST_RECORDS:
+    # As many records, examples and sums as there can be.
+    q, (total, *others) = evaluation.query, evaluation.cells
+    if any((counts < 0).any() for counts in evaluation.cells) or not 0 < total.sum() <= MOST_RECORDS:
         raise InputError("counts", "must be of at least one record, and not negative")
-    measured = [math.prod(q.sums_shape(table)) for table in q.tables] if q.measure else []
-    if [len(sums) for sums in evaluation.sums] != measured or any(s < 0 for sums in evaluation.sums for s in sums):
+    forms = [q.sums_shape(table) for table in q.tables] if q.measure else []
+    wrong = [len(sums) for sums in evaluation.sums] != [math.prod(form) for form in forms]
+    if wrong or any(s < 0 for sums in evaluation.sums for s in sums):
         raise InputError("sums", "must be one for each part and level, and not negative")
-    for place, (counts, partition) in enumerate(zip(others, q.partitions, strict=True), start=1):
-        expected = total
-        if partition.statement:
-            held, missed = q.statement_cells(partition.statement, ())
-            expected = np.array([total[held].sum(), total[missed].sum()])
-        if not area and not np.array_equal(counts.sum(axis=0), expected):
-            raise InputError("counts", "must add up to those of all records in each partition")
-        if partition.kind == "size":
-            _check_sizes(counts, partition.edges, evaluation.sums[place] if evaluation.sums else ())
-        if q.measure == "size" and not partition.statement:
-            columns = np.array(evaluation.sums[place]).reshape(len(partition), -1)
-            if columns.sum(axis=0).tolist() != list(evaluation.sums[0]):
-                raise InputError("sums", "must add up to the labels in all sets")
     shown = {len(examples) for examples in evaluation.examples}
     if shown and (
         len(evaluation.examples) != q.levels or len(shown) != 1 or max(shown) > min(MOST_EXAMPLES, total.sum())
     ):
         raise InputError("examples", f"must be at most {MOST_EXAMPLES}, of the records, for each level")
 
+    # Each partition divides all records and all labels.
+    measured = [np.array(sums).reshape(form) for sums, form in zip(evaluation.sums, forms, strict=True)]
+    for place, (counts, partition) in enumerate(zip(others, q.partitions, strict=True), start=1):
+        held = q.held(partition.statement, ()) if partition.statement else None
+        expected = total if held is None else np.array([total[held].sum(), total[~held].sum()])
+        if q.outcome != "area" and not np.array_equal(counts.sum(axis=0), expected):
+            raise InputError("counts", "must add up to those of all records in each partition")
+        if partition.kind == "size":
+            _check_sizes(counts, partition, measured[place][:, 0])
+        if q.measure == "size" and held is None and not np.array_equal(measured[place].sum(axis=0), measured[0]):
+            raise InputError("sums", "must add up to the labels in all sets")
 
-def _check_sizes(counts: Any, edges: Sequence[float], sums: Sequence[float]) -> None:
+
+def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any]) -> None:
     """Check that sets have as many labels as their sizes state, and that empty sets cover no label."""
-    if edges != tuple(range(len(edges))) or counts[0, :-1].any():
+    sizes = np.arange(len(partition))
+    if partition.edges != tuple(sizes) or counts[0, :-1].any():
         raise InputError("partitions", "must be of single sizes, of which 0 covers no label")
-    if list(sums) != (counts.sum(axis=1) * np.array(edges)).tolist():
+    if not np.array_equal(labels, counts.sum(axis=1) * sizes):
         raise InputError("sums", "must be the labels in sets of each size")
 
 
@@ -555,29 +374,15 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 def query_fields(query: CountQuery) -> dict[str, Any]:
     """JSON values of a query; together with the data they identify a request."""
-    fields: dict[str, Any] = _without_none(msgspec.to_builtins(query))
+    fields: dict[str, Any] = without_none(msgspec.to_builtins(query))
     return fields
 
 
-def _without_none(value: Any) -> Any:
-    """JSON values without the fields that do not apply."""
-    if isinstance(value, dict):
-        return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
-    return [_without_none(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
 def _content(evaluation: Evaluation) -> dict[str, Any]:
-    sums = tuple(tuple("+inf" if math.isinf(one) else one for one in row) for row in evaluation.sums)
-    file = _File(
-        evaluation.private,
-        evaluation.query,
-        evaluation.confidence,
-        evaluation.counts,
-        sums,  # type: ignore[arg-type]  # +inf is a text
-        evaluation.examples,
-        dict(evaluation.versions),
-    )
-    fields: dict[str, Any] = _without_none(msgspec.to_builtins(file))
+    sums: Any = tuple(tuple("+inf" if math.isinf(one) else one for one in row) for row in evaluation.sums)
+    e, versions = evaluation, dict(evaluation.versions)
+    file = _File(e.private, e.query, e.confidence, e.counts, sums, e.examples, versions)
+    fields: dict[str, Any] = without_none(msgspec.to_builtins(file))
     return fields
 
 

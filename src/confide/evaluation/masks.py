@@ -11,7 +11,7 @@ from confide.arrays import as_label_image, as_numeric, class_areas, image_by_ima
 from confide.core import Release, area_of
 from confide.errors import InputError
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.query import CountQuery, Partition, exact_tables
+from confide.evaluation.query import CountQuery, Partition
 from confide.sets import predict_masks
 
 
@@ -90,7 +90,6 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
         outcome="area",
         statements={"": calibration.promised},
         partitions=partitions,
-        tables=exact_tables(len(partitions)),
         loss=calibration.bounded,
         measure="area",
     )

@@ -19,10 +19,11 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import Counts, group_names, refuse_many_groups
-from confide.evaluation.parts import CoverageTable, TableKind, exact_parts, mean_of
+from confide.evaluation.finding import mean_of
+from confide.evaluation.parts import CoverageTable, TableKind, parts_of
+from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
 from confide.evaluation.query import OTHER, Measure
-from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
+from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, exact_interval, share_covered
 from confide.support import Level, exact_level
 
 
@@ -131,7 +132,8 @@ def group_coverage(
     else:
         names, parts = _groups_of_columns(columns, len(inside))
         measured, inside = np.tile(measured, len(columns)), np.tile(inside, len(columns))
-    refuse_many_groups(len(names))
+    if len(names) > MOST_GROUPS:
+        raise too_many_groups()
     return _table("group", names, parts, measured, inside, confidence, measure)
 
 
@@ -201,11 +203,9 @@ def _table(
     confidence: Level,
     measure: Measure = "size",
 ) -> CoverageTable:
-    level = float(exact_level("confidence", confidence))
-    counts = Counts((len(names),), levels=1)
+    level, counts = float(exact_level("confidence", confidence)), Counts((len(names), 2), (len(names), 1))
     counts.add([places], ~inside, [measured])
-    n = counts.cells.sum(axis=1)
-    means = [mean_of(total, records) for total, records in zip(counts.sums[:, 0].tolist(), n.tolist(), strict=True)]
-    return CoverageTable(
-        kind, exact_parts(names, counts.cells[:, 0], n, means=means, measure=measure, confidence=level)
-    )
+    hits, missed = counts.cells.T
+    means = list(map(mean_of, counts.sums[:, 0].tolist(), (hits + missed).tolist()))
+    ends = exact_interval(hits, hits + missed, level)
+    return CoverageTable(kind, parts_of(names, hits, missed, ends, means=means, measure=measure, confidence=level))
