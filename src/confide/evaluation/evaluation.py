@@ -145,7 +145,10 @@ class Evaluation(Document, Measured):
     def cells(self) -> list[NDArray[Any]]:
         """Counts of each table: one axis for each of its partitions, and a last axis for outcomes."""
         q = self.query
-        shapes = [(1,)] if q.one_count else [q.shape(table) for table in q.tables]
+        if q.one_count:
+            ((covered,),) = self.counts
+            return [np.array([covered, (q.n or 0) - covered])]
+        shapes = map(q.shape, q.tables)
         return [np.array(counts).reshape(shape) for counts, shape in zip(self.counts, shapes, strict=True)]
 
     @property

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from confide.core import Release
-from confide.evaluation.parts import CoverageTable, Part, TableKind, below_at_once, interval_text, parts_of
+from confide.evaluation.parts import CoverageTable, Part, PartCounts, TableKind, interval_text, marked
 from confide.evaluation.query import SIDES, Partition
 from confide.guarantee import coverage_text
-from confide.noisy_counts import coverage_interval, one_count_interval, simultaneous
-from confide.sets import CHANCE, Shortfall, exact_interval, mean_limit, shortfall_at
+from confide.noisy_counts import simultaneous
+from confide.sets import CHANCE, Shortfall, shortfall_at
 from confide.support import Described, Facts, Section, short_number
 
 if TYPE_CHECKING:
@@ -82,22 +82,6 @@ class Measured(Described, ABC):
         """Coverage of the two ends of intervals, if each has its own threshold."""
         return self.table("end")
 
-    @property
-    def singletons(self) -> float | None:
-        """Share of sets with one class; None without sets."""
-        return self._share("1")
-
-    @property
-    def empty(self) -> float | None:
-        """Share of empty sets; None without sets."""
-        return self._share("0")
-
-    def _share(self, name: str) -> float | None:
-        shares = self.finding.shares
-        if shares is None or shares.kind != "size":
-            return None
-        return next((part.value for part in shares if part.name == name), 0.0)
-
 
 @dataclass(frozen=True, repr=False)
 class Finding(Measured):
@@ -139,13 +123,13 @@ class Finding(Measured):
 
     def coverage_at(self, error: float) -> Part:
         """Coverage over all records, with an interval that misses with probability at most `error`."""
-        q, (x, y, noises, table) = self.evaluation.query, self._counts()
-        means = self._means(table, x + y)
-        (part,) = self._parts([""], x, y, noises, [self.promised], error, means=means, guess=self.promised, n=q.n)
-        if q.epsilon is None and q.outcome != "area":
-            (below,) = below_at_once(x, x + y, self.promised, 1 - error / len(q.statements)).tolist()
-            part = replace(part, below=below)
-        return part
+        parts, q = self._counted().parts(error), self.evaluation.query
+        return (marked(parts, 1 - error / len(q.statements)) if self._exact else parts)[0]
+
+    @property
+    def _exact(self) -> bool:
+        """Whether records are counted, without noise."""
+        return self.evaluation.query.epsilon is None and self.evaluation.query.outcome != "area"
 
     @cached_property
     def coverage(self) -> Part:
@@ -162,25 +146,15 @@ class Finding(Measured):
             own["end"] = True
         for place, partition in enumerate(q.partitions):
             if partition.statement in ("", self.name):
-                parts[partition.kind] = parts.get(partition.kind, ()) + self._by_part(place, partition)
+                counted, error = self._counted(place), self.evaluation.error
+                some = counted.parts(error if q.epsilon is None else simultaneous(error, len(counted.names)))
+                some = tuple(part for part in some if part.value is not None or q.epsilon is not None)
+                parts[partition.kind] = parts.get(partition.kind, ()) + some
                 own[partition.kind] = partition.promised is not None
-        if q.epsilon is None and q.outcome != "area":
-            parts = {kind: _marked(some) for kind, some in parts.items()}
+        if self._exact:
+            parts = {kind: marked(some) for kind, some in parts.items()}
         advised = self.shortfall is None
         return tuple(CoverageTable(kind, some, own[kind], advised) for kind, some in parts.items() if some)
-
-    def _by_part(self, place: int, partition: Partition) -> tuple[Part, ...]:
-        q, (x, y, noises, table) = self.evaluation.query, self._counts(place)
-        first = int(partition.kind == "size")  # the empty set covers no label, so only its share is reported
-        names, promised = partition.names[first:], partition.promised or (self.promised,) * len(partition)
-        promised, means = promised[first:], self._means(table, x + y)[first:]
-        x, y, error = x[first:], y[first:], self.evaluation.error
-        if q.epsilon is not None:
-            error = simultaneous(error, len(names))
-            return self._parts(names, x, y, noises, promised, error, guess=self.promised)
-        stated = () if q.outcome == "area" else promised  # a bound on the loss of all classes
-        parts = self._parts(names, x, y, noises, stated, error, means=means)
-        return tuple(part for part in parts if part.value is not None)
 
     # Sizes.
 
@@ -191,16 +165,15 @@ class Finding(Measured):
         if self._bins is None:
             return None
         partition, (counts, _, noises) = q.partitions[self._bins], self._cells(self._bins)
-        inside, k = counts.sum(axis=1), len(partition)
-        rest, own = inside.sum() - inside, noises * counts.shape[1]
+        inside, own, k = counts.sum(axis=1), noises * counts.shape[1], len(partition)
+        counted = PartCounts(partition.names, inside, inside.sum() - inside)
         if q.epsilon is None:
-            parts = self._parts(partition.names, inside, rest, (0, 0), (), error)
-            parts = tuple(part for part in parts if part.covered)
+            parts = tuple(part for part in counted.parts(error) if part.covered)
         elif k == 1:
             parts = (Part(partition.names[0], int(inside[0]), 0, 1.0, 1.0, 1.0),)
         else:
-            noise = own, own * (k - 1)
-            parts = self._parts(partition.names, inside, rest, noise, (), error / k, guess=Fraction(1, k), n=q.n)
+            noisy = replace(counted, noise=q.noise, noises=(own, own * (k - 1)), guess=f"1/{k}", n=q.n)
+            parts = noisy.parts(error / k)
         return CoverageTable(partition.kind, parts, of="share")
 
     @property
@@ -232,69 +205,51 @@ class Finding(Measured):
         """Mean interval width."""
         return self.coverage.mean_width
 
-    # From counts to parts.
+    # Counts.
 
-    def _cells(self, partition: int | None = None) -> tuple[NDArray[Any], int, int]:
+    def _cells(self, place: int | None) -> tuple[NDArray[Any], int, int]:
         """Counts by part and outcome, or of all records; the place of their table; the number of noises in each."""
         q, cells = self.evaluation.query, self.evaluation.cells
-        places = [place for place, table in enumerate(q.tables) if partition is None or partition in table]
-        place = min(places, key=lambda place: prod(cells[place].shape[:-1]))
-        counts, k = cells[place], 1
-        if partition is not None:
-            counts, k = np.moveaxis(counts, q.tables[place].index(partition), 0), len(q.partitions[partition])
+        tables = [i for i, crossed in enumerate(q.tables) if place is None or place in crossed]
+        table = min(tables, key=lambda table: prod(cells[table].shape[:-1]))
+        counts, k = cells[table], 1
+        if place is not None:
+            counts, k = np.moveaxis(counts, q.tables[table].index(place), 0), len(q.partitions[place])
         counts = counts.reshape(k, -1, counts.shape[-1])
-        return counts.sum(axis=1), place, counts.shape[1]
+        return counts.sum(axis=1), table, counts.shape[1]
 
-    def _counts(self, partition: int | None = None) -> tuple[NDArray[Any], NDArray[Any], tuple[int, int], int]:
-        """Covered and missed records of each part, or of all; the noises in each; the place of their table."""
-        q, (counts, place, noises) = self.evaluation.query, self._cells(partition)
-        if q.one_count:
-            return counts[:, 0], q.n - counts[:, 0], (1, 0), place
-        held = q.held(self.name, q.tables[place])
-        numbers = int(held.sum()) * noises, int((~held).sum()) * noises
-        return counts[:, held].sum(axis=1), counts[:, ~held].sum(axis=1), numbers, place
+    def _counted(self, place: int | None = None) -> PartCounts:
+        """Covered and missed records: of all, or of each part of a partition."""
+        # Outcomes in which the statement holds, and all others.
+        q, (counts, table, noises) = self.evaluation.query, self._cells(place)
+        held = q.held(self.name, q.tables[table])
+        x, y = counts[:, held].sum(axis=1), counts[:, ~held].sum(axis=1)
+        means, columns = list[float | None](), q.sums_shape(q.tables[table])[-1]
+        if self.evaluation.sums and q.measure != "area":
+            level = list(q.statements).index(self.name) if columns > 1 else 0
+            means = list(map(mean_of, self.evaluation.sums[table][level::columns], (x + y).tolist()))
 
-    def _means(self, table: int, n: NDArray[Any]) -> list[float | None]:
-        """Mean set size or width of each part of a table; empty if it was not measured."""
-        q, sums = self.evaluation.query, self.evaluation.sums
-        if not sums or q.measure == "area":
-            return []
-        columns = q.sums_shape(q.tables[table])[-1]
-        level = list(q.statements).index(self.name) if columns > 1 else 0
-        return [mean_of(total, records) for total, records in zip(sums[table][level::columns], n.tolist(), strict=True)]
-
-    def _parts(
-        self,
-        names: Sequence[str],
-        x: NDArray[Any],
-        y: NDArray[Any],
-        noises: tuple[int, int],
-        promised: Sequence[float | None],
-        error: float,
-        *,
-        means: Sequence[float | None] = (),
-        guess: float | Fraction = 0.5,
-        n: int | None = None,
-    ) -> tuple[Part, ...]:
-        """Parts from counts of covered and missed records, with intervals that each miss with probability `error`."""
-        q, size = self.evaluation.query, None if n is None else np.full(len(x), n)
-        ends: tuple[ArrayLike, ArrayLike]
-        if q.outcome == "area":  # means of losses, whose intervals are those of Hoeffding
-            records = np.round(x + y).astype(int).tolist()
-            missed, covered = (
-                [mean_limit(total / count, count, error) for total, count in zip(one.tolist(), records, strict=True)]
-                for one in (y, x)
-            )
-            ends = [1 - high for high in missed], covered
-        elif q.epsilon is None:
-            ends = exact_interval(x, x + y, 1 - error)
-        elif size is not None and not noises[1]:
-            ends = one_count_interval(x, size, q.noise, error=error)
-        else:
-            public = guess if isinstance(guess, Fraction) else f"{min(max(round(guess, 2), 0.01), 0.99):.2f}"
-            ends = coverage_interval(x, y, q.noise, error=error, guess=public, noises=noises, size=size)
-        confidence = 1 - error if q.epsilon is None else None
-        return parts_of(names, x, y, ends, promised, size=size, means=means, measure=q.measure, confidence=confidence)
+        # What each part is called and promised; the empty set covers no label, so only its share is reported.
+        names: Sequence[str] = [""]
+        promised: Sequence[float] = [self.promised]
+        first = 0
+        if place is not None:
+            partition = q.partitions[place]
+            names, first = partition.names, int(partition.kind == "size")
+            promised = partition.promised or [self.promised] * len(names)
+            promised = () if q.outcome == "area" else promised  # a bound on the loss of all classes
+        return PartCounts(
+            names[first:],
+            x[first:],
+            y[first:],
+            promised[first:],
+            means[first:],
+            q.measure,
+            noise=None if q.epsilon is None else q.noise,
+            noises=(int(held.sum()) * noises, 0 if q.one_count else int((~held).sum()) * noises),
+            guess=f"{min(max(round(self.promised, 2), 0.01), 0.99):.2f}",
+            n=q.n if place is None else None,
+        )
 
     # A broken guarantee.
 
@@ -386,13 +341,6 @@ def without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_none(inner) for name, inner in value.items() if inner is not None}
     return [without_none(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _marked(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Mark parts without noise that are covered less than promised, all parts of a kind at once."""
-    hits, n = np.array([part.covered for part in parts]), np.array([part.n for part in parts])
-    short = below_at_once(hits, n, [part.promised or 0.0 for part in parts])
-    return tuple(replace(part, below=below) for part, below in zip(parts, short.tolist(), strict=True))
 
 
 def mean_of(total: float, n: float) -> float | None:

@@ -20,10 +20,10 @@ from confide.arrays import (
 )
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.finding import mean_of
-from confide.evaluation.parts import CoverageTable, TableKind, parts_of
-from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
+from confide.evaluation.parts import CoverageTable, PartCounts, TableKind
 from confide.evaluation.query import OTHER, Measure
-from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, exact_interval, share_covered
+from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
+from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
 from confide.support import Level, exact_level
 
 
@@ -207,5 +207,4 @@ def _table(
     counts.add([places], ~inside, [measured])
     hits, missed = counts.cells.T
     means = list(map(mean_of, counts.sums[:, 0].tolist(), (hits + missed).tolist()))
-    ends = exact_interval(hits, hits + missed, level)
-    return CoverageTable(kind, parts_of(names, hits, missed, ends, means=means, measure=measure, confidence=level))
+    return CoverageTable(kind, PartCounts(names, hits, missed, (), means, measure).parts(1 - level))

@@ -1,7 +1,7 @@
 """Coverage of parts of the records: a class, a group, a set size, one end of intervals, from exact or noisy counts.
 
-`parts_of` makes parts from counts and their intervals. A `CoverageTable` has the parts of one kind, the least covered
-one, and those that are covered less than promised beyond chance.
+`PartCounts` are counts from which parts and their intervals follow. A `CoverageTable` has the parts of one kind, the
+least covered one, and those that are covered less than promised beyond chance.
 """
 
 import math
@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.evaluation.query import Measure
 from confide.guarantee import coverage_text
-from confide.noisy_counts import coverage_share
-from confide.sets import exact_interval
+from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
+from confide.sets import exact_interval, mean_limit
 from confide.support import Described, Section, Table
 
 CONFIDENCE = 0.95
@@ -108,51 +108,88 @@ class Part(Described):
         return replace(self, value=value, low=low, high=high, promised=promised)
 
 
-def parts_of(
-    names: Sequence[object],
-    covered: NDArray[Any],
-    missed: NDArray[Any],
-    ends: tuple[ArrayLike, ArrayLike],
-    promised: Sequence[float | None] = (),
-    *,
-    size: NDArray[np.int64] | None = None,
-    means: Sequence[float | None] = (),
-    measure: Measure | None = None,
-    confidence: float | None = None,
-) -> tuple[Part, ...]:
-    """Parts from counts of covered and missed records, and the ends of their intervals.
+@dataclass(frozen=True)
+class PartCounts:
+    """Counts of covered and missed records of some parts, from which their shares and intervals follow.
 
-    Intervals with noise, which have no confidence alone, decide by themselves which parts are below their promise.
+    Parameters
+    ----------
+    names
+        Name of each part.
+    covered, missed
+        Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
+    promised, means
+        Promised coverage, and mean set size or interval width of each part; empty if there is none.
+    measure
+        Whether the means are of sizes or of widths.
+    noise
+        Parameter of the noise of each count; None without noise.
+    noises
+        Number of noises in each count of covered and of missed records. Without noise in the latter they follow from n.
+    guess
+        Public guess of the coverage, for which intervals with noise are shortest.
+    n
+        Number of records if it is public, and the noise hides all other counts.
 
     Examples
     --------
-    >>> hits, misses = np.array([3, 0]), np.array([1, 0])
-    >>> parts = parts_of(["cat", "dog"], hits, misses, exact_interval(hits, hits + misses, 0.95))
-    >>> [part.value for part in parts]
+    >>> [part.value for part in PartCounts(["cat", "dog"], np.array([3, 0]), np.array([1, 0])).parts(0.05)]
     [0.75, None]
     """
-    area = covered.dtype.kind == "f"
-    shares = covered / np.round(covered + missed) if area else coverage_share(covered, missed, size)
-    columns = (np.asarray(column).tolist() for column in (covered, missed, shares, *ends))
-    nothing = [None] * len(covered)
-    return tuple(
-        Part(
-            name=str(name),
-            covered=hits,
-            missed=misses,
-            value=None if math.isnan(share) else share,
-            low=low,
-            high=high,
-            promised=level,
-            below=confidence is None and high < (level or 0.0),
-            mean_size=mean if measure == "size" else None,
-            mean_width=mean if measure == "width" else None,
-            confidence=confidence,
-        )
-        for name, hits, misses, share, low, high, level, mean in zip(
-            names, *columns, promised or nothing, means or nothing, strict=True
-        )
-    )
+
+    names: Sequence[object]
+    covered: NDArray[Any]
+    missed: NDArray[Any]
+    promised: Sequence[float] = ()
+    means: Sequence[float | None] = ()
+    measure: Measure | None = None
+    noise: float | None = None
+    noises: tuple[int, int] = (0, 0)
+    guess: str = ""
+    n: int | None = None
+
+    def parts(self, error: float) -> tuple[Part, ...]:
+        """The parts with intervals that each miss with probability `error`; those without noise are exact.
+
+        Intervals with noise hold at once, and decide which parts are below their promise.
+        """
+        # Shares and intervals.
+        x, y, nothing = self.covered, self.missed, [None] * len(self.covered)
+        size = None if self.n is None else np.full(len(x), self.n)
+        if x.dtype.kind == "f":  # means of losses, with Hoeffding's intervals
+            records = np.round(x + y)
+            shares, (low, high) = x / records, [_mean_limits(total / records, records, error) for total in (y, x)]
+            low = 1 - low
+        else:
+            shares = coverage_share(x, y, size)
+            if self.noise is None:
+                low, high = exact_interval(x, x + y, 1 - error)
+            elif size is not None and not self.noises[1]:
+                low, high = one_count_interval(x, size, self.noise, error=error)
+            else:
+                how = {"error": error, "guess": self.guess, "noises": self.noises, "size": size}
+                low, high = coverage_interval(x, y, self.noise, **how)  # type: ignore[arg-type]
+
+        # One part from each row.
+        levels, means = self.promised or nothing, self.means or nothing
+        columns: list[Sequence[Any]] = [
+            list(map(str, self.names)),
+            x.tolist(),
+            y.tolist(),
+            [None if math.isnan(share) else share for share in shares.tolist()],
+            low.tolist(),
+            high.tolist(),
+            levels,
+            [self.noise is not None and top < (level or 0.0) for top, level in zip(high.tolist(), levels, strict=True)],
+            means if self.measure == "size" else nothing,
+            means if self.measure == "width" else nothing,
+            [1 - error if self.noise is None else None] * len(x),
+        ]
+        return tuple(Part(*row) for row in zip(*columns, strict=True))
+
+
+def _mean_limits(means: NDArray[np.float64], n: NDArray[np.float64], error: float) -> NDArray[np.float64]:
+    return np.array([mean_limit(mean, int(records), error) for mean, records in zip(means.tolist(), n, strict=True)])
 
 
 def below_at_once(
@@ -162,6 +199,13 @@ def below_at_once(
     parts = max(int(np.count_nonzero(n)), 1)
     _, tops = exact_interval(hits, n, 1 - (1 - confidence) / parts)
     return np.asarray((n > 0) & (tops < np.asarray(promised)))
+
+
+def marked(parts: tuple[Part, ...], confidence: float = CONFIDENCE) -> tuple[Part, ...]:
+    """Mark parts without noise that are covered less than promised, all parts of a kind at once."""
+    hits, n = np.array([part.covered for part in parts]), np.array([part.n for part in parts])
+    short = below_at_once(hits, n, [part.promised or 0.0 for part in parts], confidence)
+    return tuple(replace(part, below=below) for part, below in zip(parts, short.tolist(), strict=True))
 
 
 _HEADS = {"size": "set size"}
@@ -280,7 +324,7 @@ class CoverageTable(Described):
         Examples
         --------
         >>> hits, n = np.array([20, 0]), np.array([20, 20])
-        >>> table = CoverageTable("class", parts_of(["cat", "dog"], hits, n - hits, exact_interval(hits, n, 0.95)))
+        >>> table = CoverageTable("class", PartCounts(["cat", "dog"], hits, n - hits).parts(0.05))
         >>> table.surely_below(0.9)
         array([False,  True])
         """
