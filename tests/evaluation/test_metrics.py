@@ -77,7 +77,7 @@ MASKED = np.ma.array([True, False], mask=[False, True])
         *(Refused(coverage, {"covered": [True]}, {"confidence": own}, "confidence", kind=InputTypeError)
           for own in (True, None, [0.9])),
         Refused(coverage, {"labels": [0.5]}, {"covered": (np.zeros(2), np.ones(2))}, "covered", kind=InputTypeError),
-        Refused(coverage, {"covered": [True, False]}, {"labels": [1, 2]}, "labels", kind=InputTypeError),
+        Refused(coverage, {"covered": [True, False]}, {"labels": [1, 2]}, "covered", kind=InputTypeError),
         Refused(coverage, {}, {"covered": SETS}, "labels", kind=InputTypeError),
         *(Refused(coverage_from_counts, COUNTED, {"hits": own}, "hits", kind=InputError) for own in (-1, 6)),
         *(Refused(coverage_from_counts, COUNTED, {"n": own}, "n", kind=InputError) for own in (0, -1)),

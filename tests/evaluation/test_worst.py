@@ -8,7 +8,7 @@ from scipy import stats
 
 import confide
 from confide.evaluation import CoverageTable, Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
-from confide.evaluation.parts import exact_parts
+from confide.evaluation.parts import PartCounts, marked
 from tests.calibrations import calibration_at
 from tests.reports.pages import invented, several
 
@@ -19,8 +19,8 @@ def test_surely_below_is_simultaneous_and_exact(n, parts):
     """By the law of the count: wrongly named with probability .025 / parts at most, and no one needlessly spared."""
 
     def named(hits):
-        records = np.full(parts, n)
-        table = CoverageTable("class", exact_parts(range(parts), np.array([n] * (parts - 1) + [hits]), records))
+        missed = np.array([0] * (parts - 1) + [n - hits])
+        table = CoverageTable("class", PartCounts(range(parts), n - missed, missed).parts(0.05))
         return bool(table.surely_below(0.9)[-1])
 
     hits = [h for h in range(n + 1) if stats.binom.cdf(h, n, 0.9) < 0.025 / parts]
@@ -55,7 +55,7 @@ def test_worst_part_and_parts_below_promise():
 
 
 def test_parts_are_compared_with_their_guarantee():
-    parts = exact_parts("ab", np.array([820, 860]), np.array([1000, 1000]), [0.8, 0.9])
+    parts = marked(PartCounts("ab", np.array([820, 860]), np.array([180, 140]), [0.8, 0.9]).parts(0.05))
     assert [part.below for part in parts] == [False, True]
     released, _ = several()["classes"]
     p, y = invented(3000, 1)

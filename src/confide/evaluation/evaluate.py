@@ -260,9 +260,12 @@ class PrivateRequest:
     again: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.parts, str) or (unknown := [name for name in self.parts or () if name not in PARTS]):
+            got = "str" if isinstance(self.parts, str) else repr(unknown[0])
+            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
         for name in ("parts", "group_names", "width_bins"):
             values = getattr(self, name)
-            if values is not None and not isinstance(values, str):
+            if values is not None:
                 object.__setattr__(self, name, tuple(several(name, values)))
 
     def query(self, comparison: RecordComparison) -> CountQuery:
@@ -283,34 +286,24 @@ class PrivateRequest:
         sizes = [size_parts(len(classes))] if "size" in wanted else []
         groups = [] if self.group_names is None else [group_parts(self.group_names)]
         widths = [] if self.width_bins is None else [width_parts(self.width_bins)]
-        query = _query(
-            comparison,
-            (*_by_class(comparison, wanted="class" in wanted), *sizes, *_own_groups(comparison), *groups, *widths),
-            neighbors=self.neighbors,
-            epsilon=self.epsilon,
-            records_per_person=self.records_per_person,
-            n=(self.n or 1) if self.neighbors == "replace_one" else None,
-        )
+        lists = *_by_class(comparison, wanted="class" in wanted), *sizes, *_own_groups(comparison), *groups, *widths
+        n = (self.n or 1) if self.neighbors == "replace_one" else None
+        asked = {"neighbors": self.neighbors, "epsilon": self.epsilon, "records_per_person": self.records_per_person}
+        query = CountQuery.of(release, lists, n=n, **asked)
         query.family_error(1 - float(exact_level("confidence", self.confidence)))
         return query
 
-    def _wanted(self, comparison: RecordComparison) -> tuple[str, ...]:
+    def _wanted(self, comparison: RecordComparison) -> Sequence[str]:
         """Divisions of sets for which coverage is requested."""
         levels = comparison.release.by == "level"
-        if not isinstance(comparison, SetOutcomes):
-            if self.parts:
-                raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
-            return ()
-        if self.parts is None:
-            return ("class",) if levels else PARTS
-        unknown = [name for name in self.parts if name not in PARTS]
-        if isinstance(self.parts, str) or unknown:
-            got = "str" if isinstance(self.parts, str) and self.parts in PARTS else repr(unknown[0])
-            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
-        if levels and "size" in self.parts:
+        if self.parts and not isinstance(comparison, SetOutcomes):
+            raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
+        if levels and "size" in (self.parts or ()):
             requirement = "must not contain 'size' for several levels, each of which has sets of its own"
             raise InputError("parts", requirement, remedy="Evaluate one level")
-        return tuple(self.parts)
+        if self.parts is not None or not isinstance(comparison, SetOutcomes):
+            return self.parts or ()
+        return ("class",) if levels else PARTS
 
 
 def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
@@ -325,21 +318,7 @@ def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
     partitions += _own_groups(comparison)
     if grouped and not comparison.needs_groups:
         partitions.append(Partition("group", tuple(map(str, range(MOST_GROUPS)))))
-    return _query(comparison, tuple(partitions), measure=comparison.measure)
-
-
-def _query(comparison: RecordComparison, partitions: tuple[Partition, ...], **asked: Any) -> CountQuery:
-    """Query about the promises of a release."""
-    release = comparison.release
-    outcome, statements = statements_of(release)
-    return CountQuery(
-        calibration=release.checksum,
-        outcome=outcome,
-        statements=statements,
-        partitions=partitions,
-        loss=release.bounded,
-        **asked,
-    )
+    return CountQuery.of(comparison.release, partitions, measure=comparison.measure)
 
 
 def _by_class(comparison: RecordComparison, *, wanted: bool) -> list[Partition]:
@@ -384,8 +363,7 @@ def answer(
     # Prepare, and check the limit.
     query, confidence = request.query(comparison), float(exact_level("confidence", request.confidence))
     _payment(request, query)  # an account with secret n raises for every n
-    _point_out_same_people(request)
-    _point_out_many_of_one_person(request)
+    _point_out(request)
 
     def read() -> Tally:
         tally = Tally(comparison, query)
@@ -440,29 +418,26 @@ def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
     return make_payment(query.privacy, _MECHANISM, content, request.ledger, request.dataset, again=request.again)
 
 
-def _point_out_same_people(request: PrivateRequest) -> None:
-    """Warn if the data set was used for calibration, because evaluation records should be others."""
-    if request.ledger is None or request.dataset is None:
-        return
-    from confide.ledger import Dataset, find_account
-
-    name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
-    account = find_account(request.ledger.accounts(), name)
-    if account is not None and any(entry.kind == "calibration" for entry in account.entries):
-        text = (
-            f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
-            "records, it covers them better than new ones, and the intervals do not hold: evaluate other records"
-        )
-        warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
-
-
-def _point_out_many_of_one_person(request: PrivateRequest) -> None:
-    """Warn if a person may have several records, which the intervals treat as independent."""
+def _point_out(request: PrivateRequest) -> None:
+    """Warn if records may not be as the intervals assume: independent of each other and of the calibration."""
+    texts = []
     if request.records_per_person > 1:
-        text = (
+        texts.append(
             f"records_per_person is {request.records_per_person}: the privacy guarantee holds, but the intervals "
             "assume independent records, and those of one person may be dependent. Keep one record of each person"
         )
+    if request.ledger is not None and request.dataset is not None:
+        from confide.ledger import Dataset, find_account
+
+        name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
+        account = find_account(request.ledger.accounts(), name)
+        if account is not None and any(entry.kind == "calibration" for entry in account.entries):
+            texts.append(
+                f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on "
+                "these records, it covers them better than new ones, and the intervals do not hold: evaluate other "
+                "records"
+            )
+    for text in texts:
         warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
 
 

@@ -248,15 +248,16 @@ class Evaluation(Document, Measured):
         counted = "covered" if self.query.outcome == "area" else self.query.outcome
         own = {str(key): part.coverage for key, part in release.parts.items()} | {OTHER: 0.0}
         divided = [part for part in self.query.partitions if part.promised is not None]
-        same = all(
-            own.get(name) == level
-            for part in divided
-            for name, level in zip(part.names, part.promised or (), strict=True)
-        )
-        if (counted, dict(self.query.statements)) != (outcome, statements) or self.query.loss != release.bounded:
-            raise InputError("evaluation", "must contain the promises of this calibration", "other promises")
-        if not same or {part.kind for part in divided} != {release.by} & {"class", "group"}:
-            raise InputError("evaluation", "must have the groups of this calibration", remedy="evaluate again")
+        promised = {pair for part in divided for pair in zip(part.names, part.promised or (), strict=True)}
+        same = (counted, dict(self.query.statements), self.query.loss) == (outcome, statements, release.bounded)
+        if (
+            not same
+            or not promised <= set(own.items())
+            or {part.kind for part in divided} != {release.by} & {"class", "group"}
+        ):
+            raise InputError(
+                "evaluation", "must have the promises and parts of this calibration", remedy="evaluate again"
+            )
         return replace(self, release=release)
 
     @property

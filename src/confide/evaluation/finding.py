@@ -182,23 +182,22 @@ class Finding(Measured):
         partitions = self.evaluation.query.partitions
         return next((i for i, one in enumerate(partitions) if one.binned and one.statement == self.name), None)
 
+    @cached_property
+    def _mean(self) -> tuple[float | None, Bounds | None]:
+        q, shares = self.evaluation.query, self.shares
+        if q.epsilon is None or self._bins is None or shares is None or shares.kind != "size":
+            return self.coverage.mean_size, None
+        return mean_of_shares(q.partitions[self._bins], shares.parts)
+
     @property
     def mean_size(self) -> float | None:
         """Mean set size; with noise within its bounds."""
-        return self.coverage.mean_size if self._mean is None else self._mean[0]
+        return self._mean[0]
 
     @property
     def mean_size_bounds(self) -> Bounds | None:
         """With noise: bounds of the mean set size, which hold together with all intervals."""
-        return None if self._mean is None else self._mean[1]
-
-    @cached_property
-    def _mean(self) -> tuple[float | None, Bounds] | None:
-        """Mean set size with noise, and its bounds."""
-        q, shares = self.evaluation.query, self.shares
-        if q.epsilon is None or self._bins is None or shares is None or shares.kind != "size":
-            return None
-        return mean_of_shares(q.partitions[self._bins], shares.parts)
+        return self._mean[1]
 
     @property
     def mean_width(self) -> float | None:

@@ -61,16 +61,13 @@ def coverage(
                 "labels", f"must be given with {type(covered).__name__}, as the true {what} in the same order"
             )
         return covered.coverage(labels, confidence)
-    if isinstance(covered, tuple) and len(covered) == 2 and labels is not None:
+    if labels is not None:
         raise InputTypeError(
             "covered",
             "must be sets or intervals if labels are given",
-            got="a pair of arrays",
-            remedy="Wrap it: confide.PredictionIntervals(lower, upper)",
+            got=type(covered).__name__,
+            remedy="Leave the labels out, or wrap a pair of arrays: confide.PredictionIntervals(lower, upper)",
         )
-    if labels is not None:
-        requirement = "must be left out unless covered is prediction sets or intervals"
-        raise InputTypeError("labels", requirement, got=f"covered of type {type(covered).__name__}")
     return share_covered(as_array("covered", covered), confidence)
 
 

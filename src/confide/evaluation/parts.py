@@ -167,8 +167,8 @@ class PartCounts:
             elif size is not None and not self.noises[1]:
                 low, high = one_count_interval(x, size, self.noise, error=error)
             else:
-                how = {"error": error, "guess": self.guess, "noises": self.noises, "size": size}
-                low, high = coverage_interval(x, y, self.noise, **how)  # type: ignore[arg-type]
+                noises, guess = self.noises, self.guess
+                low, high = coverage_interval(x, y, self.noise, error=error, guess=guess, noises=noises, size=size)
 
         # One part from each row.
         levels, means = self.promised or nothing, self.means or nothing

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -357,18 +357,20 @@ class CountQuery:
         if noisy and sum(self.cells) > MOST_CELLS:
             raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
 
+    @classmethod
+    def of(cls, release: Release, partitions: Sequence[Partition], **asked: Any) -> "CountQuery":
+        """Query about the promises of a release; `asked` are the other fields."""
+        outcome, statements = statements_of(release)
+        stated = {"outcome": outcome, "statements": statements, "loss": release.bounded, **asked}
+        return cls(calibration=release.checksum, partitions=tuple(partitions), **stated)
+
     @property
     def cost(self) -> CountPrivacy:
         """Privacy of all counts together."""
         assert self.epsilon is not None
-        return CountPrivacy(
-            self.neighbors,
-            self.epsilon,
-            self.records_per_person,
-            public_n=self.n is not None,
-            tables=len(self.tables),
-            one_count=self.one_count,
-        )
+        request = self.neighbors, self.epsilon, self.records_per_person
+        tables, one_count = len(self.tables), self.one_count
+        return CountPrivacy(*request, public_n=self.n is not None, tables=tables, one_count=one_count)
 
     @property
     def privacy(self) -> PrivacyStatement:

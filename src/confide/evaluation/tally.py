@@ -6,7 +6,7 @@ kept.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, size
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of
-from confide.support import canonical_name, library_versions, order_of, raise_for_rows
+from confide.support import canonical_name, library_versions, order_of, positions, raise_for_rows
 
 
 @dataclass(frozen=True)
@@ -137,20 +137,14 @@ class SetOutcomes(RecordComparison):
             release.limits(classes=self.classes)  # raises if they are others
 
     def outcomes(
-        self,
-        probabilities: NDArray[Any],
-        y: NDArray[np.int64],
-        *,
-        groups: Groups | None,
-        u: Uniforms = None,
-        shown: int = 0,
+        self, p: NDArray[Any], y: NDArray[np.int64], *, groups: Groups | None, u: Uniforms = None, shown: int = 0
     ) -> list[RecordOutcomes]:
         """Compare records: probabilities (n, K), and positions of the true classes, -1 for none, shape (n,)."""
         if self.randomised or u is not None:
-            u = as_uniforms("u", u, len(probabilities), self.randomised)
+            u = as_uniforms("u", u, len(p), self.randomised)
         keys, compared = self.keys if self.release.by == "class" else None, []
         for level in self.levels:
-            mask = sets_of(probabilities, level, keys, u=u, groups=groups).mask
+            mask = sets_of(p, level, keys, u=u, groups=groups).mask
             covered = mask[np.arange(len(y)), y] & (y >= 0)
             compared.append(RecordOutcomes(covered, mask.sum(axis=1), shown=mask[:shown]))
         return compared
@@ -173,14 +167,9 @@ class IntervalOutcomes(RecordComparison):
     must_have, remedy = "thresholds for intervals", "Evaluate critical thresholds as scores"
 
     def outcomes(
-        self,
-        predictions: NDArray[Any],
-        targets: NDArray[Any],
-        *,
-        groups: Groups | None,
-        difficulty: ArrayLike | None = None,
+        self, predictions: NDArray[Any], targets: NDArray[Any], *, groups: Groups | None, difficulty: Any = None
     ) -> list[RecordOutcomes]:
-        """Compare records: predictions as in `predict_interval`, and true values of shape (n,)."""
+        """Compare records: predictions and difficulty as in `predict_interval`, and true values of shape (n,)."""
         compared = []
         for level in self.levels:
             intervals = intervals_of(predictions, level, difficulty=difficulty, groups=groups)
@@ -205,13 +194,12 @@ class ScoreOutcomes(RecordComparison):
 
     def outcomes(self, scores: NDArray[Any], *, groups: Groups | None) -> list[RecordOutcomes]:
         """Compare scores, shape (n,)."""
-        exact, place = scores.astype(np.float64), self.places(groups, len(scores))
-        compared = []
+        exact, place, compared = scores.astype(np.float64), self.places(groups, len(scores)), []
         for level in self.levels:
-            thresholds = np.array([part.threshold for part in level.parts.values()])
+            limits = np.array([part.threshold for part in level.parts.values()])
             if place is not None:
-                thresholds = thresholds[place] if place.ndim == 1 else thresholds[place].max(axis=1)
-            compared.append(RecordOutcomes(exact <= thresholds))
+                limits = limits[np.atleast_2d(place.T)].max(axis=0)
+            compared.append(RecordOutcomes(exact <= limits))
         return compared
 
 
@@ -351,11 +339,13 @@ class Tally:
             places = self.comparison.places(groups, len(compared[0].covered))
         elif groups is not None:
             places = self._places(groups, len(compared[0].covered))
-        columns, axes = self._by_column(places), []
+        starts = np.cumsum([0, *(len(one) for one in self.query.partitions if one.kind == "group")])
+        columns = iter([] if places is None else [*map(np.subtract, np.atleast_2d(places.T), starts)])
+        axes = []
         by_class = arrays[1] if isinstance(self.comparison, SetOutcomes) else places
         for partition in self.query.partitions:
-            positions = next(columns) if partition.kind == "group" else by_class
-            axes.append(_axis(partition, levels.get(partition.statement, compared[0]), positions))
+            place = next(columns, None) if partition.kind == "group" else by_class
+            axes.append(_axis(partition, levels.get(partition.statement, compared[0]), place))
 
         # Count in each table, of one level or of all.
         for table, counts in zip(self.query.tables, self._tables, strict=True):
@@ -370,27 +360,13 @@ class Tally:
     def _places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """Position of each record's group in the public list, -1 for others; without noise in any order."""
         names, place = group_names(groups, n)  # type: ignore[arg-type]  # a mapping raises
-        if self.query.epsilon is None:
-            positions = [self._names.setdefault(name, len(self._names)) for name in names]
-            if len(self._names) > MOST_GROUPS:
-                raise too_many_groups()
-        else:
+        if self.query.epsilon is not None:
             listed = next(partition.names for partition in self.query.partitions if partition.kind == "group")
-            public = {name: i for i, name in enumerate(listed[:-1])}
-            positions = [public.get(canonical_name(name), -1) for name in names]
-        return np.array(positions, np.int64)[place]
-
-    def _by_column(self, places: NDArray[np.int64] | None) -> Iterator[NDArray[np.int64] | None]:
-        """Positions of the groups in each partition of kind group, which are several if groups overlap."""
-        if places is None or places.ndim == 1:
-            yield places
-            return
-        start = 0
-        for column, partition in zip(
-            places.T, (one for one in self.query.partitions if one.kind == "group"), strict=True
-        ):
-            yield column - start
-            start += len(partition)
+            return positions("groups", names, listed[:-1])[place]
+        numbers = [self._names.setdefault(name, len(self._names)) for name in names]
+        if len(self._names) > MOST_GROUPS:
+            raise too_many_groups()
+        return np.array(numbers, np.int64)[place]
 
     def _keep(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64], places: Any) -> None:
         """Store the first records as examples."""
@@ -455,12 +431,12 @@ class Tally:
         return np.array([rows[keys.index(key)] for key in self.comparison.release.parts])
 
 
-def _axis(partition: Partition, compared: RecordOutcomes, positions: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Part of each record; `positions` are those of its class or group, -1 for all others."""
+def _axis(partition: Partition, compared: RecordOutcomes, place: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Part of each record; `place` is that of its class or group, -1 for all others."""
     if partition.binned:
         assert compared.size is not None
         place = np.searchsorted(np.array(partition.edges), compared.size, side="right") - 1
         return np.maximum(place, 0)  # an interval whose ends are crossed has no width
-    if positions is None:
+    if place is None:
         raise InputError("groups", f"must be given to evaluate coverage by {partition.kind}")
-    return np.where(positions < 0, len(partition) - 1, positions)
+    return np.where(place < 0, len(partition) - 1, place)
