@@ -138,19 +138,6 @@ def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     assert sum(part.covered + part.missed for part in found.widths) == 4
 
 
-@pytest.mark.slow
-def test_without_epsilon_results_equal_direct_calls(released, levels, sides):
-    arrays, ward = rows([(0, "a"), (1, "b"), (2, "a")])
-    assert confide.evaluate(released, **arrays, groups=ward) == confide.evaluate_sets(
-        released, *arrays.values(), groups=ward
-    )
-    assert confide.evaluate(levels, scores=[0.5, 0.9]) == confide.evaluate_scores(levels, [0.5, 0.9])
-    intervals = np.zeros((3, 2)), [0, 1, -5]
-    assert confide.evaluate(sides, predictions=intervals[0], targets=intervals[1]) == confide.evaluate_intervals(
-        sides, *intervals
-    )
-
-
 @pytest.mark.parametrize(
     ("count", "missed"), [(0, 0), (1, 0), (1, 1), (200, 200)], ids=["none", "one", "one missed", "all missed"]
 )
