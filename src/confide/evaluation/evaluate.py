@@ -479,6 +479,7 @@ def evaluate_arrays(
     >>> evaluate_arrays(released, None, {"scores": [0.1, 0.99]}, None).coverage.value
     0.5
     """
+    # Arrays that belong together.
     given = [name for name in _TRUTHS if name in arrays]
     if len(given) != 1 or set(arrays) - {given[0], _TRUTHS[given[0]]}:
         requirement = "must be given with labels, or predictions with targets, or scores alone"
@@ -490,6 +491,8 @@ def evaluate_arrays(
         raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
     if request is not None and examples:
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
+
+    # Count them without noise, or answer the request.
     comparison, records = _compared(release, arrays, groups, options, empty=request is not None)
     if request is None:
         tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)

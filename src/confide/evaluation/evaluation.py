@@ -162,6 +162,7 @@ class Finding(Measured):
     @cached_property
     def tables(self) -> tuple[CoverageTable, ...]:
         """Coverage by class, group, set size, interval width or end; groups that overlap are in one table."""
+        # The parts of each kind: first the ends of intervals, each of which is a statement.
         q, parts, own = self.evaluation.query, dict[TableKind, tuple[Part, ...]](), dict[TableKind, bool]()
         if q.outcome == "sides" and not self.name:
             ends = (self.evaluation.findings[name] for name in SIDES[1:])
@@ -174,6 +175,8 @@ class Finding(Measured):
                 some = tuple(part for part in some if part.value is not None or q.epsilon is not None)
                 parts[partition.kind] = parts.get(partition.kind, ()) + some
                 own[partition.kind] = partition.promised is not None
+
+        # Those that are covered less than promised; with noise they are known already.
         if self._exact:
             parts = {kind: marked(some) for kind, some in parts.items()}
         advised = self.shortfall is None
@@ -184,6 +187,7 @@ class Finding(Measured):
     @cached_property
     def shares(self) -> CoverageTable | None:
         """Share of all records in each bin of sizes or widths, None if they were not counted."""
+        # A record in the bin counts as covered, and every other one as missed.
         q, error = self.evaluation.query, self.evaluation.error
         if self._bins is None:
             return None
@@ -560,6 +564,8 @@ class Evaluation(Document, Measured):
         """
         if self.calibration != release.checksum:
             raise InputError("evaluation", "must be one of this calibration", "one of another", "evaluate again")
+
+        # Its statements, and the parts that have thresholds of their own.
         outcome, statements = statements_of(release)
         counted = "covered" if self.query.outcome == "area" else self.query.outcome
         own = {str(key): part.coverage for key, part in release.parts.items()} | {OTHER: 0.0}

@@ -300,14 +300,14 @@ class CoverageTable(Described):
         return self.parts[0].confidence if self.parts else CONFIDENCE
 
     @property
-    def counted(self) -> list[Part]:
+    def _counted(self) -> list[Part]:
         """The parts in which records were counted."""
         return [part for part in self.parts if part.value is not None]
 
     @property
     def worst(self) -> Part:
         """The part with the smallest share of covered records; with noise, with the lowest upper end."""
-        return min(self.counted, key=lambda part: part.seeming, default=self.parts[0])
+        return min(self._counted, key=lambda part: part.seeming, default=self.parts[0])
 
     @property
     def below(self) -> tuple[Part, ...]:
@@ -331,7 +331,7 @@ class CoverageTable(Described):
         return below_at_once(self.hits, self.n, level, self.confidence or CONFIDENCE)
 
     @property
-    def head(self) -> str:
+    def _head(self) -> str:
         """Name of the parts for people."""
         return _HEADS.get(self.kind, self.kind)
 
@@ -340,7 +340,7 @@ class CoverageTable(Described):
         """Parts that are covered less than promised beyond chance, with advice; empty without such parts."""
         if not self.below:
             return ""
-        plural, called = f"{self.head}{'es' if self.kind == 'class' else 's'}", "size " if self.kind == "size" else ""
+        plural, called = f"{self._head}{'es' if self.kind == 'class' else 's'}", "size " if self.kind == "size" else ""
         names = ", ".join(f"{called}{part.name}" for part in self.below[:MOST_NAMED])
         names += ", ..." if self.below[MOST_NAMED:] else ""
         promised = coverage_text(min(part.promised or 0.0 for part in self.below))
@@ -358,14 +358,14 @@ class CoverageTable(Described):
 
     def as_table(self, most: int = MOST_ROWS) -> Table:
         """Rows of the parts that have records; of very many the least covered ones."""
-        some = self.counted if self.confidence is not None else list(self.parts)
+        some = self._counted if self.confidence is not None else list(self.parts)
         shown = sorted(some, key=lambda part: part.seeming)[:most] if len(some) > most else some
-        rows = [self._cells(part) for part in shown] or [{self.head: ""}]
-        caption = f"{self.of} by {self.head}".capitalize()
+        rows = [self._cells(part) for part in shown] or [{self._head: ""}]
+        caption = f"{self.of} by {self._head}".capitalize()
         return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), caption, len(some))
 
     def _cells(self, part: Part) -> dict[str, str]:
-        cells = {self.head: part.name}
+        cells = {self._head: part.name}
         noisy = ", with noise" if self.confidence is None else ""
         if self.of == "share":
             cells[f"records{noisy}"] = f"{part.covered:,}"
@@ -390,10 +390,10 @@ class CoverageTable(Described):
         return Section(f"{self.of.capitalize()}, {intervals}", tables=(self.as_table(),))
 
     def _brief(self) -> str:
-        if not self.counted:
+        if not self._counted:
             return f"{len(self)} parts, no records"
         worst = f"worst {self.worst.name!r} {self.worst.value:.3f}"
-        return f"{len(self.counted)} parts, n={sum(part.n for part in self.counted)}, {worst}"
+        return f"{len(self._counted)} parts, n={sum(part.n for part in self._counted)}, {worst}"
 
 
 def interval_text(low: float, high: float) -> str:
