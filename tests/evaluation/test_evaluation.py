@@ -168,7 +168,10 @@ CHANGES = {
         (("counts", 3, 0), 1), ((*QUERY, "partitions", 2, "names", 0), "surgery\ud800"), (("sums", 3, 0), 1.0),
         ((*QUERY, "measure"), "width"),
     ],
-    "sides": [(("counts", 0), [1, 2, 3]), (("sums", 0, 0), "a"), ((*QUERY, "n"), 5), ((*QUERY, "loss"), ["x", -1.0])],
+    "sides": [
+        (("counts", 0), [1, 2, 3]), (("counts", 0, 0), 1.5), (("sums", 0, 0), "a"), ((*QUERY, "n"), 5),
+        ((*QUERY, "loss"), ["x", -1.0]), ((*QUERY, "tables"), None),
+    ],
     "classes": [(("counts", 1, 0), 0), ((*QUERY, "partitions", 0, "names"), [])],
 }  # fmt: skip
 """Of each kind of evaluation: what is changed in its file, whose checksum is then computed again."""

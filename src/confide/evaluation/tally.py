@@ -263,7 +263,7 @@ class Counts:
     ([[1, 0], [1, 1]], [[1.0], [6.0]])
     """
 
-    def __init__(self, cells: Sequence[int] = (2,), sums: Sequence[int] = (0,)) -> None:
+    def __init__(self, cells: Sequence[int], sums: Sequence[int] = (0,)) -> None:
         self.cells, self.sums = np.zeros(cells, np.int64), np.zeros(sums)
 
     def add(
