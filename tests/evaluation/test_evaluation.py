@@ -170,7 +170,7 @@ CHANGES = {
     ],
     "sides": [
         (("counts", 0), [1, 2, 3]), (("counts", 0, 0), 1.5), (("sums", 0, 0), "a"), ((*QUERY, "n"), 5),
-        ((*QUERY, "loss"), ["x", -1.0]), ((*QUERY, "tables"), None),
+        ((*QUERY, "loss"), ["x", -1.0]), ((*QUERY, "tables"), None), ((*QUERY, "neighbors"), None),
     ],
     "classes": [(("counts", 1, 0), 0), ((*QUERY, "partitions", 0, "names"), [])],
 }  # fmt: skip

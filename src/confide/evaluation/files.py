@@ -1,6 +1,7 @@
 """Evaluations in files, as JSON: the query and the counts."""
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
@@ -46,7 +47,8 @@ def _read_content(fields: Fields) -> Evaluation:
         file = msgspec.convert(content, _File, strict=True)
         VERSIONS.of(file.versions, "evaluation.versions")
         sums = tuple(tuple(map(float, row)) for row in file.sums)
-        found = Evaluation(file.query, file.counts, file.confidence, sums, file.examples, file.versions)
+        query = replace(file.query, partitions=tuple(map(replace, file.query.partitions)))  # with all defaults
+        found = Evaluation(query, file.counts, file.confidence, sums, file.examples, file.versions)
     if shapes.checksum(content) != shapes.checksum(_content(found)):
         raise FormatError("evaluation", "must be written as its content is: it was altered", remedy=UNUSABLE)
     return found
