@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.evaluation import PrivateRequest, ScoreOutcomes, Tally, TooManyGroupsError, evaluate_arrays, exact_query
-from confide.evaluation.counts import Counts, RecordOutcomes, outcomes_of
+from confide.evaluation.tally import Counts, RecordOutcomes, outcomes_of
 from tests.calibrations import calibration_at
 from tests.draws import without_noise
 from tests.refused import refused
@@ -22,7 +22,7 @@ def test_cells_equal_loop_over_records(parts, outcomes):
     rng = np.random.default_rng(len(parts))
     places = [rng.integers(0, size, 400) for size in parts]
     outcome, measured = rng.integers(0, outcomes, 400), rng.integers(0, 9, (2, 400))
-    counts = Counts(parts, outcomes, levels=2)
+    counts = Counts((*parts, outcomes), (*parts, 2))
     for batch in BATCHES:
         counts.add([place[batch] for place in places], outcome[batch], measured[:, batch])
     cells, sums = Counter(), Counter()
@@ -53,7 +53,7 @@ def test_groups_are_counted_by_name_in_any_batches():
 def test_invalid_part_raises():
     for place in (-1, 2):
         for parts in ((2,), (2, 2)):
-            counts = Counts(parts)
+            counts = Counts((*parts, 2))
             with pytest.raises(ValueError):
                 counts.add([np.array([place])] * len(parts), np.array([0]))
             assert not counts.cells.any()

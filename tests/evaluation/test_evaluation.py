@@ -1,40 +1,28 @@
-"""Evaluations: what is counted is what the sets and intervals say, and what is read adds up."""
+"""Evaluations: what is counted is what the sets and intervals say; who is covered least; what is read adds up."""
 
 import json
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 import confide
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
+from confide.evaluation import CoverageTable, Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
+from confide.evaluation.parts import PartCounts, marked
 from confide.support.shapes import checksum
 from confide.tables import TargetColumns, evaluate_table
 from tests.calibrations import calibration_at, calibrations_at
 from tests.refused import Refused, refused
 from tests.reports.pages import invented, several
 
-CLASSES_BY_NUMBER = (0, 1, 2, 3)
-KINDS = ("levels", "groups", "classes", "sides", "lengths")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_evaluation_round_trip(kind):
-    _, found = several()[kind]
-    read = Evaluation.from_json(found.to_json())
-    assert read == found
-    assert read.to_json() == found.to_json()
-
 
 def records(n=3000, seed=1):
-    p, y = invented(n, seed)
-    ward = np.random.default_rng(seed).choice(["north", "south"], n)
-    return p, y, ward
+    p, y = invented(3000, seed)
+    return p[:n], y[:n], np.random.default_rng(seed).choice(["north", "south"], n)
 
 
 def same(part, estimate):
@@ -48,20 +36,31 @@ def compare(parts, table):
 
 
 @pytest.mark.slow
-def test_levels_equal_sets_at_each_level():
-    p, y, _ = records()
-    released, _ = several()["levels"]
-    found = evaluate_sets(released, p, y, CLASSES_BY_NUMBER, examples=5)
-    assert list(found.levels) == [Fraction(1, 5), Fraction(1, 10), Fraction(1, 20)]
-    for alpha in released.levels:
-        part = released.at(alpha)
-        sets = confide.predict_set(p, part)
-        one, alone = found[alpha], evaluate_sets(part, p, y, CLASSES_BY_NUMBER, examples=5).finding
-        assert (one.tables, one.shares, one.mean_size) == (alone.tables, alone.shares, alone.mean_size)
+@pytest.mark.parametrize("kind", ["one", "levels", "classes"])
+def test_evaluation_equals_sets_at_each_level(kind):
+    p, y, ward = records()
+    released = calibration_at(0.6) if kind == "one" else several()[kind][0]
+    found, plain = evaluate_sets(released, p, y, examples=5, groups=ward), evaluate_sets(released, p, y)
+    assert list(found.levels) == list(released.levels if kind == "levels" else [])
+    for alpha in found.levels or [None]:
+        level, (one, ungrouped) = (
+            released.at(alpha),
+            ((e.finding if alpha is None else e[alpha]) for e in (found, plain)),
+        )
+        sets, alone = (
+            confide.predict_set(p, level, range(4)),
+            evaluate_sets(level, p, y, examples=5, groups=ward).finding,
+        )
+        for other in (alone, ungrouped):
+            assert (one.coverage, one.classes, one.sizes, one.shares) == (
+                other.coverage, other.classes, other.sizes, other.shares
+            )  # fmt: skip
+        assert (one.tables, one.mean_size, ungrouped.groups.parts) == (alone.tables, alone.mean_size, ())
         same(one.coverage, confide.coverage(sets.contains(y)))
-        assert one.coverage.promised == part.coverage
+        assert one.coverage.promised == level.promised
         compare(one.classes, confide.class_coverage(sets, y))
         compare(one.sizes, confide.size_coverage(sets, y, bins=range(6)))
+        compare(one.groups, confide.group_coverage(sets, y, ward))
         assert [list(shown.members) for shown in one.examples] == [[str(k) for k in row] for row in sets.labels()[:5]]
     with refused(InputError, "alpha"):
         found[0.3]
@@ -169,17 +168,22 @@ CHANGES = {
         (("counts", 3, 0), 1), ((*QUERY, "partitions", 2, "names", 0), "surgery\ud800"), (("sums", 3, 0), 1.0),
         ((*QUERY, "measure"), "width"),
     ],
-    "sides": [(("counts", 0), [1, 2, 3]), (("sums", 0, 0), "a"), ((*QUERY, "n"), 5), ((*QUERY, "loss"), ["x", -1.0])],
+    "sides": [
+        (("counts", 0), [1, 2, 3]), (("counts", 0, 0), 1.5), (("sums", 0, 0), "a"), ((*QUERY, "n"), 5),
+        ((*QUERY, "loss"), ["x", -1.0]), ((*QUERY, "tables"), None), ((*QUERY, "neighbors"), None),
+    ],
     "classes": [(("counts", 1, 0), 0), ((*QUERY, "partitions", 0, "names"), [])],
 }  # fmt: skip
 """Of each kind of evaluation: what is changed in its file, whose checksum is then computed again."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", CHANGES)
-def test_contradictions_raise(kind):
+@pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
+def test_files_are_read_as_written_and_contradictions_raise(kind):
     _, found = several()[kind]
-    for path, value in CHANGES[kind]:
+    read = Evaluation.from_json(found.to_json())
+    assert (read, read.to_json()) == (found, found.to_json())
+    for path, value in CHANGES.get(kind, ()):
         if path == ("sha256",):
             text = found.to_json().replace('"sha256": "', '"sha256": "0')
         else:
@@ -206,3 +210,80 @@ def test_empty_intervals_have_width_zero_in_every_evaluation():
         assert [part.mean_width for part in found.groups] == pytest.approx([0.15, 0.15])
         assert found.coverage.value == 0.4
         assert Evaluation.from_json(found.to_json()) == found
+
+
+# Who is covered least, and who surely less than promised.
+
+
+@pytest.mark.parametrize("n", [5, 50, 500])
+@pytest.mark.parametrize("parts", [1, 9, 300])
+def test_surely_below_is_simultaneous_and_exact(n, parts):
+    """By the law of the count: wrongly named with probability .025 / parts at most, and no one needlessly spared."""
+
+    def named(hits):
+        missed = np.array([0] * (parts - 1) + [n - hits])
+        table = CoverageTable("class", PartCounts(range(parts), n - missed, missed).parts(0.05))
+        return bool(table.surely_below(0.9)[-1])
+
+    hits = [h for h in range(n + 1) if stats.binom.cdf(h, n, 0.9) < 0.025 / parts]
+    most = max(hits, default=-1)
+    assert all(named(h) for h in {0, most // 2, most} if h in hits)
+    assert not named(most + 1)
+
+
+def evaluated(rows):
+    """An evaluation of sets, from rows of a true class, the classes in its set, and the number of such records."""
+    labels = np.repeat([label for label, _, _ in rows], [times for *_, times in rows])
+    p = np.repeat([np.isin(range(3), members) / len(members) for _, members, _ in rows], [t for *_, t in rows], axis=0)
+    return evaluate_sets(calibration_at(0.7), p, np.array(TISSUES)[labels], TISSUES)
+
+
+TISSUES = ("adipose", "cancer-associated stroma", "rare")
+
+
+def test_worst_part_and_parts_below_promise():
+    """As on pathology slides: 0.9 over all, half of one class; a rare class of which no one can be sure."""
+    found = evaluated([(0, [0], 4870), (0, [0, 1], 2000), (0, [1, 2], 540), (1, [0, 1], 125), (1, [0, 2], 115),
+                       (2, [0, 2], 3), (2, [0, 1], 2)])  # fmt: skip
+    assert found.shortfall is None
+    assert (found.classes.worst.name, len(found.classes)) == ("cancer-associated stroma", 3)
+    assert [part.name for part in found.classes.below] == ["cancer-associated stroma"]
+    assert found.classes.sentence == (
+        "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): cancer-associated stroma. "
+        "The promise is an average over all classes. Calibrate by class for a promise to each class."
+    )
+    assert found.sizes.sentence.startswith("1 of 2 set sizes is covered less than 0.9 beyond chance (95 %, all set")
+    assert "such as aps," in found.sizes.sentence
+
+
+def test_parts_are_compared_with_their_guarantee():
+    parts = marked(PartCounts("ab", np.array([820, 860]), np.array([180, 140]), [0.8, 0.9]).parts(0.05))
+    assert [part.below for part in parts] == [False, True]
+    released, _ = several()["classes"]
+    p, y = invented(3000, 1)
+    found = evaluate_sets(released, p, np.where(np.arange(3000) % 2, 0, y))
+    assert found.classes.own
+    assert found.classes.below[0].name == "0"
+    assert found.classes.sentence == "" or "--by-class" not in found.classes.sentence
+
+
+def test_intervals_and_scores_of_any_release_group_by_group():
+    rng = np.random.default_rng(0)
+    y, site = rng.normal(size=2000), rng.integers(1, 3, 2000)
+    y = np.where(site == 2, 3 * y, y)
+    sides, _ = several()["sides"]
+    found = evaluate_intervals(sides, np.tile([-1.0, 1.0], (2000, 1)), y, groups=site)
+    assert found.groups.names == ("1", "2")
+    assert found.groups[0].mean_width == pytest.approx(found.mean_width)
+    assert found.ends.names == ("lower end", "upper end")
+    assert Evaluation.from_json(found.to_json()) == found
+    assert found.groups.worst.name == "2"
+    assert (
+        found.groups.sentence == "1 of 2 groups is covered less than 0.9 beyond chance (95 %, all groups at once): 2."
+    )
+    assert found.shortfall.is_broken, "and then no other division of the records would help"
+    released = calibration_at(1.5, "absolute_residual")
+    by_score = evaluate_scores(released, np.abs(y), groups=site)
+    by_interval = evaluate_intervals(released, np.zeros(2000), y, groups=site)
+    assert by_score.groups.hits.tolist() == by_interval.groups.hits.tolist()
+    assert by_score.groups.n.sum() == 2000

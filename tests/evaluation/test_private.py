@@ -12,8 +12,9 @@ from scipy import stats
 import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import Evaluation, Part, size_parts
-from confide.evaluation.estimates import mean_of_shares
+from confide.evaluation.evaluation import mean_of_shares
 from confide.evaluation.query import arrangement, width_parts
+from confide.support import describe
 from confide.support.shapes import checksum
 from tests.draws import recording, without_noise
 from tests.exact_tests import LEVEL
@@ -137,19 +138,6 @@ def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     assert sum(part.covered + part.missed for part in found.widths) == 4
 
 
-@pytest.mark.slow
-def test_without_epsilon_results_equal_direct_calls(released, levels, sides):
-    arrays, ward = rows([(0, "a"), (1, "b"), (2, "a")])
-    assert confide.evaluate(released, **arrays, groups=ward) == confide.evaluate_sets(
-        released, *arrays.values(), groups=ward
-    )
-    assert confide.evaluate(levels, scores=[0.5, 0.9]) == confide.evaluate_scores(levels, [0.5, 0.9])
-    intervals = np.zeros((3, 2)), [0, 1, -5]
-    assert confide.evaluate(sides, predictions=intervals[0], targets=intervals[1]) == confide.evaluate_intervals(
-        sides, *intervals
-    )
-
-
 @pytest.mark.parametrize(
     ("count", "missed"), [(0, 0), (1, 0), (1, 1), (200, 200)], ids=["none", "one", "one missed", "all missed"]
 )
@@ -267,7 +255,7 @@ def test_risk_control_is_evaluated_as_share(exact):
     assert found.coverage.promised == pytest.approx(1 - risk.risk)
     wards = {"groups": ["a"] * 100, "group_names": ["a"], "epsilon": 1.0}
     parts = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, **wards)
-    (table,) = parts.describe(parts.finding).tables
+    (table,) = describe(parts.finding).tables
     heads = [table.heads.index(head) for head in ("group", "loss", "interval")]
     assert (table.caption, table.rows[0][heads[1]]) == ("Loss by group", "0.100")
     assert [table.rows[1][place] for place in heads] == ["(other)", "not known", "0 to 1"]

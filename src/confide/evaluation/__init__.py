@@ -1,17 +1,15 @@
 """Evaluate a release on labelled records: coverage and sizes, by class, size, group and level.
 
-counts.py      counts of records by part and outcome; names of groups
 query.py       the public question: partitions into parts, outcomes, and the privacy of noisy counts
 parts.py       Part: coverage of a part of the records; CoverageTable: the parts of one kind
-estimates.py   intervals, shares and means from counts, with noise or without
-evaluation.py  Evaluation: counts with their question; findings, text, files
+evaluation.py  Evaluation: counts with their question; Finding: what they state about one promise
+files.py       evaluations as JSON
 tally.py       comparison of records with a release, and their counts
 evaluate.py    evaluate_sets, evaluate_intervals, evaluate_scores; the order of a private evaluation
 metrics.py     coverage of sets and intervals in all, by class, by group, by set size
 masks.py       missed area and size of masks
 """
 
-from confide.evaluation.counts import TooManyGroupsError, too_many_groups
 from confide.evaluation.evaluate import (
     PARTS,
     PrivateRequest,
@@ -20,11 +18,12 @@ from confide.evaluation.evaluate import (
     evaluate_intervals,
     evaluate_scores,
     evaluate_sets,
+    exact_query,
 )
 from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Example, Finding
 from confide.evaluation.masks import area_counts, evaluate_masks, evaluation_of_areas
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
-from confide.evaluation.parts import CoverageTable, Part, seeming
+from confide.evaluation.parts import CoverageTable, Part
 from confide.evaluation.query import CountPrivacy, CountQuery, Partition, size_parts
 from confide.evaluation.tally import (
     IntervalOutcomes,
@@ -32,7 +31,8 @@ from confide.evaluation.tally import (
     ScoreOutcomes,
     SetOutcomes,
     Tally,
-    exact_query,
+    TooManyGroupsError,
+    too_many_groups,
 )
 
 __all__ = [

@@ -6,7 +6,6 @@ numbers, which have noise.
 """
 
 import json
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,12 +26,12 @@ from confide.arrays import (
 )
 from confide.core import Release, as_release, names_for
 from confide.errors import CoverageWarning, InputError
-from confide.evaluation.evaluation import MOST_EXAMPLES, Evaluation, query_fields
+from confide.evaluation.evaluation import MOST_EXAMPLES, Evaluation
+from confide.evaluation.files import query_fields
 from confide.evaluation.parts import CONFIDENCE
 from confide.evaluation.query import (
     CountQuery,
     Partition,
-    arrangement,
     class_parts,
     group_parts,
     size_parts,
@@ -40,13 +39,12 @@ from confide.evaluation.query import (
     width_parts,
 )
 from confide.evaluation.tally import (
+    MOST_GROUPS,
     IntervalOutcomes,
     RecordComparison,
     ScoreOutcomes,
     SetOutcomes,
     Tally,
-    exact_query,
-    own_partitions,
 )
 from confide.mechanisms import Neighbors
 from confide.scores import refuse_infinite
@@ -101,9 +99,7 @@ def evaluate_sets(
     (True, True)
     """
     arrays = {"probabilities": probabilities, "labels": labels}
-    if not 0 <= examples <= MOST_EXAMPLES:
-        raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
-    return _exact(release, arrays, groups, examples, {"classes": classes, "u": u})
+    return evaluate_arrays(release, None, arrays, groups, examples=examples, classes=classes, u=u)
 
 
 def evaluate_intervals(
@@ -141,7 +137,8 @@ def evaluate_intervals(
     >>> found.ends.names, 0.88 < found.coverage.value < 0.94
     (('lower end', 'upper end'), True)
     """
-    return _exact(release, {"predictions": predictions, "targets": targets}, groups, 0, {"difficulty": difficulty})
+    arrays = {"predictions": predictions, "targets": targets}
+    return evaluate_arrays(release, None, arrays, groups, difficulty=difficulty)
 
 
 def evaluate_scores(release: Release, scores: ArrayLike, *, groups: Groups | None = None) -> Evaluation:
@@ -174,7 +171,7 @@ def evaluate_scores(release: Release, scores: ArrayLike, *, groups: Groups | Non
     >>> [0.88 < part.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
     [True, True]
     """
-    return _exact(release, {"scores": scores}, groups, 0, {})
+    return evaluate_arrays(release, None, {"scores": scores}, groups)
 
 
 class ArrayOptions(TypedDict, total=False):
@@ -183,16 +180,6 @@ class ArrayOptions(TypedDict, total=False):
     classes: Sequence[object] | None
     u: Uniforms
     difficulty: ArrayLike | None
-
-
-def _exact(
-    release: Release, arrays: dict[str, Any], groups: Groups | None, examples: int, options: ArrayOptions
-) -> Evaluation:
-    """Evaluate arrays without noise."""
-    comparison, records = _compared(release, arrays, groups, options, empty=False)
-    tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
-    tally.add(*records, groups=groups, **options)
-    return tally.result()
 
 
 def _compared(
@@ -227,7 +214,6 @@ def _compared(
 
 # With noise.
 
-_LONGEST_NUMBER = len("-2.2250738585072014e-308")
 _MECHANISM = "evaluation by discrete-laplace"
 
 PARTS = ("class", "size")
@@ -275,71 +261,84 @@ class PrivateRequest:
     again: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.parts, str) or (unknown := [name for name in self.parts or () if name not in PARTS]):
+            got = "str" if isinstance(self.parts, str) else repr(unknown[0])
+            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
         for name in ("parts", "group_names", "width_bins"):
             values = getattr(self, name)
-            if values is not None and not isinstance(values, str):
+            if values is not None:
                 object.__setattr__(self, name, tuple(several(name, values)))
 
-    def query(self, comparison: RecordComparison, n: int | None) -> CountQuery:
-        """Return the checked query about a release; `n` is used if it is public."""
+    def query(self, comparison: RecordComparison) -> CountQuery:
+        """Return the checked query about a release; a number of records that is public but not given is 1."""
+        # Parts with thresholds of their own are always counted.
+        release, classes = comparison.release, comparison.classes
         if self.n is not None and self.neighbors != "replace_one":
             raise InputError("n", "must be left out with neighbors='add_remove', because it is secret")
-        partitions = self._partitions(comparison)
-        outcome, statements = statements_of(comparison.release)
-        query = CountQuery(
-            calibration=comparison.release.checksum,
-            outcome=outcome,
-            statements=statements,
-            partitions=partitions,
-            tables=arrangement([len(partition) for partition in partitions]),
-            loss=comparison.release.bounded,
-            neighbors=self.neighbors,
-            epsilon=self.epsilon,
-            records_per_person=self.records_per_person,
-            n=n if self.neighbors == "replace_one" else None,
-        )
+        if comparison.needs_groups and self.group_names is not None:
+            raise InputError("group_names", f"must be left out, because the release names each {release.by}")
+        one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
+        if self.width_bins is not None and not one_level:
+            must = "must be left out unless intervals of a release with one level are evaluated"
+            raise InputError("width_bins", must)
+
+        # The others are public lists.
+        wanted = self._wanted(comparison)
+        sizes = [size_parts(len(classes))] if "size" in wanted else []
+        groups = [] if self.group_names is None else [group_parts(self.group_names)]
+        widths = [] if self.width_bins is None else [width_parts(self.width_bins)]
+        lists = *_by_class(comparison, wanted="class" in wanted), *sizes, *_own_groups(comparison), *groups, *widths
+        n = (self.n or 1) if self.neighbors == "replace_one" else None
+        asked = {"neighbors": self.neighbors, "epsilon": self.epsilon, "records_per_person": self.records_per_person}
+        query = CountQuery.of(release, lists, n=n, **asked)
         query.family_error(1 - float(exact_level("confidence", self.confidence)))
         return query
 
-    def _partitions(self, comparison: RecordComparison) -> tuple[Partition, ...]:
-        release, own = comparison.release, own_partitions(comparison)
-        wanted, partitions = self._wanted(comparison), list[Partition]()
-        if isinstance(comparison, SetOutcomes):
-            by_class = own if release.by == "class" else [class_parts(comparison.classes)] if "class" in wanted else []
-            partitions += [*by_class, *([size_parts(len(comparison.classes))] if "size" in wanted else [])]
-        if comparison.needs_groups:
-            if self.group_names is not None:
-                raise InputError("group_names", f"must be left out, because the release names each {release.by}")
-            partitions += own
-        elif self.group_names is not None:
-            partitions.append(group_parts(self.group_names))
-        if self.width_bins is not None:
-            if not isinstance(comparison, IntervalOutcomes) or release.by == "level":
-                requirement = "must be left out unless intervals of a release with one level are evaluated"
-                raise InputError("width_bins", requirement)
-            partitions.append(width_parts(self.width_bins))
-        return tuple(partitions)
-
-    def _wanted(self, comparison: RecordComparison) -> tuple[str, ...]:
+    def _wanted(self, comparison: RecordComparison) -> Sequence[str]:
         """Divisions of sets for which coverage is requested."""
         levels = comparison.release.by == "level"
-        if not isinstance(comparison, SetOutcomes):
-            if self.parts:
-                raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
-            return ()
-        if self.parts is None:
-            return ("class",) if levels else PARTS
-        unknown = [name for name in self.parts if name not in PARTS]
-        if isinstance(self.parts, str) or unknown:
-            got = "str" if isinstance(self.parts, str) and self.parts in PARTS else repr(unknown[0])
-            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
-        if levels and "size" in self.parts:
-            raise InputError(
-                "parts",
-                "must not contain 'size' for several levels, each of which has sets of its own",
-                remedy="Evaluate one level",
-            )
-        return tuple(self.parts)
+        if self.parts and not isinstance(comparison, SetOutcomes):
+            raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
+        if levels and "size" in (self.parts or ()):
+            requirement = "must not contain 'size' for several levels, each of which has sets of its own"
+            raise InputError("parts", requirement, remedy="Evaluate one level")
+        if self.parts is not None or not isinstance(comparison, SetOutcomes):
+            return self.parts or ()
+        return ("class",) if levels else PARTS
+
+
+def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
+    """Query without noise: by class, by single set sizes at every level, and by group.
+
+    Groups without thresholds of their own take their names from the records; at most 1000 are allowed.
+    """
+    partitions, classes = [*_by_class(comparison, wanted=True)], comparison.classes
+    if isinstance(comparison, SetOutcomes):
+        names = statements_of(comparison.release)[1] if comparison.release.by == "level" else [""]
+        partitions += [size_parts(len(classes), exact=True, statement=name) for name in names]
+    partitions += _own_groups(comparison)
+    if grouped and not comparison.needs_groups:
+        partitions.append(Partition("group", tuple(map(str, range(MOST_GROUPS)))))
+    return CountQuery.of(comparison.release, partitions, measure=comparison.measure)
+
+
+def _by_class(comparison: RecordComparison, *, wanted: bool) -> list[Partition]:
+    """Partition by true class, if classes have thresholds of their own or, for sets, if it is wanted."""
+    release, classes = comparison.release, comparison.classes
+    if release.by == "class":
+        keys = comparison.keys
+        return [class_parts(classes or keys, [release.parts[key].coverage for key in keys])]
+    return [class_parts(classes)] if classes and wanted else []
+
+
+def _own_groups(comparison: RecordComparison) -> list[Partition]:
+    """Partitions by the groups that have thresholds of their own; several if groups overlap."""
+    release = comparison.release
+    if release.by != "group":
+        return []
+    names, promised = list(map(str, release.parts)), [part.coverage for part in release.parts.values()]
+    pieces = [slice(None)] if release.overlap is None else release.overlap.slices
+    return [group_parts(names[piece], promised[piece]) for piece in pieces]
 
 
 def answer(
@@ -362,67 +361,51 @@ def answer(
     charge_first
         Charge before the records are read, because a database engine reads them.
     """
-    # Check the request and the limit, before a record is read.
-    first = request.query(comparison, request.n or 1)
-    _payment(request, first)  # an account with secret n raises for every n
-    confidence = float(exact_level("confidence", request.confidence))
+    # Prepare, and check the limit.
+    query, confidence = request.query(comparison), float(exact_level("confidence", request.confidence))
+    _payment(request, query)  # an account with secret n raises for every n
+    _point_out(request)
 
-    def counted() -> Tally:
-        tally = Tally(comparison, first)
+    def read() -> Tally:
+        tally = Tally(comparison, query)
         count(tally.add)
         if request.n is not None and tally.total != request.n:
             raise InputError("n", f"must be the number of counted records, {tally.total}", got=str(request.n))
         return tally
 
-    _point_out_same_people(request)
-    _point_out_many_of_one_person(request)
-
     # Count a public number of records, which is part of the query.
-    exact = None
+    counted = None
     if request.neighbors == "replace_one" and request.n is None:
         if charge_first and request.ledger is not None:
             requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
             raise InputError("n", requirement)
-        exact = counted()
-        if not exact.total:
+        counted = read()
+        if not counted.total:
             raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
-    query = first if exact is None else request.query(comparison, exact.total)
+        query = replace(query, n=counted.total)
 
-    # Charge and draw.
-    payment = _payment(request, query)
+    # Write what may be drawn at most; then read, compare, charge, draw and store.
+    payment, longest = _payment(request, query), _compact(Evaluation.longest_of(query, confidence))
     log_event("evaluation", "evaluating privately", epsilon=query.epsilon, neighbors=query.neighbors)
-    _refuse_unwritable(query, confidence, kept=payment is not None)
-    look = counted if exact is None else lambda: exact
+    look = read if counted is None else lambda: counted
     if payment is None:
         return look().draw(query, confidence)
-    from confide.ledger import pay
+    from confide.ledger import check_stored, pay
 
-    text = pay(
+    check_stored("parts", len(longest), "Use parts=()")
+    drawn = pay(
         payment,
         look,
         Tally.content,
         lambda tally: _compact(tally.draw(query, confidence)),
         charge_first=charge_first,
     )
-    return replace(Evaluation.from_json(text), confidence=confidence, release=comparison.release)
+    return replace(Evaluation.from_json(drawn), confidence=confidence, release=comparison.release)
 
 
 def _compact(evaluation: Evaluation) -> str:
     """Text that a ledger stores: that of the file, without blanks."""
     return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
-
-
-def _refuse_unwritable(query: CountQuery, confidence: float, *, kept: bool) -> None:
-    """Raise before a charge or a draw if the evaluation cannot be written, or is too long for its ledger.
-
-    It is written with counts of 0. Each number may become as long as the longest one.
-    """
-    written = _compact(Evaluation.empty_of(query, confidence))
-    if kept:
-        from confide.ledger import check_stored
-
-        numbers = len(re.findall(r"[\d.]+", written))
-        check_stored("parts", len(written) + _LONGEST_NUMBER * numbers, "Use parts=()")
 
 
 def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
@@ -436,29 +419,26 @@ def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
     return make_payment(query.privacy, _MECHANISM, content, request.ledger, request.dataset, again=request.again)
 
 
-def _point_out_same_people(request: PrivateRequest) -> None:
-    """Warn if the data set was used for calibration, because evaluation records should be others."""
-    if request.ledger is None or request.dataset is None:
-        return
-    from confide.ledger import Dataset, find_account
-
-    name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
-    account = find_account(request.ledger.accounts(), name)
-    if account is not None and any(entry.kind == "calibration" for entry in account.entries):
-        text = (
-            f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
-            "records, it covers them better than new ones, and the intervals do not hold: evaluate other records"
-        )
-        warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
-
-
-def _point_out_many_of_one_person(request: PrivateRequest) -> None:
-    """Warn if a person may have several records, which the intervals treat as independent."""
+def _point_out(request: PrivateRequest) -> None:
+    """Warn if records may not be as the intervals assume: independent of each other and of the calibration."""
+    texts = []
     if request.records_per_person > 1:
-        text = (
+        texts.append(
             f"records_per_person is {request.records_per_person}: the privacy guarantee holds, but the intervals "
             "assume independent records, and those of one person may be dependent. Keep one record of each person"
         )
+    if request.ledger is not None and request.dataset is not None:
+        from confide.ledger import Dataset, find_account
+
+        name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
+        account = find_account(request.ledger.accounts(), name)
+        if account is not None and any(entry.kind == "calibration" for entry in account.entries):
+            texts.append(
+                f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on "
+                "these records, it covers them better than new ones, and the intervals do not hold: evaluate other "
+                "records"
+            )
+    for text in texts:
         warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
 
 
@@ -499,6 +479,7 @@ def evaluate_arrays(
     >>> evaluate_arrays(released, None, {"scores": [0.1, 0.99]}, None).coverage.value
     0.5
     """
+    # Arrays that belong together.
     given = [name for name in _TRUTHS if name in arrays]
     if len(given) != 1 or set(arrays) - {given[0], _TRUTHS[given[0]]}:
         requirement = "must be given with labels, or predictions with targets, or scores alone"
@@ -506,15 +487,17 @@ def evaluate_arrays(
     truth = _TRUTHS[given[0]]
     if truth is not None and truth not in arrays:
         raise InputError(truth, f"must be given with {given[0]}, as the true value of each record")
-    calls: dict[str, Callable[..., Evaluation]] = {
-        "probabilities": evaluate_sets, "predictions": evaluate_intervals, "scores": evaluate_scores,
-    }  # fmt: skip
-    if request is None:
-        some = {"examples": examples} if examples else {}
-        return calls[given[0]](release, *arrays.values(), groups=groups, **options, **some)
-    if examples:
+    if not 0 <= examples <= MOST_EXAMPLES:
+        raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
+    if request is not None and examples:
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
-    comparison, records = _compared(release, arrays, groups, options, empty=True)
+
+    # Count them without noise, or answer the request.
+    comparison, records = _compared(release, arrays, groups, options, empty=request is not None)
+    if request is None:
+        tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
+        tally.add(*records, groups=groups, **options)
+        return tally.result()
     if (groups is not None) != (comparison.needs_groups or request.group_names is not None):
         requirement = "must be given if and only if group_names, their public list, is given"
         raise InputError("groups", requirement)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from confide.arrays import as_label_image, as_numeric, class_areas, image_by_ima
 from confide.core import Release, area_of
 from confide.errors import InputError
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.query import CountQuery, Partition, exact_tables
+from confide.evaluation.query import CountQuery, Partition
 from confide.sets import predict_masks
 
 
@@ -73,32 +74,23 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
     images = list(counts)
     if not images:
         raise InputError("images", "must contain at least one image", got="none")
-    names = tuple(range(known)) if isinstance(known, int) else tuple(known or range(len(images[0])))
-    losses = math.fsum(missed_share(image, area.background, by_class=area.by_class) for image in images)
-    cells, sums, occurring = [(len(images) - losses, losses)], [], []
-    for k, by_image in enumerate(np.stack(images, axis=1)):
-        some = by_image[by_image[:, 0] > 0]
-        sums.append(tuple(by_image[:, [2, 0]].sum(axis=0, dtype=float).tolist()))
-        if k != area.background and len(some):
-            missed = math.fsum(some[:, 1] / some[:, 0])
-            cells.append((len(some) - missed, missed))
-            occurring.append(k)
-    counted = [sums[k] for k in range(len(names)) if k != area.background]
-    partitions = (Partition("class", tuple(str(names[k]) for k in occurring)),) if occurring else ()
-    query = CountQuery(
-        calibration=calibration.checksum,
-        outcome="area",
-        statements={"": calibration.promised},
-        partitions=partitions,
-        tables=exact_tables(len(partitions)),
-        loss=calibration.bounded,
-        measure="area",
-    )
-    by_class = (tuple(count for pair in cells[1:] for count in pair), tuple(a for k in occurring for a in sums[k]))
-    total = tuple(map(math.fsum, zip(*counted, strict=True)))
-    return Evaluation(
-        query,
-        (cells[0], by_class[0])[: len(query.tables)],
-        sums=(total, by_class[1])[: len(query.tables)],
-        release=calibration,
-    )
+    names = range(known) if isinstance(known, int) else known or range(len(images[0]))
+    classes = {k: np.stack([image[k] for image in images]) for k in range(len(names)) if k != area.background}
+
+    # Covered and missed shares of the true area, of all images and of those in which a class occurs.
+    losses = [missed_share(image, area.background, by_class=area.by_class) for image in images]
+    shares = {k: some[:, 1] / some[:, 0] for k, counts in classes.items() if len(some := counts[counts[:, 0] > 0])}
+    cells: list[tuple[float, ...]] = [
+        (len(missed) - math.fsum(missed), math.fsum(missed)) for missed in (losses, *shares.values())
+    ]
+
+    # Predicted and true area of each class.
+    areas = {k: tuple(of_class[:, [2, 0]].sum(axis=0, dtype=float).tolist()) for k, of_class in classes.items()}
+    total = tuple(map(math.fsum, zip(*areas.values(), strict=True)))
+    partitions = (Partition("class", tuple(str(names[k]) for k in shares)),) if shares else ()
+    query = CountQuery.of(calibration, partitions, outcome="area", measure="area")
+    tables, measured = [cells[0]], [total]
+    if shares:
+        tables.append(tuple(chain(*cells[1:])))
+        measured.append(tuple(chain(*(areas[k] for k in shares))))
+    return Evaluation(query, tuple(tables), sums=tuple(measured), release=calibration)

@@ -19,9 +19,10 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import Counts, group_names, refuse_many_groups
-from confide.evaluation.parts import CoverageTable, TableKind, exact_parts, mean_of
+from confide.evaluation.evaluation import mean_of
+from confide.evaluation.parts import CoverageTable, PartCounts, TableKind
 from confide.evaluation.query import OTHER, Measure
+from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
 from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
 from confide.support import Level, exact_level
 
@@ -60,16 +61,13 @@ def coverage(
                 "labels", f"must be given with {type(covered).__name__}, as the true {what} in the same order"
             )
         return covered.coverage(labels, confidence)
-    if isinstance(covered, tuple) and len(covered) == 2 and labels is not None:
+    if labels is not None:
         raise InputTypeError(
             "covered",
             "must be sets or intervals if labels are given",
-            got="a pair of arrays",
-            remedy="Wrap it: confide.PredictionIntervals(lower, upper)",
+            got=type(covered).__name__,
+            remedy="Leave the labels out, or wrap a pair of arrays: confide.PredictionIntervals(lower, upper)",
         )
-    if labels is not None:
-        requirement = "must be left out unless covered is prediction sets or intervals"
-        raise InputTypeError("labels", requirement, got=f"covered of type {type(covered).__name__}")
     return share_covered(as_array("covered", covered), confidence)
 
 
@@ -131,7 +129,8 @@ def group_coverage(
     else:
         names, parts = _groups_of_columns(columns, len(inside))
         measured, inside = np.tile(measured, len(columns)), np.tile(inside, len(columns))
-    refuse_many_groups(len(names))
+    if len(names) > MOST_GROUPS:
+        raise too_many_groups()
     return _table("group", names, parts, measured, inside, confidence, measure)
 
 
@@ -201,11 +200,8 @@ def _table(
     confidence: Level,
     measure: Measure = "size",
 ) -> CoverageTable:
-    level = float(exact_level("confidence", confidence))
-    counts = Counts((len(names),), levels=1)
+    level, counts = float(exact_level("confidence", confidence)), Counts((len(names), 2), (len(names), 1))
     counts.add([places], ~inside, [measured])
-    n = counts.cells.sum(axis=1)
-    means = [mean_of(total, records) for total, records in zip(counts.sums[:, 0].tolist(), n.tolist(), strict=True)]
-    return CoverageTable(
-        kind, exact_parts(names, counts.cells[:, 0], n, means=means, measure=measure, confidence=level)
-    )
+    hits, missed = counts.cells.T
+    means = list(map(mean_of, counts.sums[:, 0].tolist(), (hits + missed).tolist()))
+    return CoverageTable(kind, PartCounts(names, hits, missed, (), means, measure).parts(1 - level))

@@ -1,8 +1,7 @@
 """Coverage of parts of the records: a class, a group, a set size, one end of intervals, from exact or noisy counts.
 
-`exact_parts` makes parts from exact counts, with exact intervals. `confide.evaluation.estimates` uses noisy counts.
-A `CoverageTable` has the parts of one kind, the least covered one, and those that are covered less than promised beyond
-chance.
+`PartCounts` are counts from which parts and their intervals follow. A `CoverageTable` has the parts of one kind, the
+least covered one, and those that are covered less than promised beyond chance.
 """
 
 import math
@@ -16,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.evaluation.query import Measure
 from confide.guarantee import coverage_text
-from confide.sets import exact_interval
+from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
+from confide.sets import exact_interval, mean_limit
 from confide.support import Described, Section, Table
 
 CONFIDENCE = 0.95
@@ -84,9 +84,8 @@ class Part(Described):
     @property
     def interval_text(self) -> str:
         """The interval as text; one that includes noise is rounded outwards."""
-        if self.confidence is not None:
-            return f"{self.low:.3f} to {self.high:.3f}"
-        return " to ".join(format_interval_ends(self.low, self.high))
+        exact = self.confidence is not None
+        return f"{self.low:.3f} to {self.high:.3f}" if exact else interval_text(self.low, self.high)
 
     @property
     def estimate(self) -> str:
@@ -94,6 +93,12 @@ class Part(Described):
         if self.confidence is None:
             return f"{self.value_text} (interval {self.interval_text})"
         return f"{self.value_text} ({100 * self.confidence:g} % interval {self.interval_text}, n={self.n})"
+
+    @property
+    def seeming(self) -> tuple[float, float]:
+        """Sort key, the least covered first: the share; with noise, the upper end of the interval first."""
+        share = 1.0 if self.value is None else self.value
+        return (share, self.high) if self.confidence is not None else (self.high, share)
 
     def as_loss(self, bound: float) -> "Part":
         """The loss instead of the coverage: its value, interval and promised bound."""
@@ -103,45 +108,88 @@ class Part(Described):
         return replace(self, value=value, low=low, high=high, promised=promised)
 
 
-def exact_parts(
-    names: Sequence[object],
-    covered: NDArray[Any],
-    n: NDArray[Any],
-    promised: Sequence[float | None] = (),
-    *,
-    means: Sequence[float | None] = (),
-    measure: Measure | None = None,
-    confidence: float = CONFIDENCE,
-) -> tuple[Part, ...]:
-    """Parts from the numbers of records and of covered records of each; marks those below their promise beyond chance.
+@dataclass(frozen=True)
+class PartCounts:
+    """Counts of covered and missed records of some parts, from which their shares and intervals follow.
+
+    Parameters
+    ----------
+    names
+        Name of each part.
+    covered, missed
+        Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
+    promised, means
+        Promised coverage, and mean set size or interval width of each part; empty if there is none.
+    measure
+        Whether the means are of sizes or of widths.
+    noise
+        Parameter of the noise of each count; None without noise.
+    noises
+        Number of noises in each count of covered and of missed records. Without noise in the latter they follow from n.
+    guess
+        Public guess of the coverage, for which intervals with noise are shortest.
+    n
+        Number of records if it is public, and the noise hides all other counts.
 
     Examples
     --------
-    >>> [part.value for part in exact_parts(["cat", "dog"], np.array([3, 0]), np.array([4, 0]))]
+    >>> [part.value for part in PartCounts(["cat", "dog"], np.array([3, 0]), np.array([1, 0])).parts(0.05)]
     [0.75, None]
     """
-    some: Sequence[float | None] = promised or [None] * len(n)
-    low, high = exact_interval(covered, n, confidence)
-    short = below_at_once(covered, n, [level or 0 for level in some], confidence)
-    columns = (covered.tolist(), (n - covered).tolist(), low.tolist(), high.tolist(), short.tolist())
-    rows = zip(names, *columns, some, means or [None] * len(n), strict=True)
-    size, width = measure == "size", measure == "width"
-    return tuple(
-        Part(
-            name=str(name),
-            covered=hits,
-            missed=misses,
-            value=hits / (hits + misses) if hits + misses else None,
-            low=least,
-            high=most,
-            promised=level,
-            below=below,
-            mean_size=mean if size else None,
-            mean_width=mean if width else None,
-            confidence=confidence,
-        )
-        for name, hits, misses, least, most, below, level, mean in rows
-    )
+
+    names: Sequence[object]
+    covered: NDArray[Any]
+    missed: NDArray[Any]
+    promised: Sequence[float] = ()
+    means: Sequence[float | None] = ()
+    measure: Measure | None = None
+    noise: float | None = None
+    noises: tuple[int, int] = (0, 0)
+    guess: str = ""
+    n: int | None = None
+
+    def parts(self, error: float) -> tuple[Part, ...]:
+        """The parts with intervals that each miss with probability `error`; those without noise are exact.
+
+        Intervals with noise hold at once, and decide which parts are below their promise.
+        """
+        # Shares and intervals.
+        x, y, nothing = self.covered, self.missed, [None] * len(self.covered)
+        size = None if self.n is None else np.full(len(x), self.n)
+        if x.dtype.kind == "f":  # means of losses, with Hoeffding's intervals
+            records = np.round(x + y)
+            shares, (low, high) = x / records, [_mean_limits(total / records, records, error) for total in (y, x)]
+            low = 1 - low
+        else:
+            shares = coverage_share(x, y, size)
+            if self.noise is None:
+                low, high = exact_interval(x, x + y, 1 - error)
+            elif size is not None and not self.noises[1]:
+                low, high = one_count_interval(x, size, self.noise, error=error)
+            else:
+                noises, guess = self.noises, self.guess
+                low, high = coverage_interval(x, y, self.noise, error=error, guess=guess, noises=noises, size=size)
+
+        # One part from each row.
+        levels, means = self.promised or nothing, self.means or nothing
+        columns: list[Sequence[Any]] = [
+            list(map(str, self.names)),
+            x.tolist(),
+            y.tolist(),
+            [None if math.isnan(share) else share for share in shares.tolist()],
+            low.tolist(),
+            high.tolist(),
+            levels,
+            [self.noise is not None and top < (level or 0.0) for top, level in zip(high.tolist(), levels, strict=True)],
+            means if self.measure == "size" else nothing,
+            means if self.measure == "width" else nothing,
+            [1 - error if self.noise is None else None] * len(x),
+        ]
+        return tuple(Part(*row) for row in zip(*columns, strict=True))
+
+
+def _mean_limits(means: NDArray[np.float64], n: NDArray[np.float64], error: float) -> NDArray[np.float64]:
+    return np.array([mean_limit(mean, int(records), error) for mean, records in zip(means.tolist(), n, strict=True)])
 
 
 def below_at_once(
@@ -153,15 +201,14 @@ def below_at_once(
     return np.asarray((n > 0) & (tops < np.asarray(promised)))
 
 
-def mean_of(total: float, n: float) -> float | None:
-    """Mean of n sizes or widths from their sum, which may be infinite; None without records."""
-    if not n:
-        return None
-    return total / n if math.isfinite(total) else math.inf
+def marked(parts: tuple[Part, ...], confidence: float = CONFIDENCE) -> tuple[Part, ...]:
+    """Mark parts without noise that are covered less than promised, all parts of a kind at once."""
+    hits, n = np.array([part.covered for part in parts]), np.array([part.n for part in parts])
+    short = below_at_once(hits, n, [part.promised or 0.0 for part in parts], confidence)
+    return tuple(replace(part, below=below) for part, below in zip(parts, short.tolist(), strict=True))
 
 
-_HEADS = {"class": "class", "group": "group", "end": "end", "size": "set size", "width": "width"}
-_PLURAL = {"class": "classes", "group": "groups", "end": "ends", "size": "set sizes", "width": "widths"}
+_HEADS = {"size": "set size"}
 _REMEDY = {
     "class": "The promise is an average over all classes. Calibrate by class for a promise to each class.",
     "group": "The promise is an average over all groups. Calibrate by group for a promise to each group.",
@@ -244,18 +291,23 @@ class CoverageTable(Described):
         widths = any(part.mean_width is not None for part in self.parts)
         return self._column("mean_width" if widths else "mean_size")
 
+    def _column(self, name: str) -> NDArray[np.float64]:
+        return np.array([getattr(part, name) for part in self.parts], np.float64)  # None becomes NaN
+
     @property
     def confidence(self) -> float | None:
         """Confidence of each interval alone; None if they hold at once with all others of a private evaluation."""
         return self.parts[0].confidence if self.parts else CONFIDENCE
 
-    def _column(self, name: str) -> NDArray[np.float64]:
-        return np.array([getattr(part, name) for part in self.parts], np.float64)  # None becomes NaN
+    @property
+    def _counted(self) -> list[Part]:
+        """The parts in which records were counted."""
+        return [part for part in self.parts if part.value is not None]
 
     @property
     def worst(self) -> Part:
         """The part with the smallest share of covered records; with noise, with the lowest upper end."""
-        return min((part for part in self.parts if part.value is not None), key=seeming, default=self.parts[0])
+        return min(self._counted, key=lambda part: part.seeming, default=self.parts[0])
 
     @property
     def below(self) -> tuple[Part, ...]:
@@ -264,25 +316,31 @@ class CoverageTable(Described):
         Without noise these are parts whose exact interval lies below the promise. The intervals hold for all parts at
         once with probability 95 % (Bonferroni), so that the selection of the worst part is accounted for.
         """
-        return tuple(sorted((part for part in self.parts if part.below), key=seeming))
+        return tuple(sorted((part for part in self.parts if part.below), key=lambda part: part.seeming))
 
     def surely_below(self, level: float) -> NDArray[np.bool_]:
         """Parts with coverage below a level, boolean, shape of `n`, by intervals that hold for all parts at once.
 
         Examples
         --------
-        >>> table = CoverageTable("class", exact_parts(["cat", "dog"], np.array([20, 0]), np.array([20, 20])))
+        >>> hits, n = np.array([20, 0]), np.array([20, 20])
+        >>> table = CoverageTable("class", PartCounts(["cat", "dog"], hits, n - hits).parts(0.05))
         >>> table.surely_below(0.9)
         array([False,  True])
         """
         return below_at_once(self.hits, self.n, level, self.confidence or CONFIDENCE)
 
     @property
+    def _head(self) -> str:
+        """Name of the parts for people."""
+        return _HEADS.get(self.kind, self.kind)
+
+    @property
     def sentence(self) -> str:
         """Parts that are covered less than promised beyond chance, with advice; empty without such parts."""
         if not self.below:
             return ""
-        plural, called = _PLURAL[self.kind], "size " if self.kind == "size" else ""
+        plural, called = f"{self._head}{'es' if self.kind == 'class' else 's'}", "size " if self.kind == "size" else ""
         names = ", ".join(f"{called}{part.name}" for part in self.below[:MOST_NAMED])
         names += ", ..." if self.below[MOST_NAMED:] else ""
         promised = coverage_text(min(part.promised or 0.0 for part in self.below))
@@ -300,14 +358,14 @@ class CoverageTable(Described):
 
     def as_table(self, most: int = MOST_ROWS) -> Table:
         """Rows of the parts that have records; of very many the least covered ones."""
-        some = self._some if self.confidence is not None else list(self.parts)
-        shown = sorted(some, key=seeming)[:most] if len(some) > most else some
-        rows = [self._cells(part) for part in shown] or [{_HEADS[self.kind]: ""}]
-        caption = f"{self.of} by {_HEADS[self.kind]}".capitalize()
+        some = self._counted if self.confidence is not None else list(self.parts)
+        shown = sorted(some, key=lambda part: part.seeming)[:most] if len(some) > most else some
+        rows = [self._cells(part) for part in shown] or [{self._head: ""}]
+        caption = f"{self.of} by {self._head}".capitalize()
         return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), caption, len(some))
 
     def _cells(self, part: Part) -> dict[str, str]:
-        cells = {_HEADS[self.kind]: part.name}
+        cells = {self._head: part.name}
         noisy = ", with noise" if self.confidence is None else ""
         if self.of == "share":
             cells[f"records{noisy}"] = f"{part.covered:,}"
@@ -327,38 +385,24 @@ class CoverageTable(Described):
             cells[head] = "yes" if part.below else "no"
         return cells
 
-    @property
-    def _some(self) -> list[Part]:
-        return [part for part in self.parts if part.value is not None]
-
     def _section(self) -> Section:
         intervals = "noise included" if self.confidence is None else f"exact {100 * self.confidence:g} % intervals"
         return Section(f"{self.of.capitalize()}, {intervals}", tables=(self.as_table(),))
 
     def _brief(self) -> str:
-        if not self._some:
+        if not self._counted:
             return f"{len(self)} parts, no records"
         worst = f"worst {self.worst.name!r} {self.worst.value:.3f}"
-        return f"{len(self._some)} parts, n={sum(part.n for part in self._some)}, {worst}"
+        return f"{len(self._counted)} parts, n={sum(part.n for part in self._counted)}, {worst}"
 
 
-def seeming(part: Part) -> tuple[float, float]:
-    """Sort key of parts, the least covered first: the share; with noise, the upper end of the interval first."""
-    share = 1.0 if part.value is None else part.value
-    return (share, part.high) if part.confidence is not None else (part.high, share)
-
-
-def format_interval_ends(low: float, high: float) -> tuple[str, str]:
-    """Format the ends of an interval with three decimals, rounded outwards; whole numbers without decimals.
+def interval_text(low: float, high: float) -> str:
+    """An interval with three decimals, rounded outwards; whole numbers without decimals.
 
     Examples
     --------
-    >>> format_interval_ends(0.88345, 0.92311), format_interval_ends(0.5, 1.0)
-    (('0.883', '0.924'), ('0.500', '1'))
+    >>> interval_text(0.88345, 0.92311), interval_text(0.5, 1.0)
+    ('0.883 to 0.924', '0.500 to 1')
     """
-    least, most = Fraction(low) * 1000, Fraction(high) * 1000
-    return _thousandths(math.floor(least)), _thousandths(math.ceil(most))
-
-
-def _thousandths(count: int) -> str:
-    return f"{count / 1000:.3f}" if count % 1000 else f"{count // 1000}"
+    ends = math.floor(Fraction(low) * 1000), math.ceil(Fraction(high) * 1000)
+    return " to ".join(f"{end / 1000:.3f}" if end % 1000 else f"{end // 1000}" for end in ends)

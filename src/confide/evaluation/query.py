@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.core import Release
 from confide.errors import InputError
-from confide.evaluation.counts import SIDE_OUTCOMES
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.support import (
     LEAST_LOSS,
@@ -51,6 +53,9 @@ OTHER = "(other)"
 
 SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
 """Lower ends of the bins of set sizes with noise."""
+
+SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
+"""Outcomes of sides in which each statement holds; 0: both ends hold, 1: lower fails, 2: upper fails, 3: both fail."""
 
 SIDES = tuple(SIDE_OUTCOMES)
 MOST_PARTS = 100_000
@@ -91,7 +96,7 @@ class Partition:
 
     def __post_init__(self) -> None:
         if self.binned:
-            names = _size_names(self.edges, self.most) if self.kind == "size" else _width_names(self.edges)
+            names = _width_names(self.edges) if self.kind == "width" else _size_names(self.edges, self.most)
             if self.names not in ((), names):
                 raise InputError("names", "must follow from the edges of sizes and widths")
             object.__setattr__(self, "names", names)
@@ -144,16 +149,18 @@ def size_parts(classes: int, *, exact: bool = False, statement: str = "") -> Par
     >>> size_parts(3).names, size_parts(30).names
     (('0', '1', '2', '3'), ('0', '1', '2', '3', '4', '5-9', '10-19', '20-30'))
     """
-    edges = range(classes + 1) if exact else (edge for edge in SIZE_EDGES if edge <= classes)
-    return Partition("size", edges=tuple(map(float, edges)), most=classes, statement=statement)
+    return Partition("size", edges=_size_edges(classes, exact=exact), most=classes, statement=statement)
 
 
-def _size_names(edges: Sequence[float], most: int | None) -> tuple[str, ...]:
-    if most is None or not edges or edges[0] != 0 or any(edge != int(edge) for edge in edges):
-        raise InputError("edges", "must be integers from 0 on")
+def _size_edges(most: int, *, exact: bool) -> tuple[float, ...]:
+    edges = range(most + 1) if exact else (edge for edge in SIZE_EDGES if edge <= most)
+    return tuple(map(float, edges))
+
+
+def _size_names(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
+    if most is None or edges != _size_edges(most, exact=len(edges) == most + 1):
+        raise InputError("edges", "must be those of set sizes up to the largest one")
     ends = [*(int(edge) - 1 for edge in edges[1:]), most]
-    if any(end < edge for edge, end in zip(edges, ends, strict=True)):
-        raise InputError("edges", "must increase up to the largest size")
     return tuple(f"{a:.0f}" if a == b else f"{a:.0f}-{b}" for a, b in zip(edges, ends, strict=True))
 
 
@@ -282,8 +289,6 @@ class CountQuery:
         Promised coverage by name: "" for the release as a whole, `alpha 1/10` for levels, or the ends of intervals.
     partitions
         Divisions of the records into parts.
-    tables
-        Positions of the partitions that are crossed in each table.
     loss
         For risk control: name and largest value of the loss. Coverage is then that of critical thresholds.
     measure
@@ -293,13 +298,19 @@ class CountQuery:
         no noise, and the counts are not private.
     n
         Number of records if it is public (`replace_one`); None if it is secret, or counted without noise.
+
+    Attributes
+    ----------
+    tables
+        Positions of the partitions that are crossed in each table: those of `arrangement`; without noise a table for
+        all records, and one for each partition.
     """
 
     calibration: str
     outcome: Outcome
     statements: Mapping[str, float] = field(hash=False)
     partitions: tuple[Partition, ...] = ()
-    tables: tuple[tuple[int, ...], ...] = ((),)
+    tables: tuple[tuple[int, ...], ...] = field(init=False)
     loss: tuple[str, float] | None = None
     measure: Measure | None = None
     neighbors: Neighbors = "add_remove"
@@ -308,59 +319,58 @@ class CountQuery:
     n: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.calibration) != 64 or set(self.calibration) - set(string.hexdigits.lower()):
-            raise InputError("calibration", "must be a SHA-256, 64 hexadecimal digits")
+        # What follows from the partitions, and numbers as Python has them.
+        noisy, sizes = self.epsilon is not None, [len(partition) for partition in self.partitions]
+        tables = arrangement(sizes) if noisy else ((), *((place,) for place in range(len(sizes))))
         n = None if self.n is None else positive_integer("n", self.n, most=MOST_RECORDS)
+        object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "n", n)
-        if self.epsilon is not None:
+        if noisy:
             object.__setattr__(self, "epsilon", self.cost.epsilon)
             object.__setattr__(self, "records_per_person", self.cost.records_per_person)
-        if (n is None) != (self.epsilon is None or self.neighbors == "add_remove"):
-            raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
-        self._check_statements()
-        used = {place for table in self.tables for place in table}
-        if used != set(range(len(self.partitions))) or any(len(set(table)) != len(table) for table in self.tables):
-            raise InputError("tables", "must cross the partitions, each of them somewhere and once in a table")
-        different = {
-            (part.kind, part.statement, part.names if part.kind == "group" else ()) for part in self.partitions
-        }
-        if len(different) != len(self.partitions) or not self.tables:
-            must = "must be of different kinds, or of different columns of groups, and be in at least one table"
-            raise InputError("partitions", must)
-        if self.epsilon is None and self.tables != exact_tables(len(self.partitions)):
-            raise InputError("tables", "must be one for all records and one for each partition without noise")
-        if self.epsilon is not None and (self.measure or self.outcome == "area"):
-            raise InputError("measure", "must be left out of counts with noise")
-        if self.epsilon is None and (self.measure == "size") != any(part.kind == "size" for part in self.partitions):
-            raise InputError("measure", "must be the size if and only if sets are counted by size")
-        if self.epsilon is not None and sum(prod(self.shape(table)) for table in self.tables) > MOST_CELLS:
-            raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
 
-    def _check_statements(self) -> None:
-        names = tuple(self.statements)
+        # The promises.
+        if len(self.calibration) != 64 or set(self.calibration) - set(string.hexdigits.lower()):
+            raise InputError("calibration", "must be a SHA-256, 64 hexadecimal digits")
+        names, promised = tuple(self.statements), list(self.statements.values())
         expected = {"covered": ("",), "area": ("",), "sides": SIDES}.get(self.outcome, names)
-        if names != expected or not names or not all(0 <= level <= 1 for level in self.statements.values()):
+        if names != expected or not names or not all(0 <= level <= 1 for level in promised):
             raise InputError("statements", "must be those of the outcome, with a coverage in [0, 1] each")
-        rising = list(self.statements.values())
-        if self.outcome == "levels" and not (rising == sorted(rising) and all(n.startswith("alpha ") for n in names)):
+        levels = all(name.startswith("alpha ") for name in names)
+        if self.outcome == "levels" and not (levels and promised == sorted(promised)):
             raise InputError("statements", "must be named by alpha for levels, in increasing order of coverage")
-        if any(part.statement not in ("", *names) for part in self.partitions):
-            raise InputError("partitions", "must be of all levels, or of one of them")
         if self.loss is not None:
             positive_number("bound", self.loss[1])
+
+        # The parts, and the noise.
+        if any(part.statement not in ("", *names) for part in self.partitions):
+            raise InputError("partitions", "must be of all levels, or of one of them")
+        kinds = {(part.kind, part.statement, part.names if part.kind == "group" else ()) for part in self.partitions}
+        if len(kinds) != len(sizes):
+            raise InputError("partitions", "must be of different kinds, or of different columns of groups")
+        if (n is None) != (not noisy or self.neighbors == "add_remove"):
+            raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
+        if noisy and (self.measure or self.outcome == "area"):
+            raise InputError("measure", "must be left out of counts with noise")
+        if not noisy and (self.measure == "size") != any(part.kind == "size" for part in self.partitions):
+            raise InputError("measure", "must be the size if and only if sets are counted by size")
+        if noisy and sum(self.cells) > MOST_CELLS:
+            raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
+
+    @classmethod
+    def of(cls, release: Release, partitions: Sequence[Partition], **asked: Any) -> "CountQuery":
+        """Query about the promises of a release; `asked` are the other fields."""
+        outcome, statements = statements_of(release)
+        stated = {"outcome": outcome, "statements": statements, "loss": release.bounded, **asked}
+        return cls(calibration=release.checksum, partitions=tuple(partitions), **stated)
 
     @property
     def cost(self) -> CountPrivacy:
         """Privacy of all counts together."""
         assert self.epsilon is not None
-        return CountPrivacy(
-            self.neighbors,
-            self.epsilon,
-            self.records_per_person,
-            public_n=self.n is not None,
-            tables=max(len(self.tables), 1),
-            one_count=self.one_count,
-        )
+        request = self.neighbors, self.epsilon, self.records_per_person
+        tables, one_count = len(self.tables), self.one_count
+        return CountPrivacy(*request, public_n=self.n is not None, tables=tables, one_count=one_count)
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -381,15 +391,17 @@ class CountQuery:
 
     def shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         """Shape of a table: one axis for each of its partitions, and one for outcomes."""
-        outcomes = {"covered": 2, "area": 2, "sides": 4}.get(self.outcome, len(self.statements) + 1)
-        one_level = any(self.partitions[place].statement for place in table)
-        return (*(len(self.partitions[place]) for place in table), 2 if one_level else outcomes)
+        outcomes = {"levels": self.levels + 1, "sides": 4}.get(self.outcome, 2)
+        return (*(len(self.partitions[place]) for place in table), 2 if self.level_of(table) else outcomes)
 
     def sums_shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         """Shape of the sums of sizes or widths in a table: one axis for each partition, and one for levels."""
-        one_level = any(self.partitions[place].statement for place in table)
-        columns = 0 if self.measure is None else 2 if self.measure == "area" else 1 if one_level else self.levels
+        columns = {None: 0, "area": 2}.get(self.measure, 1 if self.level_of(table) else self.levels)
         return (*(len(self.partitions[place]) for place in table), columns)
+
+    def level_of(self, table: tuple[int, ...]) -> str:
+        """The only level of the sets that a table counts; "" for all levels."""
+        return "".join(self.partitions[place].statement for place in table)
 
     @property
     def cells(self) -> list[int]:
@@ -401,14 +413,12 @@ class CountQuery:
         """Whether only covered records are counted, because n is public and all others are missed."""
         return self.n is not None and self.outcome == "covered" and self.tables == ((),)
 
-    def statement_cells(self, name: str, table: tuple[int, ...]) -> tuple[list[int], list[int]]:
-        """Outcomes of a table in which a statement holds, and the other outcomes."""
-        outcomes = self.shape(table)[-1]
+    def held(self, name: str, table: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Whether a statement holds in each outcome of a table."""
+        outcomes = np.arange(self.shape(table)[-1])
         if self.outcome == "sides":
-            held = list(SIDE_OUTCOMES[name])
-        else:
-            held = list(range(1 if outcomes == 2 else list(self.statements).index(name) + 1))
-        return held, [place for place in range(outcomes) if place not in held]
+            return np.isin(outcomes, SIDE_OUTCOMES[name])
+        return outcomes <= (0 if self.level_of(table) else list(self.statements).index(name))
 
     def family_error(self, error: float) -> float:
         """Error probability of each family of intervals, which hold together; without noise each holds by itself.
@@ -424,17 +434,9 @@ class CountQuery:
         families = len(self.statements) * (1 + len(self.partitions)) + binned
         each = error if families == 1 else error / families * (1 - 1e-12)
         if each / max([1, *map(len, self.partitions)]) < _LEAST_ERROR:
-            raise InputError(
-                "confidence",
-                "must leave each interval an error probability of at least 1e-9",
-                remedy="Choose a smaller confidence, or fewer parts",
-            )
+            must, remedy = "must leave each interval an error probability of at least 1e-9", "or fewer parts"
+            raise InputError("confidence", must, remedy=f"Choose a smaller confidence, {remedy}")
         return each
-
-
-def exact_tables(partitions: int) -> tuple[tuple[int, ...], ...]:
-    """Tables of counts without noise: one for all records, and one for each partition."""
-    return ((), *((place,) for place in range(partitions)))
 
 
 def level_name(alpha: Fraction) -> str:

@@ -1,59 +1,102 @@
 """Count labelled records: which sets, intervals or scores of a release cover, batch by batch, by part and by outcome.
 
 `SetOutcomes`, `IntervalOutcomes` and `ScoreOutcomes` compare records with a release at each of its levels. A `Tally`
-counts what they return in the tables of a query, whether noise is added later or not.
+counts what they return in the tables of a query, whether noise is added later or not. No other data of a record are
+kept.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Groups, Uniforms, as_uniforms
+from confide.arrays import Groups, Uniforms, as_array, as_uniforms
 from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import (
-    MOST_GROUPS,
-    Counts,
-    RecordOutcomes,
-    group_names,
-    missed,
-    outcomes_of,
-    refuse_many_groups,
-)
 from confide.evaluation.evaluation import Evaluation, Example
-from confide.evaluation.query import (
-    OTHER,
-    CountQuery,
-    Measure,
-    Partition,
-    class_parts,
-    exact_tables,
-    group_parts,
-    size_parts,
-    statements_of,
-)
+from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, size_parts
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of
-from confide.support import canonical_name, library_versions
+from confide.support import canonical_name, library_versions, order_of, positions, raise_for_rows
 
 
-class RecordComparison:
+@dataclass(frozen=True)
+class RecordOutcomes:
+    """Coverage and sizes of n records at one level of a release, before counting.
+
+    Parameters
+    ----------
+    covered
+        bool, shape (n,).
+    size
+        Sizes of the sets, or widths of the intervals, shape (n,); None for scores.
+    ends
+        Whether the lower and the upper end of the intervals hold, if each end has its own threshold; else None.
+    shown
+        Sets of the first records, for examples, bool, shape (examples, K).
+    """
+
+    covered: NDArray[np.bool_]
+    size: NDArray[Any] | None = None
+    ends: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    shown: NDArray[np.bool_] | None = None
+
+
+def outcomes_of(record_outcomes: Sequence[RecordOutcomes]) -> NDArray[Any]:
+    """Outcome of each record: the number of nested levels that do not cover it; 1 or 0 for one level.
+
+    Examples
+    --------
+    >>> outcomes_of([RecordOutcomes(np.array([True, False, False])), RecordOutcomes(np.array([True, True, False]))])
+    array([0, 1, 2])
+    """
+    first = record_outcomes[0]
+    if first.ends is not None:
+        low, high = map(_missed, first.ends)
+        return low + 2 * high
+    if len(record_outcomes) == 1:
+        return _missed(first.covered)
+    levels: NDArray[np.int64] = np.sum([_missed(level.covered) for level in record_outcomes], axis=0, dtype=np.int64)
+    return levels
+
+
+def _missed(covered: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """1 for each record that is not covered, else 0."""
+    return (~covered).view(np.uint8)
+
+
+# Comparisons of records with a release.
+
+
+class RecordComparison(ABC):
     """Comparison of records with a release at each of its levels; a release without levels has one."""
 
-    measure: Measure | None = None
+    measure: ClassVar[Measure | None] = None
+    refused: ClassVar[Collection[str]]
+    """Thresholds that cannot be compared: those of sides, or of a loss."""
+    must_have: ClassVar[str]
+    remedy: ClassVar[str]
 
     def __init__(self, release: Release, classes: Sequence[object] = ()) -> None:
+        kind = release.by if as_release(release).loss is None else "loss"
+        if kind in self.refused:
+            raise InputTypeError("release", f"must have {self.must_have}", got=f"those of a {kind}", remedy=self.remedy)
         self.release, self.classes = release, tuple(map(str, classes))
         self.levels = [release.at(alpha) for alpha in release.levels]
         self.needs_groups = release.needs_groups(sets=bool(classes))
 
-    def outcomes(self, *arrays: Any) -> list[RecordOutcomes]:
-        """Coverage and sizes of records at each level."""
-        raise NotImplementedError
+    @abstractmethod
+    def outcomes(self, *arrays: Any, **options: Any) -> list[RecordOutcomes]:
+        """Coverage and sizes of records at each level; the option `groups` states those with thresholds."""
+
+    @property
+    def keys(self) -> list[Any]:
+        """Groups or classes that have thresholds of their own; of sets in the order of the columns."""
+        return list(self.release.parts)
 
     def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
         """Position of each record's group or true class among those with a threshold; None for one threshold.
@@ -66,12 +109,6 @@ class RecordComparison:
             raise InputError("groups", f"must be given, because the release has one threshold per {self.release.by}")
         places: NDArray[np.int64] = self.release.places(groups, n)
         return places
-
-    def _refuse(self, kinds: Collection[str], requirement: str, *, remedy: str) -> None:
-        """Refuse a release whose thresholds are of a kind that cannot be compared."""
-        kind = self.release.by if as_release(self.release).loss is None else "loss"
-        if kind in kinds:
-            raise InputTypeError("release", f"must have {requirement}", got=f"those of a {kind}", remedy=remedy)
 
 
 class SetOutcomes(RecordComparison):
@@ -86,80 +123,55 @@ class SetOutcomes(RecordComparison):
     """
 
     measure = "size"
+    refused = ("side", "loss")
+    must_have, remedy = "thresholds for sets of classes", "Evaluate the scores or the intervals"
 
     def __init__(self, release: Release, names: Sequence[object]) -> None:
-        self.release = release
-        self._refuse(("side", "loss"), "thresholds for sets of classes", remedy="Evaluate the scores or the intervals")
+        super().__init__(release, names)
         if any(part.score is None for part in release.parts.values()):
             raise InputError(*UNNAMED)
-        super().__init__(release, names_for(release, tuple(names), len(names)) or tuple(names))
+        self.classes = tuple(map(str, names_for(release, tuple(names), len(names)) or names))
         self.randomised = any(score_kind(part.score).randomised for part in release.parts.values())
+        if release.by == "class":
+            release.limits(classes=self.classes)  # raises if they are others
 
     def outcomes(
-        self,
-        probabilities: NDArray[Any],
-        y: NDArray[np.int64],
-        groups: Groups | None = None,
-        u: Uniforms = None,
-        shown: int = 0,
+        self, p: NDArray[Any], y: NDArray[np.int64], *, groups: Groups | None, u: Uniforms = None, shown: int = 0
     ) -> list[RecordOutcomes]:
         """Compare records: probabilities (n, K), and positions of the true classes, -1 for none, shape (n,)."""
-        uniforms = None
         if self.randomised or u is not None:
-            uniforms = as_uniforms("u", u, len(probabilities), self.randomised)
-        keys = self.class_keys() if self.release.by == "class" else None
-        compared = []
+            u = as_uniforms("u", u, len(p), self.randomised)
+        keys, compared = self.keys if self.release.by == "class" else None, []
         for level in self.levels:
-            own = groups if self.needs_groups else None
-            mask = sets_of(probabilities, level, keys, u=uniforms, groups=own).mask
+            mask = sets_of(p, level, keys, u=u, groups=groups).mask
             covered = mask[np.arange(len(y)), y] & (y >= 0)
             compared.append(RecordOutcomes(covered, mask.sum(axis=1), shown=mask[:shown]))
         return compared
 
-    def class_keys(self) -> list[str | int]:
-        """Classes of a release in the order of the columns; column names may be the strings of integer classes.
-
-        Raises
-        ------
-        InputError
-            If the columns have other classes, unless the release has 0 to K-1 and the columns K names.
-        """
-        by_text = {str(key): key for key in self.release.parts}
-        if len(by_text) == len(self.release.parts) and sorted(self.classes) == sorted(by_text):
-            return [by_text[text] for text in self.classes]
-        if set(self.release.parts) == set(range(len(self.classes))):
-            return list(range(len(self.classes)))
-        some = ", ".join(list(by_text)[:10]) + (", ..." if len(by_text) > 10 else "")
-        raise InputError(
-            "classes",
-            f"must be the {len(self.release.parts)} calibrated classes ({some})",
-            got=f"{len(self.classes)} columns or other names",
-            remedy="Give the names in the order of the columns",
-        )
+    @property
+    def keys(self) -> list[Any]:
+        """Classes, or groups, that have thresholds of their own; column names may be strings of integer classes."""
+        known = list(self.release.parts)
+        if self.release.by != "class":
+            return known
+        order = order_of(self.classes, known) or order_of(range(len(known)), known) or []
+        return [known[place] for place in order]
 
 
 class IntervalOutcomes(RecordComparison):
     """Coverage and widths of intervals."""
 
     measure = "width"
-
-    def __init__(self, release: Release) -> None:
-        self.release = release
-        self._refuse(("loss",), "thresholds for intervals", remedy="Evaluate critical thresholds as scores")
-        super().__init__(release)
+    refused = ("loss",)
+    must_have, remedy = "thresholds for intervals", "Evaluate critical thresholds as scores"
 
     def outcomes(
-        self,
-        predictions: NDArray[Any],
-        targets: NDArray[Any],
-        groups: Groups | None = None,
-        difficulty: ArrayLike | None = None,
+        self, predictions: NDArray[Any], targets: NDArray[Any], *, groups: Groups | None, difficulty: Any = None
     ) -> list[RecordOutcomes]:
-        """Compare records: predictions as in `predict_interval`, and true values of shape (n,)."""
+        """Compare records: predictions and difficulty as in `predict_interval`, and true values of shape (n,)."""
         compared = []
         for level in self.levels:
-            own = groups if self.needs_groups else None
-            intervals = intervals_of(predictions, level, difficulty=difficulty, groups=own)
+            intervals = intervals_of(predictions, level, difficulty=difficulty, groups=groups)
             if len(intervals.lower) != len(targets):
                 got = f"{len(targets)} for {len(intervals.lower)}"
                 raise InputError("targets", "must have one entry per prediction", got=got)
@@ -172,63 +184,112 @@ class IntervalOutcomes(RecordComparison):
 class ScoreOutcomes(RecordComparison):
     """Coverage by the scores of true labels."""
 
+    refused = ("side",)
+    must_have, remedy = "one threshold per record", "Evaluate the intervals"
+
     def __init__(self, release: Release) -> None:
-        self.release = release
-        self._refuse(("side",), "one threshold per record", remedy="Evaluate the intervals")
         super().__init__(release)
         warn_about(release)
 
-    def outcomes(self, scores: NDArray[Any], groups: Groups | None = None) -> list[RecordOutcomes]:
+    def outcomes(self, scores: NDArray[Any], *, groups: Groups | None) -> list[RecordOutcomes]:
         """Compare scores, shape (n,)."""
-        exact, place = scores.astype(np.float64), self.places(groups, len(scores))
-        compared = []
+        exact, place, compared = scores.astype(np.float64), self.places(groups, len(scores)), []
         for level in self.levels:
-            thresholds = np.array([part.threshold for part in level.parts.values()])
+            limits = np.array([part.threshold for part in level.parts.values()])
             if place is not None:
-                thresholds = thresholds[place] if place.ndim == 1 else thresholds[place].max(axis=1)
-            compared.append(RecordOutcomes(exact <= thresholds))
+                limits = limits[np.atleast_2d(place.T)].max(axis=0)
+            compared.append(RecordOutcomes(exact <= limits))
         return compared
 
 
-def own_partitions(comparison: RecordComparison) -> list[Partition]:
-    """Partitions of a release by the groups or classes that have thresholds of their own."""
-    release = comparison.release
-    promised = [part.coverage for part in release.parts.values()]
-    if isinstance(comparison, SetOutcomes) and release.by == "class":
-        return [class_parts(comparison.classes, [release.parts[key].coverage for key in comparison.class_keys()])]
-    if not comparison.needs_groups:
-        return []
-    names = list(map(str, release.parts))
-    if release.by == "class":
-        return [class_parts(names, promised)]
-    pieces = [slice(None)] if release.overlap is None else release.overlap.slices
-    return [group_parts(names[piece], promised[piece]) for piece in pieces]
+# Names of groups.
+
+MOST_GROUPS = 1000
 
 
-def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
-    """Query without noise: by class, by single set sizes at every level, and by group.
+class TooManyGroupsError(InputError):
+    """More different groups than an evaluation allows."""
 
-    Groups without thresholds of their own take their names from the records; at most 1000 are allowed.
+
+def too_many_groups(argument: str = "groups", column: str = "") -> TooManyGroupsError:
+    """Return the error for more than 1000 groups; `column` is the name of their column."""
+    more = f"more in column {column!r}" if column else "more"
+    remedy = "Give groups of people, not the names of records"
+    return TooManyGroupsError(argument, f"must have at most {MOST_GROUPS:,} different values", more, remedy)
+
+
+def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
+    """Distinct group names as strings, and the position of each record's group among them.
+
+    Examples
+    --------
+    >>> group_names([7, 3, 7], 3)
+    (['3', '7'], array([1, 0, 1]))
     """
-    release = comparison.release
-    outcome, statements = statements_of(release)
-    partitions = own_partitions(comparison)
-    if isinstance(comparison, SetOutcomes):
-        names = list(statements) if outcome == "levels" else [""]
-        by_class = partitions if release.by == "class" else [class_parts(comparison.classes)]
-        by_size = [size_parts(len(comparison.classes), exact=True, statement=name) for name in names]
-        partitions = [*by_class, *by_size, *(partitions if release.by == "group" else [])]
-    if grouped and not comparison.needs_groups:
-        partitions.append(Partition("group", tuple(map(str, range(MOST_GROUPS)))))
-    return CountQuery(
-        calibration=release.checksum,
-        outcome=outcome,
-        statements=statements,
-        partitions=tuple(partitions),
-        tables=exact_tables(len(partitions)),
-        loss=release.bounded,
-        measure=comparison.measure,
-    )
+    array = as_array("groups", groups)
+    if array.shape != (n,):
+        raise InputError("groups", f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
+    if array.dtype.kind == "O":
+        wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
+        remedy = "Name the group of every record"
+        raise_for_rows("groups", wrong, "must be texts or integers", "that are not", remedy)
+        array = np.array([canonical_name(value) for value in array.tolist()], dtype=np.str_)
+    elif array.dtype.kind not in "iubU":
+        remedy = "Name the group of every record, for example by .astype(str)"
+        raise InputTypeError("groups", "must be texts or integers", got=f"dtype {array.dtype}", remedy=remedy)
+    names, place = np.unique(array, return_inverse=True)
+    return list(map(canonical_name, names.tolist())), place
+
+
+# Counts.
+
+
+class Counts:
+    """Numbers of records by part and outcome, and the sums of their set sizes or interval widths by part and level.
+
+    Parameters
+    ----------
+    cells
+        Shape: the number of parts of each division that is crossed, and the number of outcomes; the first means
+        covered. Without a division all records are one part.
+    sums
+        Shape: the numbers of parts, and the number of levels at which sizes or widths are added up.
+
+    Examples
+    --------
+    >>> counts = Counts((2, 2), (2, 1))
+    >>> counts.add([np.array([0, 1, 1])], np.array([0, 0, 1]), [np.array([1, 2, 4])])
+    >>> counts.cells.tolist(), counts.sums.tolist()
+    ([[1, 0], [1, 1]], [[1.0], [6.0]])
+    """
+
+    def __init__(self, cells: Sequence[int], sums: Sequence[int] = (0,)) -> None:
+        self.cells, self.sums = np.zeros(cells, np.int64), np.zeros(sums)
+
+    def add(
+        self, places: Sequence[NDArray[np.int64]], outcome: NDArray[Any], sizes: Sequence[NDArray[Any] | None] = ()
+    ) -> None:
+        """Count records.
+
+        Parameters
+        ----------
+        places
+            Part of each record in each division, shape (n,).
+        outcome
+            Outcome of each record, shape (n,): an integer, or whether the record is missed.
+        sizes
+            Set size or interval width of each record at each level, shape (n,); None if they are not added up.
+        """
+        *parts, outcomes = self.cells.shape
+        with np.errstate(over="ignore"):
+            if not parts:
+                self.cells += [np.count_nonzero(outcome == one) for one in range(outcomes)]
+                self.sums += [0 if size is None else size.sum() for size in sizes[: len(self.sums)]]
+                return
+            row = np.ravel_multi_index(tuple(places), tuple(parts)) if len(parts) > 1 else places[0]
+            self.cells += np.bincount(row * outcomes + outcome, minlength=self.cells.size).reshape(self.cells.shape)
+            for level, size in zip(range(self.sums.shape[-1]), sizes, strict=False):
+                self.sums[..., level] += np.bincount(row, size, self.sums[..., level].size).reshape(parts)
 
 
 class Tally:
@@ -245,11 +306,10 @@ class Tally:
     """
 
     def __init__(self, comparison: RecordComparison, query: CountQuery, examples: int = 0) -> None:
+        if examples and not isinstance(comparison, SetOutcomes):
+            raise InputError("examples", "must be left out unless sets of classes are evaluated")
         self.comparison, self.query = comparison, query
-        self._tables = [
-            Counts(query.shape(table)[:-1], query.shape(table)[-1], query.sums_shape(table)[-1])
-            for table in query.tables
-        ]
+        self._tables = [Counts(query.shape(table), query.sums_shape(table)) for table in query.tables]
         self._most_examples = examples
         self.examples: list[list[Example]] = [[] for _ in range(query.levels)]
         self._names: dict[str, int] = {}
@@ -267,47 +327,45 @@ class Tally:
             Instead of groups without thresholds of their own: their positions in the public list, shape (n,); -1 for a
             group that is not in the list.
         """
+        # Compare with the release at each level.
         own = groups if self.comparison.needs_groups else None
         more |= {"shown": self._most_examples - len(self.examples[0])} if self._most_examples else {}
-        compared = self.comparison.outcomes(*arrays, own, **more)
-        n = len(compared[0].covered)
-        if own is not None or self.comparison.needs_groups:
-            places = self.comparison.places(groups, n)
+        compared = self.comparison.outcomes(*arrays, groups=own, **more)
+        levels, outcome = dict(zip(self.query.statements, compared, strict=False)), outcomes_of(compared)
+
+        # The part of each record in each partition.
+        if self.comparison.needs_groups:
+            places = self.comparison.places(groups, len(compared[0].covered))
         elif groups is not None:
-            places = self._places(groups, n)
+            places = self._places(groups, len(compared[0].covered))
+        starts = np.cumsum([0, *(len(one) for one in self.query.partitions if one.kind == "group")])
+        columns = iter([] if places is None else [*map(np.subtract, np.atleast_2d(places.T), starts)])
+        axes = []
         by_class = arrays[1] if isinstance(self.comparison, SetOutcomes) else places
-        columns = iter(self._by_column(places))
-        levels = dict(zip(self.query.statements, compared, strict=False))
-        outcome, axes = outcomes_of(compared), []
         for partition in self.query.partitions:
-            sized = levels[partition.statement] if partition.statement else compared[0]
-            axes.append(_axis(partition, sized, by_class, next(columns) if partition.kind == "group" else None))
+            place = next(columns, None) if partition.kind == "group" else by_class
+            axes.append(_axis(partition, levels.get(partition.statement, compared[0]), place))
+
+        # Count in each table, of one level or of all.
         for table, counts in zip(self.query.tables, self._tables, strict=True):
-            statement = "".join(self.query.partitions[place].statement for place in table)
-            some = [levels[statement]] if statement else compared
-            sizes = [one.size for one in some if one.size is not None] if counts.sums.size else []
-            counts.add([axes[place] for place in table], missed(some[0].covered) if statement else outcome, sizes)
+            level = self.query.level_of(table)
+            some = [levels[level]] if level else compared
+            counts.add(
+                [axes[place] for place in table], outcomes_of(some) if level else outcome, [one.size for one in some]
+            )
         if self._most_examples:
             self._keep(compared, arrays[1], places if own is not None else None)
 
     def _places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """Position of each record's group in the public list, -1 for others; without noise in any order."""
         names, place = group_names(groups, n)  # type: ignore[arg-type]  # a mapping raises
-        if self.query.epsilon is None:
-            positions = [self._names.setdefault(name, len(self._names)) for name in names]
-            refuse_many_groups(len(self._names))
-        else:
+        if self.query.epsilon is not None:
             listed = next(partition.names for partition in self.query.partitions if partition.kind == "group")
-            public = {name: i for i, name in enumerate(listed[:-1])}
-            positions = [public.get(canonical_name(name), -1) for name in names]
-        return np.array(positions, np.int64)[place]
-
-    def _by_column(self, places: NDArray[np.int64] | None) -> list[NDArray[np.int64] | None]:
-        """Positions of the groups in each partition of kind group, which are several if groups overlap."""
-        if places is None or places.ndim == 1:
-            return [places]
-        sizes = [len(partition) for partition in self.query.partitions if partition.kind == "group"]
-        return [column - start for column, start in zip(places.T, np.cumsum([0, *sizes[:-1]]), strict=True)]
+            return positions("groups", names, listed[:-1])[place]
+        numbers = [self._names.setdefault(name, len(self._names)) for name in names]
+        if len(self._names) > MOST_GROUPS:
+            raise too_many_groups()
+        return np.array(numbers, np.int64)[place]
 
     def _keep(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64], places: Any) -> None:
         """Store the first records as examples."""
@@ -336,63 +394,48 @@ class Tally:
 
     def result(self) -> Evaluation:
         """Evaluation of all records so far, without noise; parts that do not occur are left out."""
-        first, *others = self._tables
-        partitions, tables = [], [first]
-        for partition, counts in zip(self.query.partitions, others, strict=True):
-            kept, chosen = self._occurring(partition, counts.cells.sum(axis=1))
+        partitions = []
+        for partition, counts in zip(self.query.partitions, self._tables[1:], strict=True):
+            occurring, chosen = self._occurring(partition, counts.cells.sum(axis=1))
             counts.cells, counts.sums = counts.cells[chosen], counts.sums[chosen]
-            partitions.append(kept)
-            tables.append(counts)
+            partitions.append(occurring)
         return Evaluation(
             replace(self.query, partitions=tuple(partitions)),
-            tuple(tuple(counts.cells.ravel().tolist()) for counts in tables),
-            sums=tuple(tuple(counts.sums.ravel().tolist()) for counts in tables) if self.query.measure else (),
+            tuple(tuple(counts.cells.ravel().tolist()) for counts in self._tables),
+            sums=tuple(tuple(counts.sums.ravel().tolist()) for counts in self._tables) if self.query.measure else (),
             examples=tuple(map(tuple, self.examples)) if self.examples[0] else (),
             release=self.comparison.release,
         )
 
     def _occurring(self, partition: Partition, n: NDArray[np.int64]) -> tuple[Partition, NDArray[np.int64]]:
         """The parts of a partition that have records, or all sizes up to the largest, and their positions."""
-        chosen = np.flatnonzero(n)
+        chosen, names = np.flatnonzero(n), list(partition.names)
         if partition.kind == "size":
             most = int(chosen[-1])
             return size_parts(most, exact=True, statement=partition.statement), np.arange(most + 1)
-        names: Sequence[str] = partition.names
         if partition.kind == "group" and self._names:
             names = list(self._names)
             chosen = np.array(sorted(range(len(names)), key=names.__getitem__))
         promised = None if partition.promised is None else tuple(partition.promised[i] for i in chosen)
-        return Partition(partition.kind, tuple(names[int(i)] for i in chosen), promised), chosen
+        return Partition(partition.kind, tuple(names[i] for i in chosen), promised), chosen
 
     def covered_and_missed(self) -> NDArray[np.int64]:
         """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or in all."""
-        release, names, rows = self.comparison.release, list[str](), list[NDArray[np.int64]]()
-        for partition, counts in zip(self.query.partitions, self._tables[1:], strict=True):
-            if partition.promised is not None:
-                names += partition.names
-                rows += list(counts.cells)
+        total, *others = (counts.cells for counts in self._tables)
+        divided = zip(self.query.partitions, others, strict=True)
+        rows = [row for partition, cells in divided if partition.promised is not None for row in cells]
         if not rows:
-            cells = self._tables[0].cells
-            return np.array([[cells[0], cells[1:].sum()]])
-        keys: Sequence[object] = names
-        if isinstance(self.comparison, SetOutcomes) and release.by == "class":
-            keys = self.comparison.class_keys()
-        by_text = list(map(str, keys))
-        return np.array([rows[by_text.index(str(key))] for key in release.parts])
+            return np.array([[total[0], total[1:].sum()]])
+        keys = self.comparison.keys
+        return np.array([rows[keys.index(key)] for key in self.comparison.release.parts])
 
 
-def _axis(
-    partition: Partition,
-    compared: RecordOutcomes,
-    classes: NDArray[np.int64] | None,
-    groups: NDArray[np.int64] | None,
-) -> NDArray[np.int64]:
-    """Part of each record."""
+def _axis(partition: Partition, compared: RecordOutcomes, place: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Part of each record; `place` is that of its class or group, -1 for all others."""
     if partition.binned:
         assert compared.size is not None
         place = np.searchsorted(np.array(partition.edges), compared.size, side="right") - 1
         return np.maximum(place, 0)  # an interval whose ends are crossed has no width
-    positions = classes if partition.kind == "class" else groups
-    if positions is None:
+    if place is None:
         raise InputError("groups", f"must be given to evaluate coverage by {partition.kind}")
-    return np.where(positions < 0, len(partition) - 1, positions)
+    return np.where(place < 0, len(partition) - 1, place)

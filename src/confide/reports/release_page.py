@@ -71,7 +71,7 @@ def release_section(
     warnings += protection_warnings(release.privacy)
     if evaluation is not None and not short:
         how = "privately" if evaluation.private else "which is not private"
-        found = (sentence for finding in evaluation.findings.values() for sentence in evaluation.sentences(finding))
+        found = (sentence for finding in evaluation.findings.values() for sentence in finding.sentences)
         warnings += [say("evaluation", "short", how=how, sentence=one) for one in [*found][:1]]
 
     # One part for each question, those of most readers first.
