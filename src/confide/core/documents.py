@@ -17,6 +17,7 @@ from confide.support import (
     Fields,
     Form,
     foreign_file,
+    kind_stated,
     needs_extra,
     parse_document,
     read_as,
@@ -31,8 +32,7 @@ _ABOVE = (
     {"confide/release": "confide.core.files"}
     | dict.fromkeys(
         (
-            "confide/federated.calibration",
-            "confide/federated.several",
+            "confide/federated.release",
             "confide/federated.own-share",
             "confide/federated.signed-release",
         ),
@@ -102,10 +102,10 @@ def read(text: str) -> Any:
     MissingExtraError
         If the claims of the release cannot be verified without SciPy, and it is not installed.
     """
-    kind = parse_document(text, "file", MOST_CHARACTERS, _NAME_BITS).get("kind")
-    if isinstance(kind, str) and kind in _ABOVE:
+    kind = kind_stated(parse_document(text, "file", MOST_CHARACTERS, _NAME_BITS))
+    if kind in _ABOVE:
         import_module(_ABOVE[kind])
-    if not isinstance(kind, str) or kind not in _READERS:
+    if kind is None or kind not in _READERS:
         raise foreign_file(text, FileKind.RELEASE)
     with needs_extra("computing again what this release claims", None):
         return _READERS[kind](text)

@@ -28,7 +28,7 @@ Three hospitals and a coordinator, here in one process:
 
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
-from confide.federated.answers import distant_replies, read_answer, replies
+from confide.federated.answers import Sending, distant_replies, message_head, read_answer, replies
 from confide.federated.calibration import FederatedRelease, FederatedThreshold
 from confide.federated.certificates import (
     certified_k,
@@ -38,23 +38,22 @@ from confide.federated.certificates import (
     order_statistic_coverage,
     poisson_binomial,
 )
-from confide.federated.comparison import compare
 from confide.federated.conditions import Conditions
-from confide.federated.envelope import read_time
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
-from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
+from confide.federated.messages import Message, read_time
 from confide.federated.open_part import open_part
-from confide.federated.openings import openings
+from confide.federated.openings import Opened, Opening, opening_head, openings, part_head
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import (
-    AnyPlan,
     FederatedPlan,
+    ThresholdPlan,
     collusion_text,
     identity_rows,
+    read_plan,
     roster_number,
     share_holders_text,
 )
-from confide.federated.planning import COMPARABLE, Alternative, plan
+from confide.federated.planning import COMPARABLE, Alternative, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
@@ -71,7 +70,6 @@ from confide.federated.protocols import (
 from confide.federated.quantile_of_quantiles import RankChoice, least_above, least_of, qq_coverage
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
-from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
 from confide.federated.signed import read_signed, sign, signed_by
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.verification import Verification, verify
@@ -84,7 +82,6 @@ __all__ = [
     "OwnShare",
     "Policy",
     "Refusal",
-    "SeveralPlans",
     "Silo",
     "SiloKeys",
     "SiloLedger",
@@ -100,9 +97,6 @@ __all__ = [
     "openings",
     "own_share",
     "plan",
-    "plan_groups",
-    "plan_levels",
-    "plan_sides",
     "qq_coverage",
     "read_answer",
     "read_plan",

@@ -3,13 +3,14 @@
 import base64
 
 from confide.federated.answer import silo_position
-from confide.federated.envelope import sign_message, verify_message
+from confide.federated.answers import message_head
 from confide.federated.keys import SiloKeys, update_checkpoint
-from confide.federated.openings import Opening, list_digest, read_opening, shared_channel
-from confide.federated.plan import AnyPlan
+from confide.federated.messages import sign
+from confide.federated.openings import Opened, Opening, list_digest, read_opening, shared_channel
+from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy
+from confide.federated.protocols import SharedAnswer
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import read_plan
 from confide.federated.sharing import Elements, add, decrypt_share, pack
 from confide.federated.silo_ledger import SiloLedger
 
@@ -44,12 +45,12 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     Refusal
         With a code of `confide.federated.refusals`; `unreadable` names the silo whose share cannot be decrypted.
     """
-    read, envelope = read_plan(plan)
+    read = read_plan(plan)
     own = silo_position(read, keys, ledger)
-    policy.check_coordinator(read, envelope.signer)
+    policy.check_coordinator(read)
     if own not in shared_channel(read).openers:
         raise Refusal("not-invited", "the plan does not name this silo as a share holder")
-    asked = read_opening(read, opening, envelope.signer)
+    asked = read_opening(read, opening)
     _refuse_foreign(read, asked, keys, ledger)
     listed = list_digest(read, asked.counted)
 
@@ -60,30 +61,25 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
 
     def draw(total: Elements) -> str:
         update_checkpoint(keys.checkpoint, ledger.ledger, charged=True)
-        content = {
-            "plan": read.digest,
-            "session": read.session,
-            "silo": keys.name,
-            "counted": listed,
-            "places": [read.position(name) for name, _ in asked.counted],
-            "sum": base64.b64encode(pack(total)).decode(),
-        }
-        return sign_message("part", content, keys.signing)
+        places = tuple(read.position(name) for name, _ in asked.counted)
+        packed = base64.b64encode(pack(total)).decode()
+        return sign("part", Opened(read.digest, keys.name, listed, places, packed), keys.signing)
 
     return ledger.store_part(read, listed, look, draw)
 
 
-def _refuse_foreign(plan: AnyPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:
+def _refuse_foreign(plan: FederatedPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:
     """Reject an opening for another share holder, or one that lists an answer that this silo has not given."""
     if asked.to != keys.name:
         raise Refusal("foreign", f"the opening is for {asked.to[:64]!r}; use the one with this silo's name")
     if (named := dict(asked.counted).get(keys.name)) is not None:
         message = ledger.kept_answer(plan)
-        if message is None or verify_message("answer", message).content.get("ephemeral") != named:
+        sent = None if message is None else message_head(message).content.sent
+        if not isinstance(sent, SharedAnswer) or sent.ephemeral != named:
             raise Refusal("foreign", "the list counts an answer of this silo that is not in its ledger")
 
 
-def _summed(plan: AnyPlan, asked: Opening, own: int, keys: SiloKeys) -> Elements:
+def _summed(plan: FederatedPlan, asked: Opening, own: int, keys: SiloKeys) -> Elements:
     context = f"{plan.session}|{plan.digest}".encode()
     total: Elements | None = None
     for (name, ephemeral), text in zip(asked.counted, asked.shares, strict=True):

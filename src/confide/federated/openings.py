@@ -8,29 +8,65 @@ the sum.
 """
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from confide.errors import InputError
 from confide.federated.answers import read_answers
-from confide.federated.envelope import digest, fields_of, sign_message, verify_message
-from confide.federated.keys import SiloKeys
-from confide.federated.plan import AnyPlan
-from confide.federated.protocols import Counts, Shared, SharedAnswer
-from confide.federated.protocols.channels import read_ephemeral, read_shares
+from confide.federated.keys import SiloKeys, check_name
+from confide.federated.messages import Form, Message, digest, encode, read_content, read_message, sign
+from confide.federated.plan import FederatedPlan, read_plan
+from confide.federated.protocols import Shared, SharedAnswer
+from confide.federated.protocols.channels import check_shares, read_ephemeral
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import read_plan
 from confide.federated.sharing import Elements, NotOnePolynomialError, combine, unpack
-from confide.support import Fields, shapes
+from confide.federated.terms import Counts
 
 Counted: TypeAlias = tuple[tuple[str, str], ...]
 """The names of silos, sorted, and the fresh public keys of their answers."""
 
 
-def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
+class Opening(Form):
+    """The coordinator's request to one share holder: a list, and the encrypted shares of the answers on it."""
+
+    plan: str
+    to: str
+    counted: Counted
+    shares: list[str]
+
+
+class Opened(Form):
+    """What a share holder states: the digest of the list, the positions of its silos, and the sum of its shares."""
+
+    plan: str
+    silo: str
+    counted: str
+    places: tuple[int, ...]
+    sum: str
+
+
+def opening_head(text: str) -> Message[Opening]:
+    """The coordinator's opening for a share holder without a plan, after its signature is verified.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    message = read_message("opening", text, Opening)
+    read_content("opening", lambda: check_name(message.content.to))
+    return message
+
+
+def part_head(text: str) -> Message[Opened]:
+    """A share holder's part without a plan, after its signature is verified; raises as `opening_head`."""
+    message = read_message("part", text, Opened)
+    read_content("part", lambda: check_name(message.content.silo))
+    return message
+
+
+def check_counted(plan: FederatedPlan, counted: Counted) -> Counted:
     """Check a list of silos of the plan: sorted, each once, and as many as the plan requires.
 
     Raises
@@ -38,25 +74,24 @@ def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
     Refusal
         `malformed`, `foreign` or `too-few`.
     """
-    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
-        raise Refusal("malformed", "the list must contain pairs of a name and a key")
-    names = [name for name, _ in pairs]
+    names = [name for name, _ in counted]
     if names != sorted(set(names)):
         raise Refusal("malformed", "the list must be sorted and name each silo once")
-    known = {silo.name for silo in plan.silos}
-    if not known.issuperset(names):
+    if not {silo.name for silo in plan.silos}.issuperset(names):
         raise Refusal("foreign", "the list names silos that the plan does not name")
-    if len(names) < (least := shared_channel(plan).least(plan.single_plans[0])):
+    if len(names) < (least := shared_channel(plan).least(plan.first)):
         raise Refusal("too-few", f"the list must have at least {least} silos; found {len(names)}")
-    return tuple((name, read_ephemeral(key)) for name, key in pairs)
+    for _, key in counted:
+        read_ephemeral(key)
+    return counted
 
 
-def list_digest(plan: AnyPlan, counted: Counted) -> str:
+def list_digest(plan: FederatedPlan, counted: Counted) -> str:
     """The digest of a plan and a list, which parts of this list have in common."""
-    return digest([plan.digest, [list(pair) for pair in counted]])
+    return digest(encode([plan.digest, counted]))
 
 
-def shared_channel(plan: AnyPlan) -> Shared:
+def shared_channel(plan: FederatedPlan) -> Shared:
     """The channel of a plan of a sum with dropouts."""
     if not isinstance(plan.channel, Shared):
         raise InputError(
@@ -65,14 +100,6 @@ def shared_channel(plan: AnyPlan) -> Shared:
             remedy="Others have no second message",
         )
     return plan.channel
-
-
-class Opening(NamedTuple):
-    """The coordinator's request to one share holder: a list, and the encrypted shares of the answers on it."""
-
-    to: str
-    counted: Counted
-    shares: list[str]
 
 
 def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused: bool = False) -> dict[str, str]:
@@ -99,10 +126,10 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     InputError
         If the plan has no second message, or other keys signed it.
     """
-    read, envelope = read_plan(plan)
+    read = read_plan(plan)
     channel = shared_channel(read)
-    least = channel.least(read.single_plans[0])
-    if keys.public().signing != envelope.signer:
+    least = channel.least(read.first)
+    if read.coordinator is None or keys.public_keys().signing != read.coordinator.signing:
         raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
     messages, _ = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
@@ -115,46 +142,39 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
             f"{len(accepted)}, without {names}; wait for them, or make a new plan, for which the others pay again",
         )
     order = sorted(accepted, key=lambda i: read.silos[i].name)
-    counted = [[read.silos[i].name, accepted[i].ephemeral] for i in order]
+    counted = tuple((read.silos[i].name, accepted[i].ephemeral) for i in order)
     texts = {}
     for place, i in enumerate(channel.openers):
-        content = {
-            "plan": read.digest,
-            "session": read.session,
-            "to": read.silos[i].name,
-            "counted": counted,
-            "shares": [accepted[j].shares[place] for j in order],
-        }
-        texts[read.silos[i].name] = sign_message("opening", content, keys.signing)
+        name, shares = read.silos[i].name, [accepted[j].shares[place] for j in order]
+        texts[name] = sign("opening", Opening(read.digest, name, counted, shares), keys.signing)
     return texts
 
 
 def addressee(text: str) -> str | None:
     """The share holder that an opening is addressed to; None if it cannot be read."""
     try:
-        return str(verify_message("opening", text).content.get("to"))
+        return opening_head(text).content.to
     except Refusal:
         return None
 
 
-def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
-    """Read and check an opening of the coordinator with this signing key.
+def read_opening(plan: FederatedPlan, text: str) -> Opening:
+    """Read and check an opening of the plan's coordinator.
 
     Raises
     ------
     Refusal
         `malformed`, `altered`, `coordinator-unknown`, `foreign` or `too-few`.
     """
-    envelope = verify_message("opening", text)
+    opening, signer, _ = opening_head(text)
     shared_channel(plan)
-    if envelope.signer != coordinator:
+    if plan.coordinator is None or signer != plan.coordinator.signing:
         raise Refusal("coordinator-unknown", "the opening is signed with another key than the plan")
-    with fields_of("opening", envelope.content) as fields:
-        if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
-            raise Refusal("foreign", "the opening belongs to another plan")
-        to, counted = fields.read("to", shapes.TEXT), read_counted(plan, fields.read("counted", shapes.LIST))
-        shares = read_shares(fields, plan.width, len(counted))
-    return Opening(to, counted, shares)
+    if opening.plan != plan.digest:
+        raise Refusal("foreign", "the opening belongs to another plan")
+    check_counted(plan, opening.counted)
+    check_shares(opening.shares, plan.width, len(opening.counted))
+    return opening
 
 
 class Part(NamedTuple):
@@ -167,8 +187,7 @@ class Part(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class OpenedList:
+class OpenedList(Form):
     """The list of the summed answers, and the signed parts that open the sum.
 
     Parameters
@@ -182,23 +201,11 @@ class OpenedList:
     counted: Counted
     parts: tuple[str, ...]
 
-    def fields(self) -> dict[str, Any]:
-        """The list and the parts as JSON values."""
-        return {"counted": [list(pair) for pair in self.counted], "parts": [json.loads(text) for text in self.parts]}
-
-    @classmethod
-    def read(cls, plan: AnyPlan, fields: Fields) -> "OpenedList":
-        """Read the list and the parts from JSON values."""
-        counted, parts = read_counted(plan, fields.read("counted", shapes.LIST)), fields.read("parts", shapes.LIST)
-        if not all(isinstance(part, dict) for part in parts):
-            raise Refusal("malformed", "the parts must be messages")
-        return cls(counted, tuple(json.dumps(part, indent=1) + "\n" for part in parts))
-
-    def who(self, plan: AnyPlan) -> list[int]:
+    def who(self, plan: FederatedPlan) -> list[int]:
         """The positions of the silos on the list."""
         return sorted(plan.position(name) for name, _ in self.counted)
 
-    def total(self, plan: AnyPlan) -> Counts:
+    def total(self, plan: FederatedPlan) -> Counts:
         """The opened sum, shape (draws, m).
 
         Raises
@@ -206,6 +213,7 @@ class OpenedList:
         Refusal
             `missing`, `foreign`, `duplicate`, `inconsistent` or `implausible`, or the code of an invalid part.
         """
+        check_counted(plan, self.counted)
         total, wrong = _total(plan, self.counted, [read_part(plan, text) for text in self.parts])
         if wrong is not None:
             raise _contradicts(plan, wrong)
@@ -213,7 +221,7 @@ class OpenedList:
 
 
 def combine_parts(
-    plan: AnyPlan, dealt: Mapping[int, SharedAnswer], texts: Sequence[str], drop_refused: bool, after: int = 0
+    plan: FederatedPlan, dealt: Mapping[int, SharedAnswer], texts: Sequence[str], drop_refused: bool, after: int = 0
 ) -> tuple[OpenedList, dict[str | int, str]]:
     """The list that the parts have opened, and the codes of messages left out, by silo or message number.
 
@@ -256,7 +264,7 @@ def combine_parts(
     return OpenedList(counted, tuple(part.text for part in chosen)), refused
 
 
-def read_part(plan: AnyPlan, text: str) -> Part:
+def read_part(plan: FederatedPlan, text: str) -> Part:
     """Check one part against the plan.
 
     Raises
@@ -264,23 +272,20 @@ def read_part(plan: AnyPlan, text: str) -> Part:
     Refusal
         `malformed`, `altered` or `foreign`.
     """
-    channel, envelope = shared_channel(plan), verify_message("part", text)
-    with fields_of("part", envelope.content) as fields:
-        if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
-            raise Refusal("foreign", "the part belongs to another plan")
-        i = plan.position(name := fields.read("silo", shapes.TEXT))
-        if envelope.signer != plan.silos[i].signing or i not in channel.openers:
-            raise Refusal("foreign", f"the part of {name!r} is not signed by a share holder of the plan")
-        counted, places = fields.read("counted", shapes.TEXT), fields.read("places", shapes.LIST)
-        if not all(type(place) is int and 0 <= place < len(plan.silos) for place in places):
-            raise Refusal("malformed", "the part's places must be positions of silos in the plan")
-        packed = base64.b64decode(fields.read("sum", shapes.TEXT), validate=True)
-        total = unpack(packed, plan.width)
-    return Part(i, counted, tuple(places), total, text)
+    channel, (part, signer, _) = shared_channel(plan), part_head(text)
+    if part.plan != plan.digest:
+        raise Refusal("foreign", "the part belongs to another plan")
+    i = plan.position(part.silo)
+    if signer != plan.silos[i].signing or i not in channel.openers:
+        raise Refusal("foreign", f"the part of {part.silo!r} is not signed by a share holder of the plan")
+    if not all(0 <= place < len(plan.silos) for place in part.places):
+        raise Refusal("malformed", "the part's places must be positions of silos in the plan")
+    total = read_content("part", lambda: unpack(base64.b64decode(part.sum, validate=True), plan.width))
+    return Part(i, part.counted, part.places, total, text)
 
 
 def _read_parts(
-    plan: AnyPlan, texts: Sequence[str], drop_refused: bool, after: int
+    plan: FederatedPlan, texts: Sequence[str], drop_refused: bool, after: int
 ) -> tuple[dict[int, Part], dict[str | int, str]]:
     parts: dict[int, Part] = {}
     refused: dict[str | int, str] = {}
@@ -300,17 +305,17 @@ def _read_parts(
     return parts, refused
 
 
-def _counted(plan: AnyPlan, dealt: Mapping[int, SharedAnswer], listed: str, places: Sequence[int]) -> Counted:
+def _counted(plan: FederatedPlan, dealt: Mapping[int, SharedAnswer], listed: str, places: Sequence[int]) -> Counted:
     """The list for which parts were made, from the given answers."""
     if absent := [plan.silos[i].name for i in places if i not in dealt]:
         raise Refusal("missing", f"the parts open a list with the answer of {absent[0]!r}; pass this answer, too")
     counted = tuple(sorted((plan.silos[i].name, dealt[i].ephemeral) for i in places))
     if list_digest(plan, counted) != listed:
         raise Refusal("foreign", "the parts open a list of other answers than these; pass the listed answers")
-    return read_counted(plan, [list(pair) for pair in counted])
+    return check_counted(plan, counted)
 
 
-def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Counts, int | None]:
+def _total(plan: FederatedPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Counts, int | None]:
     """The opened sum, and the position of a share holder whose part contradicts the others, or None."""
     channel, listed = shared_channel(plan), list_digest(plan, counted)
     if any(part.counted != listed for part in parts) or len({part.opener for part in parts}) < len(parts):
@@ -325,11 +330,11 @@ def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Coun
             "inconsistent",
             f"the parts contradict each other; with {channel.needed + 2} parts one wrong part can be identified",
         ) from None
-    total = values.reshape(len(plan.drawn_plans), -1)
+    total = values.reshape(len(plan.drawn), -1)
     plan.check_total(sorted(plan.position(name) for name, _ in counted), total)
     return total, None if wrong is None else channel.openers[wrong - 1]
 
 
-def _contradicts(plan: AnyPlan, wrong: int) -> Refusal:
+def _contradicts(plan: FederatedPlan, wrong: int) -> Refusal:
     name = plan.silos[wrong].name
     return Refusal("inconsistent", f"the part of {name!r} contradicts those of all others; leave it out", name)

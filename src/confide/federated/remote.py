@@ -6,7 +6,6 @@ A sum with dropouts has two requests. The second one goes to every node, also to
 one list of answers only. So the list can be kept in a file before the second request, and a retry uses the same list.
 """
 
-import json
 import logging
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,14 +23,13 @@ from confide.federated.aggregate import aggregate
 from confide.federated.answer import Scores, answer
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease
-from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
+from confide.federated.messages import Form, encode, read_content
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee, openings
-from confide.federated.plan import AnyPlan, share_holders_text
+from confide.federated.plan import FederatedPlan, read_plan, share_holders_text
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.several_plans import read_plan
 from confide.federated.silo_ledger import SiloLedger
 from confide.support import write_text
 
@@ -202,7 +201,7 @@ def _message(request: Request, silo: SiloSetup) -> str:
                 return open_part(plan, text, silo.keys, silo.policy, silo.ledger)
         raise Refusal("not-invited", "none of the openings is for this silo")
     scores = silo.scores() if callable(silo.scores) else silo.scores
-    read, _ = read_plan(plan)
+    read = read_plan(plan)
     wanted = silo.groups if read.by in ("group", "class") else None
     groups = wanted() if callable(wanted) else wanted
     return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
@@ -334,7 +333,7 @@ def run(
     nodes
         The courier's names of the nodes.
     plan
-        The signed plan, or several plans under one signature.
+        The signed plan.
     keys
         The coordinator's keys, which sign the release. A plan with a second request needs them.
     keep
@@ -375,9 +374,9 @@ def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
 
 def check_second_round(plan: str, keys: SiloKeys | None) -> bool:
     """Whether a plan has a second request, which needs keys. Call it before silos are charged for the first."""
-    read, envelope = read_plan(plan)
-    opened = share_holders_text(read) is not None
-    if opened if keys is None else keys.public().signing != envelope.signer:
+    read = read_plan(plan)
+    opened, signer = share_holders_text(read) is not None, read.coordinator and read.coordinator.signing
+    if opened if keys is None else keys.public_keys().signing != signer:
         raise InputError(
             "keys", "must be the coordinator's keys, which signed the plan: they sign the list of a secure sum"
         )
@@ -397,14 +396,13 @@ def second_requests(plan: str, asked: Round, keys: SiloKeys, keep: Path | None) 
 
     The list of answers is written to the file `keep` first. If the file exists, its list is used instead of `asked`.
     """
-    read, _ = read_plan(plan)
+    read = read_plan(plan)
     kept = None if keep is None else _kept(read, keep)
     asked.listed = tuple(asked.answers.values()) if kept is None else kept
     with _naming_the_missing(plan, asked.listed, asked):
         texts = openings(plan, asked.listed, keys, drop_refused=True)
     if keep is not None and kept is None:
-        content = {"plan": read.digest, "answers": asked.listed}
-        write_text(keep, json.dumps(content, indent=1) + "\n", overwrite=False)
+        write_text(keep, encode(_Kept(read.digest, asked.listed)).decode(), overwrite=False)
     silos = {node: _silo_of(read, text) for node, text in asked.answers.items()}
     known = set(silos.values())
     others = [text for name, text in texts.items() if name not in known]
@@ -416,13 +414,21 @@ def second_requests(plan: str, asked: Round, keys: SiloKeys, keep: Path | None) 
     return sent
 
 
-def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
+def _kept(plan: FederatedPlan, keep: Path) -> tuple[str, ...] | None:
     if not keep.exists():
         return None
-    content = parse(keep.read_text(encoding="utf-8"), "stored list", MOST_CHARACTERS)
-    if content.get("plan") != plan.digest or not isinstance(content.get("answers"), list):
+    stated = read_content("stored list", lambda: msgspec.json.decode(keep.read_bytes(), type=_Kept))
+    if stated.plan != plan.digest:
         raise InputError("keep", "must name a new file, or that of an earlier run of this plan", got=repr(str(keep)))
-    return tuple(str(text) for text in content["answers"])
+    listed: tuple[str, ...] = stated.answers
+    return listed
+
+
+class _Kept(Form):
+    """A list of answers that is kept for a retry."""
+
+    plan: str
+    answers: tuple[str, ...]
 
 
 @contextmanager
@@ -431,13 +437,13 @@ def _naming_the_missing(plan: str, answers: Collection[str], asked: Round) -> It
     try:
         yield
     except Refusal as refusal:
-        read, _ = read_plan(plan)
+        read = read_plan(plan)
         heard = {_silo_of(read, text) for text in answers}
         missing = tuple(silo.name for silo in read.silos if silo.name not in heard)
         raise NotReleasedError(refusal, missing, asked) from None
 
 
-def _silo_of(plan: AnyPlan, text: str) -> str | None:
+def _silo_of(plan: FederatedPlan, text: str) -> str | None:
     """The name of the silo of an answer; None if it cannot be used."""
     with suppress(Refusal):
         return plan.silos[read_answer(plan, text).silo].name

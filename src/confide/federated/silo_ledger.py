@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from confide.errors import BudgetError, OtherDataError, OtherDataWarning
-from confide.federated.plan import AnyPlan
+from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import (
     Cost,
@@ -91,24 +91,24 @@ class SiloLedger:
         """Identity of this ledger for public files: see `confide.Ledger.identity`."""
         return self.ledger.identity()
 
-    def answered(self, plan: AnyPlan) -> str | None:
+    def answered(self, plan: FederatedPlan) -> str | None:
         """Time at which this plan was answered, UTC, ISO 8601; None if it was not."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.charged_at
 
-    def kept_answer(self, plan: AnyPlan) -> str | None:
+    def kept_answer(self, plan: FederatedPlan) -> str | None:
         """The message that answered this plan; None if there is none for any reason."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest else entry.release
 
-    def has_opened_list(self, plan: AnyPlan) -> bool:
+    def has_opened_list(self, plan: FederatedPlan) -> bool:
         """Whether a list of this plan's session is recorded as opened by this silo."""
         return self._entry(opening_token(plan)) is not None
 
     def _entry(self, token: str) -> Entry | None:
         return self.ledger.snapshot().entry(token)
 
-    def cost(self, plan: AnyPlan, own: int) -> Cost:
+    def cost(self, plan: FederatedPlan, own: int) -> Cost:
         """The charge for the answer of silo `own`: its loss under the adjacency of the ledger's account.
 
         Raises
@@ -120,7 +120,7 @@ class SiloLedger:
 
     def charge_answer(
         self,
-        plan: AnyPlan,
+        plan: FederatedPlan,
         cost: Cost,
         budget: float,
         read: Callable[[], MechanismInput],
@@ -199,7 +199,7 @@ class SiloLedger:
         )
 
     def store_part(
-        self, plan: AnyPlan, listed: str, read: Callable[[], MechanismInput], draw: Callable[[MechanismInput], str]
+        self, plan: FederatedPlan, listed: str, read: Callable[[], MechanismInput], draw: Callable[[MechanismInput], str]
     ) -> str:
         """The part for a list of answers: the stored one, or a new one. The list is on disk first.
 
@@ -221,6 +221,6 @@ class SiloLedger:
         return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), read, lambda _: None, draw)
 
 
-def opening_token(plan: AnyPlan) -> str:
+def opening_token(plan: FederatedPlan) -> str:
     """The ledger's token for the one list that is opened in a session."""
     return hashlib.sha256(f"open|{plan.session}".encode()).hexdigest()[:32]

@@ -4,7 +4,7 @@ From terms and options they make planned methods and channels, which define a si
 guarantee.
 """
 
-from confide.federated.protocols.channels import Channel, Clear, Masked, Shared, SharedAnswer
+from confide.federated.protocols.channels import Channel, Clear, Masked, Sent, Shared, SharedAnswer
 from confide.federated.protocols.fedcp2_qq import (
     FedCP2QQ,
     PublishedChoice,
@@ -14,7 +14,6 @@ from confide.federated.protocols.fedcp2_qq import (
     published_quantile,
 )
 from confide.federated.protocols.method import Method, Promise, Row
-from confide.federated.protocols.plan_fields import Counts, Options
 from confide.federated.protocols.secure_sum import NoisyCounts
 from confide.federated.protocols.sorted_replies import PrivateQQ
 

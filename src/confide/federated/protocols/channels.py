@@ -13,26 +13,35 @@ helps to open one list per session. With K share holders, c colluding silos and 
 for all lists that the coordinator sends (docs/theory-federated.md, Theorem F8).
 """
 
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
+from confide.federated.messages import Form
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import deal, encrypt_shares, mask, open_sum, word_of
-from confide.federated.terms import Terms, check_count
-from confide.support import Fields, shapes
+from confide.federated.terms import Counts, Terms, check_count
 
 MOST_SUMMED = 2**14
 """Maximum length of a vector of which only the sum opens, because its message contains every number."""
+
+
+class SharedAnswer(Form):
+    """A silo's first message: the fresh public key that names the answer, and an encrypted share per share holder."""
+
+    ephemeral: str
+    shares: list[str]
+
+
+Sent: TypeAlias = list[int] | SharedAnswer
+"""What a silo sends: the indices of candidates, a masked vector, or shares."""
 
 
 class Channel(ABC):
@@ -55,24 +64,12 @@ class Channel(ABC):
 
     @classmethod
     @abstractmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
+    def planned(cls, terms: Terms) -> Self:
         """Plan the channel for these terms."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
-        """Read the channel from its fields in a plan; an error for unsafe values."""
-
-    @abstractmethod
-    def fields(self) -> dict[str, Any]:
-        """The channel's fields in a plan, by name."""
 
     def carrying(self, bits: int) -> "Channel":
         """The channel for sums of 32 or 64 bits."""
         return self
-
-    def check_bits(self, bits: int) -> None:  # noqa: B027 - no check by default
-        """Reject a plan whose sums do not fit."""
 
     def check_length(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
         """Reject a number of candidates that would make messages of this many vectors too long."""
@@ -109,15 +106,15 @@ class Channel(ABC):
         """Reject answers of too few silos for a threshold."""
 
     @abstractmethod
-    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """The message of silo `own`, as JSON values, for int64 vectors of shape (thresholds, m).
+    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> Sent:
+        """What silo `own` sends for int64 vectors of shape (thresholds, m).
 
         `agreement` is its X25519 private key; `context`, session and plan digest, must never be used twice.
         """
 
     @abstractmethod
-    def read_message(self, terms: Terms, fields: Fields, vectors: int) -> Any:
-        """Read the content of a silo's message; raises a `Refusal` with the code `malformed` or `out-of-range`."""
+    def read_message(self, terms: Terms, sent: Sent, vectors: int) -> Any:
+        """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
 
     @abstractmethod
     def add(self, terms: Terms, sent: Mapping[int, Any], vectors: int) -> Counts:
@@ -126,38 +123,28 @@ class Channel(ABC):
 
 @dataclass(frozen=True)
 class Clear(Channel):
-    """A channel in the clear: each silo sends the index of a candidate, and its value as a check and for readers."""
+    """A channel in the clear: each silo sends the index of a candidate for each threshold."""
 
     single_replies = True
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
+    def planned(cls, terms: Terms) -> Self:
         """The channel, which has no settings."""
         return cls()
 
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
-        """The channel, which has no fields."""
-        return cls()
-
-    def fields(self) -> dict[str, Any]:
-        """No fields."""
-        return {}
-
-    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """The index and the value of the candidate, `"+inf"` for infinity, of one vector."""
-        (chosen,) = np.argmax(vectors, axis=1).tolist()
-        return {"candidate": chosen, "threshold": _json_value(terms, chosen)}
-
-    def read_message(self, terms: Terms, fields: Fields, vectors: int) -> int:
-        """The index of the candidate that a silo replied."""
-        chosen: int = fields.read("candidate", shapes.INTEGER)
-        stated = fields.read("threshold", shapes.Field("a candidate", (float, int, str)))
-        if not 0 <= chosen < terms.candidates.size or stated != _json_value(terms, chosen):
-            raise Refusal("out-of-range")
+    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> Sent:
+        """The index of the candidate of each vector."""
+        chosen: list[int] = np.argmax(vectors, axis=1).tolist()
         return chosen
 
-    def add(self, terms: Terms, sent: Mapping[int, int | tuple[int, ...]], vectors: int) -> Counts:
+    def read_message(self, terms: Terms, sent: Sent, vectors: int) -> tuple[int, ...]:
+        """The indices of the candidates that a silo replied."""
+        chosen = _numbers(sent, vectors, "an answer must have one reply for each threshold")
+        if not all(0 <= one < terms.candidates.size for one in chosen):
+            raise Refusal("out-of-range")
+        return tuple(chosen)
+
+    def add(self, terms: Terms, sent: Mapping[int, tuple[int, ...]], vectors: int) -> Counts:
         """The number of silos that replied each candidate."""
         if not sent:
             raise Refusal("missing", "no silo has answered; wait, or make a new plan")
@@ -165,9 +152,11 @@ class Clear(Channel):
         return np.array([np.bincount(row, minlength=terms.candidates.size) for row in chosen.T])
 
 
-def _json_value(terms: Terms, chosen: int) -> float | str:
-    value = float(terms.candidates.values[chosen])
-    return value if math.isfinite(value) else "+inf"
+def _numbers(sent: Sent, length: int, must: str) -> list[int]:
+    """The numbers that a silo sent; raises `malformed` for another length, or for shares."""
+    if not isinstance(sent, list) or len(sent) != length:
+        raise Refusal("malformed", must)
+    return sent
 
 
 @dataclass(frozen=True)
@@ -186,27 +175,14 @@ class Masked(Channel):
     bits: int = 32
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
+    def planned(cls, terms: Terms) -> Self:
         """The channel; by default fewer than half of the silos may collude, and one of two."""
-        m, colluding = len(terms.silos), options.colluding
+        m, colluding = len(terms.silos), terms.colluding
         return cls(max(1, (m - 1) // 2) if colluding is None else check_count("colluding", colluding, m - 1))
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
-        """Read the fields `colluding` and `bits`."""
-        return cls(read_field(fields, "colluding", terms), read_field(fields, "bits", terms))
-
-    def fields(self) -> dict[str, Any]:
-        """The fields, each by its own name."""
-        return dict(vars(self))
 
     def carrying(self, bits: int) -> "Masked":
         """The channel with masks of 32 or 64 bits."""
         return replace(self, bits=bits)
-
-    def check_bits(self, bits: int) -> None:
-        """Reject masks of fewer bits than the sum."""
-        refuse_contradiction(self.bits < bits)
 
     @property
     def colluders(self) -> int:
@@ -229,17 +205,18 @@ class Masked(Channel):
                 "or make a new plan without them, for which the others pay again",
             )
 
-    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> Sent:
         """The vectors, one after another, masked."""
         roster = [silo.agreement for silo in terms.silos]
-        return {"masked": mask(vectors.ravel(), agreement, roster[own], roster, context, self.bits).tolist()}
+        masked: list[int] = mask(vectors.ravel(), agreement, roster[own], roster, context, self.bits).tolist()
+        return masked
 
-    def read_message(self, terms: Terms, fields: Fields, vectors: int) -> NDArray[Any]:
-        """Read a masked vector."""
-        vector, most = fields.read("masked", shapes.LIST), 2**self.bits
-        fits = len(vector) == vectors * terms.candidates.size
-        if not fits or not all(type(v) is int and 0 <= v < most for v in vector):
-            raise Refusal("malformed", "a masked vector must contain an integer below 2**bits for every candidate")
+    def read_message(self, terms: Terms, sent: Sent, vectors: int) -> NDArray[Any]:
+        """A masked vector."""
+        must = "a masked vector must contain an integer below 2**bits for every candidate"
+        vector = _numbers(sent, vectors * terms.candidates.size, must)
+        if not all(0 <= number < 2**self.bits for number in vector):
+            raise Refusal("malformed", must)
         return np.array(vector, dtype=np.uint64).astype(word_of(self.bits))
 
     def add(self, terms: Terms, sent: Mapping[int, NDArray[Any]], vectors: int) -> Counts:
@@ -255,13 +232,6 @@ MOST_LISTED = 2**19
 """Silos times length of a vector: an opening stays below the maximum size of a message."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
-
-
-class SharedAnswer(NamedTuple):
-    """A silo's first message: the fresh public key that names the answer, and an encrypted share per share holder."""
-
-    ephemeral: str
-    shares: list[str]
 
 
 @dataclass(frozen=True)
@@ -287,28 +257,14 @@ class Shared(Channel):
     needed: int
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
+    def planned(cls, terms: Terms) -> Self:
         """The channel with the largest silos as share holders, of which as few as is safe must help."""
         openers = tuple(sorted(by_size(terms)[:MOST_OPENERS]))
-        k, colluding = len(openers), options.colluding
+        k, colluding = len(openers), terms.colluding
         colluding = max(1, k // 3) if colluding is None else check_count("colluding", colluding, k - 1)
         made = cls(colluding, openers, least_needed(k, colluding))
         made.refuse_many_missing(terms)
         return made
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
-        """Read the fields; an error if so few share holders could open more than one sum."""
-        made = cls(*(read_field(fields, name, terms) for name in ("colluding", "openers", "needed")))
-        k = len(made.openers)
-        refuse_contradiction(list(made.openers) != sorted(set(made.openers)) or not 1 <= k <= MOST_OPENERS)
-        refuse_contradiction(not least_needed(k, made.colluding) <= made.needed <= k)
-        made.refuse_many_missing(terms)
-        return made
-
-    def fields(self) -> dict[str, Any]:
-        """The fields, each by its own name."""
-        return dict(vars(self))
 
     def refuse_many_missing(self, terms: Terms) -> None:
         """Reject more missing silos than the sum allows."""
@@ -355,17 +311,20 @@ class Shared(Channel):
         if len(who) < self.least(terms):
             raise Refusal("missing", f"the sum of at least {self.least(terms)} silos opens; {len(who)} are on the list")
 
-    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> Sent:
         """Shares of the vectors, one after another, each encrypted for its share holder."""
         shares = deal(vectors.ravel(), len(self.openers), self.needed)
         openers = [terms.silos[i].agreement for i in self.openers]
         ephemeral, sealed = encrypt_shares(shares, openers, terms.silos[own].agreement, agreement, context)
-        return {"ephemeral": ephemeral, "shares": sealed}
+        return SharedAnswer(ephemeral, sealed)
 
-    def read_message(self, terms: Terms, fields: Fields, vectors: int) -> SharedAnswer:
-        """Read a fresh public key and an encrypted share for every share holder. Only the holders can decrypt them."""
-        key = read_ephemeral(fields.read("ephemeral", shapes.TEXT))
-        return SharedAnswer(key, read_shares(fields, vectors * terms.candidates.size, len(self.openers)))
+    def read_message(self, terms: Terms, sent: Sent, vectors: int) -> SharedAnswer:
+        """A fresh public key and an encrypted share for every share holder. Only the holders can decrypt them."""
+        if not isinstance(sent, SharedAnswer):
+            raise Refusal("malformed", "an answer must have an encrypted share for every share holder")
+        read_ephemeral(sent.ephemeral)
+        check_shares(sent.shares, vectors * terms.candidates.size, len(self.openers))
+        return sent
 
     def add(self, terms: Terms, sent: Mapping[int, Any], vectors: int) -> NoReturn:
         """Raise `missing`, because the sum needs the parts of the share holders."""
@@ -392,17 +351,15 @@ def least_needed(openers: int, colluding: int) -> int:
     return (2 * openers + colluding) // 3 + 1
 
 
-def read_shares(fields: Fields, numbers: int, count: int) -> list[str]:
-    """Read `count` encrypted shares of a vector of length `numbers`, which all have the same length."""
-    shares: list[str] = fields.read("shares", shapes.LIST)
+def check_shares(shares: list[str], numbers: int, count: int) -> None:
+    """Check `count` encrypted shares of a vector of length `numbers`, which all have the same length."""
     length = 4 * ceil((8 * numbers + 16) / 3)
-    if len(shares) != count or not all(isinstance(text, str) and len(text) == length for text in shares):
+    if len(shares) != count or not all(len(text) == length for text in shares):
         raise Refusal("malformed", "encrypted shares must have the length and the number that the plan states")
-    return shares
 
 
-def read_ephemeral(text: Any) -> str:
+def read_ephemeral(text: str) -> str:
     """Check the public key that names an answer."""
-    if not isinstance(text, str) or not _KEY.fullmatch(text):
+    if not _KEY.fullmatch(text):
         raise Refusal("malformed", "an answer must be named by a key of 64 hexadecimal digits")
     return text

@@ -1,4 +1,4 @@
-"""The interface of a method of one-shot federated calibration: its draw, certificate, loss and JSON fields.
+"""The interface of a method of one-shot federated calibration: its draw, certificate and loss.
 
 A silo draws a vector over the candidates, a channel adds the vectors of all silos, and the threshold follows from the
 sum. A method is a frozen dataclass of public numbers. Planning, own shares and pages treat some methods apart:
@@ -9,18 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.plan_fields import Counts, Options
-from confide.federated.terms import Population, Terms
+from confide.federated.terms import Counts, Population, Terms
 from confide.guarantee import AboutSilos, Guarantee, GuaranteeKind
 from confide.mechanisms import PrivacyStatement
-from confide.support import Fields
 
 
 @dataclass(frozen=True)
@@ -66,17 +64,8 @@ class Method(ABC):
 
     @classmethod
     @abstractmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, channel: Channel) -> Self:
         """Plan the method for these terms, from public numbers; an error if no finite threshold is possible."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the method from its fields in a plan; an error for values that `planned` cannot give."""
-
-    @abstractmethod
-    def fields(self) -> dict[str, Any]:
-        """The method's fields in a plan by name; those of `UNUSED_DEFAULTS` that it leaves out are written so."""
 
     @abstractmethod
     def target_rank(self, i: int) -> Fraction | None:
@@ -113,7 +102,7 @@ class Method(ABC):
 
     @abstractmethod
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """The rank of the answer that becomes the threshold (see `FederatedPlan.certify`), and the guarantee."""
+        """The rank of the answer that becomes the threshold (see `ThresholdPlan.certify`), and the guarantee."""
 
     @abstractmethod
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,8 @@ from confide.errors import InputError
 from confide.federated.plausible import check_plausible
 from confide.federated.protocols.channels import Channel, by_size
 from confide.federated.protocols.method import Method, Promise, too_few_records
-from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
 from confide.federated.sharing import check_scale, noise_law, noise_share
-from confide.federated.terms import Terms
+from confide.federated.terms import Counts, Terms
 from confide.guarantee import (
     Guarantee,
     chosen_by_last_rule,
@@ -29,7 +28,7 @@ from confide.guarantee import (
     log_concave_residual_life,
     most_beyond,
 )
-from confide.support import Fields, float_above, scale_for
+from confide.support import float_above, scale_for
 
 MOST_DEFICIT = 2**30
 _DRAWS = 1000
@@ -45,9 +44,6 @@ class NoisyCounts(Method):
         The noise scale of the opened sum.
     target
         The target rank among all records, if all silos must answer; None if it follows from the silos on the list.
-    weights
-        For non-IID silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F7). None for IID
-        silos.
     honest
         Number of silos that are certainly in the sum and do not collude, from the channel.
 
@@ -72,7 +68,6 @@ class NoisyCounts(Method):
 
     scale: float
     target: int | None
-    weights: Literal["sizes"] | None
     honest: int
 
     @classmethod
@@ -89,36 +84,14 @@ class NoisyCounts(Method):
             )
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, channel: Channel) -> Self:
         """The least noise for the loss, and the smallest certified target; the shortest list must have one, too."""
         scale, all_silos = check_scale(scale_for(2, terms.epsilon), terms.size or 0), range(len(terms.silos))
-        made = cls(scale, None, _weights(terms), channel.honest(terms))
+        made = cls(scale, None, channel.honest(terms))
         target = made.target_of(terms, all_silos)
         if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
             raise too_few_records()
         return made if channel.second_message else replace(made, target=target)
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the fields `scale` and, if all silos must answer, `targets` (only one) and `weights`."""
-        n, target, weights = terms.size or 0, None, _weights(terms)
-        if not channel.second_message:
-            targets = read_field(fields, "targets", terms)
-            refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
-            target = int(targets[0])
-            if weights is not None:
-                read_field(fields, "weights", terms)
-        made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms))
-        check_scale(made.scale, n)
-        return made
-
-    def fields(self) -> dict[str, Any]:
-        """The fields: the target as the only one of `targets`, the others by their own names."""
-        stated: dict[str, Any] = {"scale": self.scale}
-        if self.target is None:
-            return stated
-        stated["targets"] = (self.target,)
-        return stated if self.weights is None else {**stated, "weights": self.weights}
 
     def bits(self, terms: Terms) -> int:
         """The number of bits for counts and noise."""
@@ -203,10 +176,6 @@ class NoisyCounts(Method):
     def cost(self, shares: int) -> float:
         """What this number of shares of noise costs, in ranks."""
         return _cost(self.scale, shares, self.honest)
-
-
-def _weights(terms: Terms) -> Literal["sizes"] | None:
-    return "sizes" if terms.population == "mixture" else None
 
 
 def _records(terms: Terms, who: Sequence[int]) -> int:
