@@ -39,6 +39,7 @@ RNG = np.random.default_rng(0)
 DATA = [[RNG.random(N), RNG.random(N) ** 2, RNG.random(N - 1)] for _ in range(M)]
 """For each silo: its scores, other scores of the same number, and one score fewer than its stated size."""
 GROUPS = {N: ["a", "b"] * (N // 2), N - 1: ["a", "b"] * (N // 2 - 1) + ["a"]}
+from tests.federated.helpers import content_of
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Message:
 
     @property
     def content(self):
-        return json.loads(self.text)["content"]
+        return content_of(self.text)
 
 
 @dataclass
@@ -156,8 +157,8 @@ class Round:
     lists: list = field(default_factory=list)
 
     def __post_init__(self):
-        self.plan, _ = federated.read_plan(self.text)
-        content = json.loads(self.text)["content"]
+        self.plan = federated.read_plan(self.text)
+        content = content_of(self.text)
         first = content["plans"][0]["content"] if "plans" in content else content
         self.fields, self.session = first, first["session"]
         self.each = list(self.plan.parts.values()) if self.kind.by else [self.plan]

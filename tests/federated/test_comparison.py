@@ -52,7 +52,7 @@ def simulated(made, below, rounds=100):
     for _ in range(rounds):
         counts = [rng.multinomial(silo.size, np.diff(below, prepend=0.0)) for silo in made.silos]
         if isinstance(made.protocol, PrivateQQ):
-            replies = [made.protocol.mechanism(made, i).choose(row) for i, row in enumerate(counts)]
+            replies = [made.protocol.mechanism(made.first, i).choose(row) for i, row in enumerate(counts)]
             covered.append(below[sorted(replies)[k - 1]])
         else:
             scale, honest = made.protocol.scale, made.protocol.honest
@@ -60,7 +60,7 @@ def simulated(made, below, rounds=100):
             from confide.guarantee import chosen_by_last_rule
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
-            target = made.protocol.target_of(made, range(len(made.silos)))
+            target = made.protocol.target_of(made.first, range(len(made.silos)))
             covered.append(below[chosen_by_last_rule(total, made.size - target)])
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 
@@ -119,10 +119,10 @@ def command(folder, *options):
 def test_the_command_takes_what_is_recommended(folder, capsys):
     assert command(folder, "--score", "lac", "--out", folder / "plan.json") == 0
     assert "method: secure-sum" in capsys.readouterr().out
-    made, _ = federated.FederatedPlan.read((folder / "plan.json").read_text())
+    made = federated.read_plan((folder / "plan.json").read_text())
     assert made.method == "secure-sum"
     assert command(folder, "--score", "lac", "--compare", "--out", folder / "compared.json") == 0
-    compared, _ = federated.FederatedPlan.read((folder / "compared.json").read_text())
+    compared = federated.read_plan((folder / "compared.json").read_text())
     assert compared.protocol == made.protocol
 
 
@@ -139,7 +139,7 @@ def test_the_noise_of_a_sum_is_expected_as_it_is():
     """With all records in one bin, the last candidate is chosen if its noise exceeds n - T (exact distribution)."""
     made = federated.plan(roster([100] * 3), 0.1, 1.0, method="secure-sum", candidates=Candidates.unit(3))
     made = replace(made, protocol=replace(made.protocol, target=297))
-    law = made.protocol.answer_law(made, np.array([0.0, 1.0, 1.0]), np.random.default_rng(0))
+    law = made.protocol.answer_law(made.first, np.array([0.0, 1.0, 1.0]), np.random.default_rng(0))
     noise = noise_law(made.protocol.scale, 3 / made.protocol.honest)
     exact = noise[len(noise) // 2 + 4 :].sum()
     assert 0.05 < exact < 0.3

@@ -305,7 +305,7 @@ def test_certificate_of_a_mixture_costs_a_rank():
 
 
 def test_a_plan_states_weights_exactly_for_non_iid_silos():
-    from confide.federated.envelope import sign_message, verify_message
+    from confide.federated.messages import sign, verify_message
 
     coordinator = SiloKeys.generate("coordinator")
     silos = [SiloKeys.generate(f"s{i}").public(60) for i in range(5)]
@@ -316,7 +316,7 @@ def test_a_plan_states_weights_exactly_for_non_iid_silos():
     without = {name: value for name, value in content.items() if name != "weights"}
     for stated in (without, *(content | change for change in changes)):
         with refused(Refusal, "malformed"):
-            federated.FederatedPlan.read(sign_message("plan", stated, coordinator.signing))
+            federated.read_plan(sign("plan", stated, coordinator.signing))
 
 
 def test_modulus_leaves_room():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from confide import federated
-from confide.federated.envelope import sign_message
+from confide.federated.messages import sign
 from tests.federated.by_files import RULES as PINNED
 from tests.federated.by_files import Files
 from tests.federated.test_identities import NORTH, SOUTH
@@ -65,13 +65,13 @@ def test_show_reads_what_else_a_federation_writes(files, run):
     files.answer("north")
     shown = run("show", "north-answer.json")
     assert "answer of 'north'" in shown
-    assert federated.FederatedPlan.read(Path("plan.json").read_text())[0].digest in shown
+    assert federated.read_plan(Path("plan.json").read_text())[0].digest in shown
     head = json.loads(run("show", "north-answer.json", "--json"))["answer"]
     assert (head["silo"], head["signer"]) == ("north", NORTH.public_keys().signing)
     bad = json.loads(Path("north-answer.json").read_text())
     Path("bad.json").write_text(json.dumps(bad | {"content": bad["content"] | {"silo": "south"}}))
     assert "altered" in run("show", "bad.json", code=3)
-    Path("bad.json").write_text(sign_message("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
+    Path("bad.json").write_text(sign("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
     assert "\x1b" not in run("show", "bad.json", code=3)
 
 

@@ -18,12 +18,13 @@ FOLDER = Path(__file__).parent / "files"
 
 READERS: dict[str, Callable[[str], Any]] = {
     "confide/counting-plan": CountingPlan.from_json,
-    "confide/federated.plan": lambda text: federated.read_plan(text)[0],
-    "confide/federated.plans": lambda text: federated.read_plan(text)[0],
+    "confide/federated.plan": lambda text: federated.read_plan(text),
+    "confide/federated.plans": lambda text: federated.read_plan(text),
     "confide/federated.silo": federated.Silo.from_json,
     "confide/federated.policy": federated.Policy.from_json,
 }
 """Readers of kinds that are no releases."""
+from tests.federated.helpers import content_of
 
 
 def path_of(name: str) -> Path:

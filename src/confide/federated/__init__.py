@@ -41,8 +41,6 @@ from confide.federated.certificates import (
 from confide.federated.conditions import Conditions
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.messages import Message, read_time
-from confide.federated.open_part import open_part
-from confide.federated.openings import Opened, Opening, opening_head, openings, part_head
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import (
     FederatedPlan,
@@ -51,7 +49,6 @@ from confide.federated.plan import (
     identity_rows,
     read_plan,
     roster_number,
-    share_holders_text,
 )
 from confide.federated.planning import COMPARABLE, Alternative, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
@@ -61,7 +58,6 @@ from confide.federated.protocols import (
     Method,
     Promise,
     PublishedChoice,
-    Shared,
     best_published,
     published_at,
     published_correction,
@@ -93,8 +89,6 @@ __all__ = [
     "distant_replies",
     "expectation",
     "fingerprint",
-    "open_part",
-    "openings",
     "own_share",
     "plan",
     "qq_coverage",
@@ -103,7 +97,6 @@ __all__ = [
     "read_signed",
     "replies",
     "roster",
-    "share_holders_text",
     "sign",
     "verify",
 ]  # fmt: skip

@@ -9,8 +9,7 @@ from confide.errors import CoverageWarning, InputError
 from confide.federated.answers import distant_replies, read_answers, replies_of, sorted_refusals
 from confide.federated.calibration import FederatedRelease, make_release
 from confide.federated.keys import SiloKeys
-from confide.federated.openings import combine_parts
-from confide.federated.plan import read_plan
+from confide.federated.plan import FederatedPlan, read_plan
 from confide.support import caller_stacklevel, library_versions
 
 
@@ -18,7 +17,6 @@ def aggregate(
     plan: str,
     answers: Sequence[str],
     *,
-    parts: Sequence[str] = (),
     keys: SiloKeys | None = None,
     drop_refused: bool = False,
 ) -> FederatedRelease:
@@ -30,9 +28,6 @@ def aggregate(
         The signed plan.
     answers
         The messages. A copy of a message counts once.
-    parts
-        For sums with dropouts: the share holders' messages from `open_part`. The silos that count are those on their
-        list; later answers are left out.
     keys
         The coordinator's private keys, which signed the plan. The calibration is signed with them. By default it is not
         signed.
@@ -59,28 +54,27 @@ def aggregate(
         If the keys are not those that signed the plan.
     """
     read = read_plan(plan)
-    if keys is not None and read.coordinator is not None and keys.public_keys().signing != read.coordinator.signing:
-        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
+    check_keys(read, keys)
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if far := distant_replies(read, replies_of(read, messages)):
         warnings.warn(CoverageWarning(far), stacklevel=caller_stacklevel())
-    opened = None
-    if parts:
-        opened, others = combine_parts(read, accepted, parts, drop_refused, after=len(answers))
-        refused |= others
-    who = sorted(accepted) if opened is None else opened.who(read)
-    total = read.add(accepted) if opened is None else opened.total(read)
-    each = {} if opened is not None else {read.silos[i].name: messages[i] for i in who}
-    sent = {name: one.text if read.channel.single_replies else one.digest for name, one in each.items()}
-    versions = library_versions()
-    made = make_release(plan, who, total, sorted_refusals(refused), versions, sent=sent, opened=opened)
+    who, versions = sorted(accepted), library_versions()
+    evidence = {i: messages[i].text if read.channel.single_replies else messages[i].digest for i in who}
+    sent = {read.silos[i].name: item for i, item in evidence.items()}
+    made = make_release(plan, who, read.add(accepted), sorted_refusals(refused), versions, sent=sent)
     for name, part in made.by_name.items():
         if part.excludes_nothing:
             warnings.warn(
                 CoverageWarning(_useless(name, part, len(who), len(read.silos))), stacklevel=caller_stacklevel()
             )
     return made if keys is None else made.signed(keys.signing)
+
+
+def check_keys(plan: FederatedPlan, keys: SiloKeys | None) -> None:
+    """Check that the keys, if there are some, signed the plan."""
+    if keys is not None and plan.coordinator is not None and keys.public_keys().signing != plan.coordinator.signing:
+        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
 
 
 def _useless(name: str, part: Threshold, answered: int, invited: int) -> str:

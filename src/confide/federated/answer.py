@@ -115,7 +115,7 @@ def answer(
     Returns
     -------
     str
-        A signed JSON message: the index of one candidate for each part, a masked vector, or encrypted shares.
+        A signed JSON message: the index of one candidate for each threshold, or a masked vector.
 
     Warns
     -----
@@ -138,8 +138,6 @@ def answer(
     def look() -> NDArray[np.int64]:
         if read.closed(time):
             raise Refusal("late", "the plan is closed; request a new one")
-        if ledger.has_opened_list(read):
-            raise Refusal("late", "this silo has helped to open the sum of the others; request a new plan")
         counts = count_for(read, scores, groups)
         counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
         if read.silos[own].size not in (None, counted):

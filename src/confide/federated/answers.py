@@ -9,7 +9,6 @@ from confide.candidates import Candidates
 from confide.federated.keys import check_name
 from confide.federated.messages import Form, Message, read_content, read_message, read_time
 from confide.federated.plan import FederatedPlan, read_plan
-from confide.federated.protocols import Sent
 from confide.federated.refusals import Refusal
 
 
@@ -20,7 +19,7 @@ class Sending(Form):
     silo: str
     answered: str
     versions: dict[str, str]
-    sent: Sent
+    sent: list[int]
 
 
 def message_head(text: str) -> Message[Sending]:
@@ -39,7 +38,7 @@ def message_head(text: str) -> Message[Sending]:
 class Answer(NamedTuple):
     """An accepted message: the silo's position in the plan, what it replied, the message's digest, and its text.
 
-    The reply is the indices of candidates, one for each threshold; or a masked vector, or encrypted shares.
+    The reply is the indices of candidates, one for each threshold; or a masked vector.
     """
 
     silo: int

@@ -1,7 +1,7 @@
 """The result of a federated calibration: thresholds with their signed plan and the messages they follow from.
 
 Everything except the thresholds and the names of the silos that answered follows from the plan and is computed again on
-reading. With share holders' parts or signed answers in the file, the thresholds follow, too.
+reading. With signed answers in the file, the thresholds follow, too.
 """
 
 import base64
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -18,9 +18,8 @@ from confide.core import By, Key, Release, Threshold, kind_asked, register_kind
 from confide.errors import FormatError, InputError
 from confide.federated.answers import read_answer, sorted_refusals
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
-from confide.federated.openings import OpenedList
 from confide.federated.plan import FederatedPlan, ThresholdPlan, read_plan
-from confide.federated.protocols import NoisyCounts, Shared
+from confide.federated.protocols import NoisyCounts
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
 from confide.mechanisms import Neighbors, PrivacyStatement
@@ -45,15 +44,12 @@ class FederatedThreshold(Threshold):
         answers for +inf.
     answered
         Names of the silos whose answers count.
-    holders
-        The number of share holders whose parts reconstructed the sum; 0 without them.
     """
 
     plan: ThresholdPlan
     plan_digest: str
     k: int
     answered: tuple[str, ...]
-    holders: int = 0
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.
@@ -78,9 +74,6 @@ class FederatedThreshold(Threshold):
             facts.append(("noise scale of the sum", decimal_text(plan.protocol.scale, 5)))
         elif self.k:
             facts.append(("threshold", f"number {self.k} of {len(self.answered)} answers in ascending order"))
-        if isinstance(plan.channel, Shared) and self.holders:
-            helped = f"{self.holders} of {len(plan.channel.openers)} share holders"
-            facts.append(("the sum was reconstructed by", f"{helped}; {plan.channel.needed} must help"))
         return tuple(facts)
 
     @property
@@ -112,12 +105,14 @@ class PlanStatement:
     @property
     def classes(self) -> Classes | None:
         """The classes of the score; None if they are not stated."""
-        return self.plan.request.classes
+        classes: Classes | None = self.plan.request.classes
+        return classes
 
     @property
     def about(self) -> Mapping[str, str]:
         """Public metadata."""
-        return self.plan.request.about
+        about: Mapping[str, str] = self.plan.request.about
+        return about
 
     def at(self, key: Key) -> "PlanStatement":
         """The statement of the plan of one level or side."""
@@ -146,10 +141,7 @@ class FederatedRelease(Release):
         Pairs (silo, code) that were left out. A message that no silo of the plan signed has its number among the
         messages, an integer from 1 on, in place of the name.
     sent
-        The evidence by silo: the signed answer, if it is private by itself, or its digest, if only the sum is. Empty if
-        `opened` lists the answers.
-    opened
-        For sums with dropouts: the list and the share holders' parts, from which thresholds and guarantees follow.
+        The evidence by silo: the signed answer, if it is private by itself, or its digest, if only the sum is.
     signature
         The coordinator's signature of the whole content, in base64, or None. The key is that of the plan.
     """
@@ -160,7 +152,6 @@ class FederatedRelease(Release):
     answered: tuple[str, ...]
     refused: Refused
     sent: Mapping[str, str]
-    opened: OpenedList | None = None
     signature: str | None = None
 
     __hash__ = Release.__hash__
@@ -180,7 +171,7 @@ class FederatedRelease(Release):
     def privacy(self) -> PrivacyStatement:
         """The loss of all thresholds together (docs/theory.md, section 6); for levels from one sum, that of the sum."""
         who = [self.plan.position(name) for name in self.answered]
-        return self.plan.privacy(who) if self.request.key is None else self.first.plan.privacy(who)
+        return self.plan.privacy(who) if self.request.key is None else self.first.privacy
 
     @property
     def turnout(self) -> str:
@@ -190,7 +181,9 @@ class FederatedRelease(Release):
 
     def alone(self, key: Key) -> "FederatedRelease":
         """As in `Release`, without a signature; it has no file."""
-        return replace(super().alone(key), signature=None)
+        part = super().alone(key)
+        assert isinstance(part, FederatedRelease)
+        return replace(part, signature=None)
 
     def signed(self, signing_key: bytes) -> "FederatedRelease":
         """The release with the signature of the key that signed the plan."""
@@ -212,7 +205,6 @@ class FederatedRelease(Release):
             refused=self.refused,
             versions=dict(self.versions),
             sent=dict(self.sent),
-            opened=self.opened,
         )
 
     def to_json(self) -> str:
@@ -271,7 +263,6 @@ class _Stated(Form):
     refused: tuple[tuple[str | int, str], ...]
     versions: dict[str, str]
     sent: dict[str, str]
-    opened: OpenedList | None
 
 
 _UNSIGNED = shapes.Form(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1)
@@ -290,7 +281,6 @@ def make_release(
     versions: Mapping[str, str],
     *,
     sent: Mapping[str, str],
-    opened: OpenedList | None = None,
     stated: Sequence[float] = (),
 ) -> FederatedRelease:
     """The release for a signed plan, from the sum of these silos' vectors, shape (draws, m), or with stated thresholds.
@@ -319,7 +309,6 @@ def make_release(
             plan_digest=plan.digest,
             k=k,
             answered=answered,
-            holders=0 if opened is None else len(opened.parts),
         )
     return FederatedRelease(
         request=PlanStatement(plan),
@@ -329,7 +318,6 @@ def make_release(
         answered=answered,
         refused=refused,
         sent=sent,
-        opened=opened,
     )
 
 
@@ -339,7 +327,9 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
     who = [plan.position(name) for name in stated.answered]
     if not who or who != sorted(set(who)):
         raise Refusal("malformed", "the silos that answered must be named once each, in the order of the plan")
-    if stated.refused != sorted_refusals(dict(stated.refused)) or not {code for _, code in stated.refused} <= set(CODES):
+    if stated.refused != sorted_refusals(dict(stated.refused)) or not {code for _, code in stated.refused} <= set(
+        CODES
+    ):
         raise Refusal("malformed", "rejected messages must be pairs of a sender and a code on the public list")
     thresholds = [math.inf if isinstance(value, str) else value for value in stated.thresholds]
     if len(thresholds) != len(plan.parts):
@@ -354,7 +344,6 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
             stated.refused,
             stated.versions,
             sent=stated.sent,
-            opened=stated.opened,
             stated=thresholds,
         ),
     )
@@ -365,14 +354,8 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
 
 def _total(plan: FederatedPlan, stated: _Stated, who: Sequence[int]) -> Counts | None:
     """The sum that the messages in a file open; None if it has only their digests."""
-    if (stated.opened is not None) != plan.channel.second_message:
-        raise Refusal("malformed", "the calibration does not contain the required messages; do not use it")
-    if tuple(stated.sent) != (() if plan.channel.second_message else stated.answered):
+    if tuple(stated.sent) != stated.answered:
         raise Refusal("malformed", "the calibration does not contain the required answers; do not use it")
-    if stated.opened is not None:
-        if stated.opened.who(plan) != who:
-            raise Refusal("malformed", "the calibration names other silos than the share holders' list; do not use it")
-        return stated.opened.total(plan)
     if plan.channel.single_replies:
         answers = [read_answer(plan, text) for text in stated.sent.values()]
         if [one.silo for one in answers] != who:

@@ -35,7 +35,6 @@ from confide.federated.messages import (
     Form,
     encode,
     envelope,
-    open_message,
     read_content,
     read_file,
     read_message,
@@ -239,6 +238,11 @@ class Silo:
         return identity_of(self.name, self.signing, self.agreement)
 
     @property
+    def form(self) -> "SiloForm":
+        """The silo as a plan states it."""
+        return SiloForm(**{name: getattr(self, name) for name in SiloForm.__struct_fields__})
+
+    @property
     def _payload(self) -> bytes:
         """What its key signs."""
         return encode(_Stated(self.name, self.signing, self.agreement, self.size, self.ledger, self.issued))
@@ -280,6 +284,16 @@ class _Stated(Form):
     size: int | None
     ledger: str | None
     issued: str | None
+
+
+class SiloForm(_Stated):
+    """A silo in a plan: the same, with the signature."""
+
+    signature: str | None
+
+    def silo(self) -> Silo:
+        """The silo; raises an error if it is not one."""
+        return Silo(**msgspec.structs.asdict(self))
 
 
 def check_name(name: str) -> str:

@@ -1,8 +1,8 @@
 """Signed messages: DSSE envelopes of JSON. What is signed is the bytes that are sent; every kind is the form of a type.
 
-A message is {"payloadType", "payload", "signatures": [{"keyid", "sig"}]} with the payload in base64, as the Dead Simple
-Signing Envelope (https://github.com/secure-systems-lab/dsse) has it. Ed25519 signs the type and the payload. The payload
-is JSON with the fields of one type, and is accepted only if its content is written with the same bytes. `keyid` is the
+A message is {"payloadType", "payload", "signatures": [{"keyid", "sig"}]} with the payload in base64: a Dead Simple
+Signing Envelope (https://github.com/secure-systems-lab/dsse). Ed25519 signs the type and the payload. The payload is
+JSON with the fields of one type, and is accepted only if its content is written with the same bytes. `keyid` is the
 public key. Times are UTC, to the second, for example 2030-01-31T12:00:00Z.
 """
 
@@ -26,7 +26,7 @@ PREFIX = "confide/federated."
 Content = TypeVar("Content")
 
 
-class Form(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Form(msgspec.Struct, forbid_unknown_fields=True):
     """The base of the contents of messages; a field that it does not have raises an error."""
 
 

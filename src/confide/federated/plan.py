@@ -11,7 +11,7 @@ The rows that describe a plan for people are here, too: they are the same wherev
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
@@ -24,16 +24,15 @@ from confide.candidates import Candidates, Spread
 from confide.core import ABOUT, SIDES, By, Key, Request, class_list, exact_shares, histogram_size, unusual
 from confide.core.files import read_request, stated_request
 from confide.core.terms import Budget
-from confide.errors import InputError, InputTypeError
-from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
+from confide.errors import InputError
+from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
-from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Method, Promise, Sent, Shared
+from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Method, Promise
 from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Counts, Missing, Population, Terms, check_count, check_silos
 from confide.guarantee import Guarantee, silos_text
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
-from confide.scores import score_kind
 from confide.support import MOST_RECORDS, Described, Section, one_of, positive_integer
 
 MOST_REPLIES = 2_000_000
@@ -71,7 +70,7 @@ class ThresholdPlan(Terms):
         """
         row = PROTOCOLS[method]
         row.check(terms)
-        channel = row.channel(terms).planned(terms)
+        channel = row.channel.planned(terms)
         protocol = row.draws.planned(terms, channel)
         return cls(**vars(terms), method=method, protocol=protocol, channel=channel.carrying(protocol.bits(terms)))
 
@@ -140,8 +139,6 @@ class ThresholdPlan(Terms):
         ]
         if (collude := collusion_text(self)) is not None:
             rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
-        if (opened := share_holders_text(self)) is not None:
-            rows.append(("the sum is opened by", opened))
         return rows + self.method_rows
 
     def _who(self, answered: Collection[int] | None) -> list[int]:
@@ -205,8 +202,11 @@ class FederatedPlan(Described):
             raise InputError("session", "must have 32 hexadecimal digits")
         if self.closes is not None:
             read_time(self.closes)
+        public = self.silos[0].size is not None
         if self.by in ("group", "class"):
             _check_groups(self.method, self.silos)
+        elif self.request.neighbors != ("replace_one" if public else "add_remove"):
+            raise InputError("neighbors", "must follow from whether the silos' sizes are public")
         object.__setattr__(self, "parts", MappingProxyType(self._derived_parts()))
         if self.colluding is not None and self.channel.single_replies:
             raise InputError(
@@ -228,15 +228,14 @@ class FederatedPlan(Described):
         """The plan of each threshold: all have the candidates of the one of least loss."""
         asked, budgets = self.request.terms, self._budgets()
         least = asked[min(budgets, key=lambda key: budgets[key])]
-        common = {name: getattr(self, name) for name in _SHARED}
+        common: dict[str, Any] = {name: getattr(self, name) for name in _SHARED}
         candidates = self._listed(least.spread, min(budgets.values()), least.level)
         derived = dict[tuple[Any, ...], ThresholdPlan]()
         parts = {}
         for key, terms in asked.items():
             stated = (terms.alpha, terms.delta, budgets[key], terms.score)
             if stated not in derived:
-                names = ("alpha", "delta", "epsilon", "score")
-                of_one = Terms(**dict(zip(names, stated, strict=True)), candidates=candidates, **common)
+                of_one = Terms(*stated, candidates, **common)
                 derived[stated] = ThresholdPlan.of(of_one, self.method)
             parts[key] = derived[stated]
         return parts
@@ -360,13 +359,13 @@ class FederatedPlan(Described):
 
     # Messages.
 
-    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> Sent:
+    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
         """What silo `own` sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
         rows = counts if counts.ndim == 2 else [counts] * len(self.drawn)
         drawn = [part.protocol.draw(part, own, row) for part, row in zip(self.drawn, rows, strict=True)]
         return self.channel.send(self.first, own, np.array(drawn), agreement, context)
 
-    def read_message(self, sent: Sent) -> Any:
+    def read_message(self, sent: list[int]) -> Any:
         """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
         return self.channel.read_message(self.first, sent, len(self.drawn))
 
@@ -403,7 +402,12 @@ class FederatedPlan(Described):
 
     @property
     def _content(self) -> "_Plan":
-        return _Plan(**{name: getattr(self, name) for name in _STATED}, request=_stated(self.request))
+        return _Plan(
+            **{name: getattr(self, name) for name in _STATED},
+            silos=tuple(silo.form for silo in self.silos),
+            coordinator=None if self.coordinator is None else self.coordinator.form,
+            request=_stated(self.request),
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -521,8 +525,8 @@ _FEWEST, _OF_OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
 class _Plan(Form):
     """What a plan states."""
 
-    silos: tuple[Silo, ...]
-    coordinator: Silo | None
+    silos: tuple[SiloForm, ...]
+    coordinator: SiloForm | None
     request: dict[str, Any]
     method: str
     liars: int
@@ -537,7 +541,7 @@ class _Plan(Form):
     derived: str
 
 
-_STATED = tuple(name for name in _Plan.__struct_fields__ if name != "request")
+_STATED = tuple(name for name in _Plan.__struct_fields__ if name not in ("silos", "coordinator", "request"))
 
 
 @lru_cache(maxsize=16)
@@ -569,8 +573,13 @@ def _made(stated: _Plan) -> FederatedPlan:
     """The plan of a request that a file states."""
     if not stated.request.keys() <= set(_ASKED):
         raise InputError("request", f"must have no other arguments than {', '.join(_ASKED)}")
-    values = {spec.name: getattr(stated, spec.name) for spec in fields(FederatedPlan) if spec.init}
-    return FederatedPlan(**values | {"request": read_request(stated.request)})
+    assert stated.coordinator is not None
+    return FederatedPlan(
+        **{name: getattr(stated, name) for name in _STATED if name != "derived"},
+        silos=tuple(silo.silo() for silo in stated.silos),
+        coordinator=stated.coordinator.silo(),
+        request=read_request(stated.request),
+    )
 
 
 def _stated(request: Request) -> dict[str, Any]:
@@ -627,13 +636,6 @@ def collusion_text(plan: FederatedPlan | ThresholdPlan) -> str | None:
         return None
     who = f"at most {count} of the {len(plan.silos)} silos" if count else "no silo"
     return f"{who} may collude with the coordinator"
-
-
-def share_holders_text(plan: FederatedPlan | ThresholdPlan) -> str | None:
-    """How many share holders open the sum by a second message, in words; None without a second message."""
-    if not isinstance(plan.channel, Shared):
-        return None
-    return f"{plan.channel.needed} of {len(plan.channel.openers)} silos, by a second message that costs nothing"
 
 
 def promise_ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:

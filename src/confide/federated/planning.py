@@ -131,9 +131,8 @@ def plan(
         Number of Byzantine silos, which may send anything; by default none.
     dropouts
         Number of silos that may be missing while the threshold is still planned to be finite; by default none. If more
-        are missing the guarantee still holds, if necessary by the threshold +inf. A sum with dropouts needs at least 5
-        silos and a second small message, by which share holders open the sum of the silos that answered (`openings`,
-        `open_part`). If more are missing, nothing opens.
+        are missing the guarantee still holds, if necessary by the threshold +inf. A sum opens only with all silos: if
+        one does not answer, the others pay again for a new plan.
     missing
         `"independent"` (default): a silo answers independently of its scores; `"arbitrary"`: no such assumption.
     population
@@ -183,9 +182,10 @@ def plan(
     if method is None:
         method = _recommended_method(silos, alpha, epsilon, options)
     row = PROTOCOLS[one_of("method", method, METHODS)]
-    levels, shares = alpha, options["shares"]
+    levels: Any = alpha
+    shares = options["shares"]
     if options["by"] == "level":
-        given = different_levels(alpha)
+        given = different_levels(levels)
         order = sorted(range(len(given)), key=lambda i: -given[i])
         levels = tuple(given[i] for i in order)
         if shares is not None:
@@ -253,8 +253,6 @@ def _neighbors(silos: Sequence[Silo], options: PlanChoices) -> Neighbors:
     """The adjacency of the privacy loss: given for groups, else by whether sizes are public."""
     if options["by"] in ("group", "class"):
         return options["neighbors"]
-    if options["neighbors"] != "add_remove":
-        raise InputError("neighbors", "must be left out: it follows from whether the silos' sizes are public")
     return "replace_one" if silos and getattr(silos[0], "size", None) is not None else "add_remove"
 
 
@@ -423,12 +421,10 @@ def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, optio
     return found[0].method if best is None else best.method
 
 
-def _alternative(
-    silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices
-) -> Alternative:
+def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
     """The plan by one method for these silos."""
     asked = options.copy()
-    if PROTOCOLS[method].channels[0].single_replies:
+    if PROTOCOLS[method].channel.single_replies:
         asked.pop("colluding", None)  # it relies on no other silo
     try:
         made = plan(silos, alpha, epsilon, method=method, **asked)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msgspec import structs
+import msgspec
 
 from confide.errors import InputError
 from confide.federated.keys import check_name, fingerprint
@@ -159,7 +159,7 @@ class Policy:
             `malformed`.
         """
         stated = read_file("policy", text, _Stated, f"the file must have kind {PREFIX + 'policy'!r}")
-        made: Policy = read_content("policy", lambda: cls(**structs.asdict(stated)))
+        made: Policy = read_content("policy", lambda: cls(**msgspec.structs.asdict(stated)))
         return made
 
 
@@ -170,5 +170,5 @@ class _Stated(Form):
     budget: float
     per_plan: float
     methods: tuple[str, ...] = DEFAULT_METHODS
-    peers: dict[str, str] = {}
+    peers: dict[str, str] = msgspec.field(default_factory=dict)
     least_colluding: int = 1

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from confide.core import Document, Release, register_kind
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.calibration import FederatedRelease
-from confide.federated.messages import MOST_CHARACTERS, PREFIX, envelope, open_message, signature_of
 from confide.federated.keys import Silo, SiloKeys
+from confide.federated.messages import MOST_CHARACTERS, PREFIX, envelope, open_message, signature_of
 from confide.federated.refusals import Refusal
 from confide.federated.verification import Verification
 from confide.support import parse_object

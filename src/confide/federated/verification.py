@@ -79,8 +79,6 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
 
 
 def _made_from(released: FederatedRelease) -> str:
-    if released.opened is not None:
-        return f"the threshold was recomputed from {len(released.opened.parts)} signed parts of share holders"
     if released.plan.channel.single_replies:
         return f"the threshold was recomputed from {len(released.sent)} signed answers"
     return "the threshold is stated by the coordinator and cannot be recomputed from this file"
@@ -97,9 +95,7 @@ def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     if name not in released.answered:
         why = dict(released.refused).get(name)
         return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
-    if released.opened is not None:
-        same = answer.reply.ephemeral == dict(released.opened.counted)[name]
-    elif plan.channel.single_replies:
+    if plan.channel.single_replies:
         same = answer.digest == read_answer(plan, released.sent[name]).digest
     else:
         same = answer.digest == released.sent[name]

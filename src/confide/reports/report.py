@@ -7,7 +7,7 @@ from pathlib import Path
 from confide.core import Document, Plan, Release
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation
-from confide.federated import AnyPlan, FederatedPlan, SeveralPlans
+from confide.federated import FederatedPlan
 from confide.ledger import Ledger
 from confide.reports.ledger_page import ledger_page
 from confide.reports.page import Page, check_title, page_of
@@ -18,12 +18,12 @@ from confide.reports.words import protection
 from confide.support import Section, describe, needs_extra
 from confide.watching import CorrectedRelease, Watch
 
-_OTHERS = (Plan, FederatedPlan, SeveralPlans, Ledger, Evaluation, Watch, CorrectedRelease)
+_OTHERS = (Plan, FederatedPlan, Ledger, Evaluation, Watch, CorrectedRelease)
 """Types other than releases that have a page."""
 
 
 def report(
-    release: Document | Plan | Ledger | AnyPlan,
+    release: Document | Plan | Ledger | FederatedPlan,
     *,
     title: str | None = None,
     evaluation: Evaluation | str | Path | None = None,

@@ -25,7 +25,7 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
     if answers and release.by is not None:
         raise InputError("answers", "must be left out: the calibration has several thresholds")
     plan, refused = release.plan, dict(release.refused)
-    asks, replies = {id(ask): ask for ask in plan.single_plans}.values(), _replies(release, answers)
+    asks, replies = plan.different, _replies(release, answers)
     rows = []
     for i, silo in enumerate(plan.silos):
         targets = dict.fromkeys(ask.protocol.target_rank(i) for ask in asks)
@@ -51,11 +51,11 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
 def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
     part = release.first
     assert isinstance(part, FederatedThreshold)
-    plan, replies = part.plan, dict[str, float]()
+    plan, replies = release.plan, dict[str, float]()
     for text in answers:
         answer = read_answer(plan, text)
-        if isinstance(answer.reply, int):
-            replies[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.reply])
+        if plan.channel.single_replies:
+            replies[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.reply[0]])
     if replies and set(replies) == set(release.answered):
         ordered = sorted(replies.values())
         threshold = ordered[part.k - 1] if part.k <= len(ordered) else math.inf

@@ -48,8 +48,6 @@ class FileKind(StrEnum):
     CHECKPOINT = "the checkpoint of a silo's keys"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
-    OPENING = "a coordinator's opening"
-    PART = "a share holder's part"
     SILO = "a silo's public file"
     KEYS = "private keys"
     POLICY = "a silo's policy"
@@ -74,8 +72,6 @@ _DOCUMENTS = {
     "federated.checkpoint": FileKind.CHECKPOINT,
     "federated.plan": FileKind.PLAN,
     "federated.answer": FileKind.ANSWER,
-    "federated.opening": FileKind.OPENING,
-    "federated.part": FileKind.PART,
     "federated.silo": FileKind.SILO,
     "federated.private-keys": FileKind.KEYS,
     "federated.policy": FileKind.POLICY,
@@ -163,7 +159,9 @@ def kind_stated(content: Mapping[str, Any]) -> str | None:
     'confide/federated.plan'
     """
     kind = content.get("kind")
-    if (signed := re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", str(content.get("payloadType")))) is not None:
+    if (
+        signed := re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", str(content.get("payloadType")))
+    ) is not None:
         return f"confide/{signed[1]}"
     return kind if isinstance(kind, str) else None
 

@@ -82,7 +82,7 @@ class FedCP2QQ(SortedReplies):
         if choice is None:
             raise too_few_records()
         made = cls((choice.rank,) * m, choice.k)
-        if summed and made.certify(terms, range(channel.least(terms)))[0] > channel.least(terms):
+        if summed and made.certify(terms, range(m))[0] > m:
             raise too_few_records()
         return made
 

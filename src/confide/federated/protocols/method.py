@@ -59,8 +59,8 @@ class Method(ABC):
     """Advice on the number of candidates, for errors about a bound on it."""
 
     @classmethod  # noqa: B027 - most have no terms of their own
-    def check(cls, terms: Terms, *, opened: bool) -> None:
-        """Reject terms that the method does not support; `opened`: whether the sum opens without some silos."""
+    def check(cls, terms: Terms) -> None:
+        """Reject terms that the method does not support."""
 
     @classmethod
     @abstractmethod
@@ -141,19 +141,15 @@ def too_few_records() -> InputError:
 
 
 class Row(NamedTuple):
-    """A method by its name in plans: the class of the draw, and the channels without and with dropouts."""
+    """A method by its name in plans: the class of the draw, and the channel."""
 
     name: str
     draws: type[Method]
-    channels: tuple[type[Channel], type[Channel]]
-
-    def channel(self, terms: Terms) -> type[Channel]:
-        """The channel for these terms; a sum with dropouts has a second message."""
-        return self.channels[terms.dropouts > 0]
+    channel: type[Channel]
 
     def check(self, terms: Terms) -> None:
         """Reject unsupported terms with an error for the argument of `confide.federated.plan`."""
-        draws, channel = self.draws, self.channel(terms)
+        draws, channel = self.draws, self.channel
         if terms.size is None and not draws.secret_sizes:
             raise InputError(
                 "silos",
@@ -164,6 +160,12 @@ class Row(NamedTuple):
             raise InputError(
                 "liars", f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"
             )
+        if terms.dropouts and not channel.single_replies:
+            raise InputError(
+                "dropouts",
+                f"must be 0 for the method {self.name!r}: its sum opens only with all silos",
+                remedy="If one does not answer, make a new plan without it, for which the others pay again",
+            )
         if terms.population not in draws.populations:
             raise InputError(
                 "population",
@@ -171,4 +173,4 @@ class Row(NamedTuple):
                 remedy="Secure-sum supports 'mixture', without delta",
             )
         channel.check(terms, self.name, draws.candidate_advice)
-        draws.check(terms, opened=channel.second_message)
+        draws.check(terms)
