@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide import federated
 from confide.core import Document
 from confide.ledger import Entry, Loss
 from confide.support import Described
@@ -62,7 +61,10 @@ def test_releases_of_every_kind(name):
 def test_a_federated_release_and_plans():
     plan = read(text_of("federated-plan"))
     line, full, table = shown(plan)
-    assert f"secure-sum, coverage {float(plan.level):g}, {len(plan.silos)} silos, each answer: {plan.privacy()}" in line
+    assert (
+        f"secure-sum, coverage {float(plan.first.level):g}, {len(plan.silos)} silos, each answer: {plan.privacy()}"
+        in line
+    )
     assert f"{len(plan.silos)} answers: coverage at least 0.8" in full
     assert plan.digest in full
     assert plan.digest in table
@@ -70,10 +72,10 @@ def test_a_federated_release_and_plans():
     assert f"of {len(plan.silos)} silos)" in line
     assert "silos answered" in full
     assert "silos answered" in table
-    several = federated.SeveralPlans("level", plan.neighbors, {plan.alpha: plan})
+    several = read(text_of("federated-plans"))
     line, full, _ = shown(several)
-    assert "coverage 0.8" in line
-    assert "alpha 0.2, 4 to 5 answers" in full
+    assert "coverage 0.6 and 0.7" in line
+    assert "alpha 0.4, 3 answers" in full
     assert several.digest in full
 
 

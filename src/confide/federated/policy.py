@@ -102,6 +102,9 @@ class Policy:
                     f"requires {self.least_colluding}; request a plan that withstands more, or lower least_colluding",
                 )
             self._check_peers(plan, own)
+        self._check_cost(cost)
+
+    def _check_cost(self, cost: Cost) -> None:
         if cost.epsilon > self.per_plan:
             raise Refusal(
                 "not-allowed",
