@@ -17,6 +17,12 @@ def content_of(text):
     return json.loads(base64.b64decode(json.loads(text)["payload"]))
 
 
+def altered(text, **changes):
+    """Return a message with another content and the old signature."""
+    payload = json.dumps(content_of(text) | changes, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(json.loads(text) | {"payload": base64.b64encode(payload).decode()})
+
+
 class Federation:
     """Silos with keys, scores, policies and states in a folder."""
 

@@ -12,7 +12,7 @@ from confide.errors import InputError
 from confide.federated import Refusal
 from confide.federated.messages import MOST_CHARACTERS, encode, sign
 from confide.ledger import Cost
-from tests.federated.helpers import Federation, content_of
+from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
 
 COST = Cost(0.1, "replace_one", "private-qq")
@@ -67,12 +67,10 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
     assert north.issued == "2030-01-31T12:00:00Z"
     content = content_of(text)
     for change in ({"name": "east"}, {"agreement": south.agreement}, {"size": 299}, {"issued": "2031-01-31T12:00:00Z"}):
-        message = json.loads(text)
-        message["content"] |= change
         with refused(Refusal, "altered"):
-            federated.Silo.from_json(json.dumps(message))
+            federated.Silo.from_json(altered(text, **change))
         with refused(Refusal, "altered"):
-            federated.Silo.of({**north.fields(), **change})
+            dataclasses.replace(north, **change)
         with refused(Refusal, "altered"):
             federated.Silo.from_json(sign("silo", content | change, SOUTH.signing))
     with refused(Refusal, "malformed"):
@@ -84,7 +82,7 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
 
 
 def test_an_unsigned_public_file_is_refused():
-    old = json.dumps({"kind": "confide/federated.silo", **NORTH.public_keys(300).fields()})
+    old = json.dumps({"kind": "confide/federated.silo", **vars(NORTH.public_keys(300))})
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(old)
 
@@ -92,12 +90,12 @@ def test_an_unsigned_public_file_is_refused():
 @pytest.mark.parametrize("key", LOW_ORDER)
 def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
     """A shared secret with such a key is zero, so that masks would not hide the message."""
-    content = {**NORTH.public_keys(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
+    content = content_of(NORTH.public(60).to_json()) | {"agreement": key}
     text = sign("silo", content, NORTH.signing)
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(text)
     plan = content_of(three.plan(method="secure-sum"))
-    plan["silos"][1] = {**content, "signature": json.loads(text)["signature"]}
+    plan["silos"][1] = {**content, "signature": json.loads(text)["signatures"][0]["sig"]}
     with refused(Refusal, "malformed"):
         three.answer(0, sign("plan", plan, three.coordinator.signing))
     assert three.ledgers[0].spent == 0

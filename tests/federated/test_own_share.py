@@ -12,7 +12,7 @@ from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.own_share import _certified
 from tests.federated.exact_coverage import populations, reply_law
-from tests.federated.helpers import Federation, content_of, kth_reply
+from tests.federated.helpers import Federation, altered, content_of, kth_reply
 from tests.refused import refused
 
 
@@ -53,9 +53,9 @@ def test_a_separate_file_is_computed_again(round_, tmp_path):
     assert own.conditional_coverage(0.05) > 0
     assert "silo 2" in str(Release.load(tmp_path / "own.json"))
     with pytest.raises(FormatError):
-        Release.from_json(own.to_json().replace('"silo": "silo 2"', '"silo": "silo 1"'))
+        Release.from_json(own.to_json().replace("silo 2", "silo 1"))
     with refused(Refusal, "altered"):
-        federated.own_share(released, answers[2].replace('"silo": "silo 2"', '"silo": "silo 1"'))
+        federated.own_share(released, altered(answers[2], silo="silo 1"))
 
 
 def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatch, capsys):

@@ -113,7 +113,7 @@ def test_every_level_is_covered_as_promised_after_nesting():
     pairs = list(itertools.product(range(bins), repeat=2))
     laws = []  # distribution of the threshold's index for every pair of histograms, one table per level
     for plan, (k, _) in zip(plans, certified, strict=True):
-        a, b = (choice_laws(plan.protocol.mechanism(plan.first, i), n, bins) for i, n in enumerate(sizes))
+        a, b = (choice_laws(plan.protocol.mechanism(plan, i), n, bins) for i, n in enumerate(sizes))
         table = np.zeros((len(a), len(b), bins))
         for x, y in pairs:
             table[:, :, sorted((x, y))[k - 1]] += np.outer(a[:, x], b[:, y])

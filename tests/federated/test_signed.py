@@ -137,7 +137,7 @@ def test_on_the_command_line(folder, capsys):
     assert "not signed" in capsys.readouterr().err
     assert main(["verify", "s.json", "--answer", "office.json"]) == 3
     text = Path("s.json").read_text()
-    Path("s.json").write_text(text.replace('"payload": "ey', '"payload": "ez'))
+    Path("s.json").write_text(text.replace('"payload": "ew', '"payload": "fw'))
     capsys.readouterr()
     for command in ("verify", "show"):
         assert main([command, "s.json"]) == 3

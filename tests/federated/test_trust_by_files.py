@@ -17,6 +17,7 @@ PRINTS = {
     "north": "56142 33978 35996 60287 69298 19768 37038 69948",
     "south": "83126 27191 64617 81960 26356 40438 64937 64865",
 }
+from tests.federated.helpers import altered, content_of
 
 
 def keys_of(name):
@@ -65,23 +66,22 @@ def test_show_reads_what_else_a_federation_writes(files, run):
     files.answer("north")
     shown = run("show", "north-answer.json")
     assert "answer of 'north'" in shown
-    assert federated.read_plan(Path("plan.json").read_text())[0].digest in shown
+    assert federated.read_plan(Path("plan.json").read_text()).digest in shown
     head = json.loads(run("show", "north-answer.json", "--json"))["answer"]
     assert (head["silo"], head["signer"]) == ("north", NORTH.public_keys().signing)
-    bad = json.loads(Path("north-answer.json").read_text())
-    Path("bad.json").write_text(json.dumps(bad | {"content": bad["content"] | {"silo": "south"}}))
+    text = Path("north-answer.json").read_text()
+    Path("bad.json").write_text(altered(text, silo="south"))
     assert "altered" in run("show", "bad.json", code=3)
-    Path("bad.json").write_text(sign("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
+    Path("bad.json").write_text(sign("answer", content_of(text) | {"silo": "a\x1b[31m"}, NORTH.signing))
     assert "\x1b" not in run("show", "bad.json", code=3)
 
 
 def test_the_man_in_the_middle(files, run):
     """An attacker carries all files, has every public file, and tries to reveal one hospital's counts alone."""
     attacker = federated.SiloKeys("attacker", b"\7" * 32, b"\7" * 32)
-    north = json.loads(Path("public", "north.json").read_text())
     # A file with the attacker's key for masks: the hospital's own signature no longer matches.
-    swapped = north | {"content": north["content"] | {"agreement": attacker.public_keys().agreement}}
-    Path("swapped.json").write_text(json.dumps(swapped))
+    north = Path("public", "north.json").read_text()
+    Path("swapped.json").write_text(altered(north, agreement=attacker.public_keys().agreement))
     assert "altered" in run("show", "swapped.json", code=3)
     files.plan()
     peers = ("--coordinator", "public/coordinator.json", "--budget", 4, "--peer", "swapped.json", "--peer")

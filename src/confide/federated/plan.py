@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -207,7 +206,7 @@ class FederatedPlan(Described):
             _check_groups(self.method, self.silos)
         elif self.request.neighbors != ("replace_one" if public else "add_remove"):
             raise InputError("neighbors", "must follow from whether the silos' sizes are public")
-        object.__setattr__(self, "parts", MappingProxyType(self._derived_parts()))
+        object.__setattr__(self, "parts", self._derived_parts())
         if self.colluding is not None and self.channel.single_replies:
             raise InputError(
                 "colluding",
