@@ -1,6 +1,7 @@
 """Read the answers of silos to a plan: those that count, and the codes of those that are left out."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from confide.federated.keys import check_name
 from confide.federated.messages import Form, Message, read_content, read_message, read_time
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.refusals import Refusal
+from confide.support import VERSIONS
 
 
 class Sending(Form):
@@ -31,8 +33,17 @@ def message_head(text: str) -> Message[Sending]:
         `malformed` or `altered`.
     """
     message = read_message("answer", text, Sending)
-    read_content("answer", lambda: (check_name(message.content.silo), read_time(message.content.answered)))
+    if not re.fullmatch("[0-9a-f]{64}", message.content.plan):
+        raise Refusal("malformed", "an answer must state the digest of its plan")
+    read_content("answer", lambda: check_name(message.content.silo))
+    read_time(message.content.answered)
+    check_versions("answer", message.content.versions)
     return message
+
+
+def check_versions(kind: str, versions: Mapping[str, str]) -> None:
+    """Check that the versions in a message are texts that a page may show; raises `malformed`."""
+    read_content(kind, lambda: VERSIONS.of(dict(versions), "versions"))
 
 
 class Answer(NamedTuple):
@@ -167,6 +178,7 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
     i = plan.position(stated.silo)
     if signer != plan.silos[i].signing:
         raise Refusal("foreign", f"the answer of {stated.silo!r} is signed with another key than the plan names")
+    check_versions("answer", stated.versions)
     try:
         if plan.closed(read_time(stated.answered)):
             raise Refusal("late")

@@ -16,7 +16,7 @@ import msgspec
 
 from confide.core import By, Key, Release, Threshold, kind_asked, register_kind
 from confide.errors import FormatError, InputError
-from confide.federated.answers import read_answer, sorted_refusals
+from confide.federated.answers import check_versions, read_answer, sorted_refusals
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
 from confide.federated.plan import FederatedPlan, ThresholdPlan, read_plan
 from confide.federated.protocols import NoisyCounts
@@ -331,6 +331,7 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
         CODES
     ):
         raise Refusal("malformed", "rejected messages must be pairs of a sender and a code on the public list")
+    check_versions(KIND, stated.versions)
     thresholds = [math.inf if isinstance(value, str) else value for value in stated.thresholds]
     if len(thresholds) != len(plan.parts):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plan")

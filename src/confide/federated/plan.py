@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from confide.candidates import Candidates, Spread
@@ -418,6 +419,9 @@ class FederatedPlan(Described):
         stated: dict[str, Any] = json.loads(self.payload)
         return stated
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_payload, (self.payload,)
+
     def sign(self, coordinator: SiloKeys) -> str:
         """The plan as a signed JSON message that names its coordinator. It is read back as every silo will read it.
 
@@ -572,13 +576,17 @@ def _made(stated: _Plan) -> FederatedPlan:
     """The plan of a request that a file states."""
     if not stated.request.keys() <= set(_ASKED):
         raise InputError("request", f"must have no other arguments than {', '.join(_ASKED)}")
-    assert stated.coordinator is not None
+    coordinator = stated.coordinator
     return FederatedPlan(
         **{name: getattr(stated, name) for name in _STATED if name != "derived"},
         silos=tuple(silo.silo() for silo in stated.silos),
-        coordinator=stated.coordinator.silo(),
+        coordinator=None if coordinator is None else coordinator.silo(),
         request=read_request(stated.request),
     )
+
+
+def _of_payload(payload: bytes) -> FederatedPlan:
+    return _made(msgspec.json.decode(payload, type=_Plan))
 
 
 def _stated(request: Request) -> dict[str, Any]:
