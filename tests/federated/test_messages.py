@@ -90,7 +90,7 @@ def read_content(text):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_contents_changed_by_their_owner(name):
-    """A signer can state what it wants; a content of another form, or that does not follow, is refused by an error of the library."""
+    """A signer can state what it wants; a content of another form, or that does not follow, is refused."""
     kind, keys, text, read = cases()[name]
     read(text)
     accepted = set()

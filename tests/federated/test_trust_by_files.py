@@ -10,6 +10,7 @@ from confide import federated
 from confide.federated.messages import sign
 from tests.federated.by_files import RULES as PINNED
 from tests.federated.by_files import Files
+from tests.federated.helpers import altered, content_of
 from tests.federated.test_identities import NORTH, SOUTH
 
 NAMES = ("north", "south", "east")
@@ -17,7 +18,6 @@ PRINTS = {
     "north": "56142 33978 35996 60287 69298 19768 37038 69948",
     "south": "83126 27191 64617 81960 26356 40438 64937 64865",
 }
-from tests.federated.helpers import altered, content_of
 
 
 def keys_of(name):

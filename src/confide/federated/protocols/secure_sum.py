@@ -2,7 +2,7 @@
 
 Every silo adds a share of noise to its counts. The privacy is that of the opened sum, and the certificate that of a
 noisy histogram of all records by the last rule, also for non-IID silos (docs/theory-one-number.md, Theorem W3;
-docs/theory-federated.md, Theorems F5, F9, F6 and F7). Sizes must be public.
+docs/theory-federated.md, Theorems F5, F6 and F7). Sizes must be public.
 """
 
 import math
