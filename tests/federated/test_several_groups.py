@@ -77,7 +77,7 @@ def test_an_empty_group_gets_infinity(three):
     several = made(three)
     plan = several.first
     k, _ = plan.certify()
-    finite = 1 - mechanism_law(plan.protocol.mechanism(plan.first, 0), (0,) * 21)[-1]
+    finite = 1 - mechanism_law(plan.protocol.mechanism(plan, 0), (0,) * 21)[-1]
     assert 3 * finite ** (4 - k) < 1e-6 or k == 3
     assert 3 * finite**k < 1e-6
     text = several.sign(three.coordinator)
@@ -146,7 +146,7 @@ def test_every_group_is_covered_whatever_silos_have_of_it():
     plan = several.first
     k, guarantee = plan.certify()
     assert k <= 3
-    mechanism = plan.protocol.mechanism(plan.first, 0)
+    mechanism = plan.protocol.mechanism(plan, 0)
     index = np.array([kth_reply(list(replies), k, bins) for replies in np.ndindex(bins, bins, bins)])
     worst = 1.0
     for population in populations(bins, 0.6):

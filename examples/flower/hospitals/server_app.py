@@ -23,7 +23,7 @@ def main(grid: Grid, context: Context) -> None:
     nodes = wait_for_nodes(grid, int(config["nodes"]), timeout)
     keys = SiloKeys.load(str(config["keys"])) if config["keys"] else None
     try:
-        released, summary = calibrate(grid, plan, nodes, timeout, keys=keys, keep=f"{config['out']}.list")
+        released, summary = calibrate(grid, plan, nodes, timeout, keys=keys)
     except NotReleasedError as missing:
         print(missing)
         return
