@@ -60,7 +60,7 @@ def simulated(made, below, rounds=100):
             from confide.guarantee import chosen_by_last_rule
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
-            target = made.protocol.target_of(made.first, range(len(made.silos)))
+            target = made.protocol.target
             covered.append(below[chosen_by_last_rule(total, made.size - target)])
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 

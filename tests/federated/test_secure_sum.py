@@ -252,7 +252,7 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
             counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0, append=size)
             values = counts + noise_share(bins, scale, 2)
             masked.append(mask(values, keys[j].agreement, roster[j], roster, str(number).encode(), 32))
-        threshold = made.protocol.read_off(made, range(silos), open_sum(masked, 32), 0)
+        threshold = made.protocol.read_off(made.first, range(silos), open_sum(masked, 32), 0)
         j = rng.choice(silos, p=sizes / n)
         hits += j + rng.random() <= threshold
     assert stats.binomtest(hits, rounds, 0.9, "less").pvalue > 5e-7
