@@ -61,7 +61,7 @@ def simulated(made, below, rounds=100):
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
             target = made.protocol.target
-            covered.append(below[chosen_by_last_rule(total, made.size - target)])
+            covered.append(below[chosen_by_last_rule(total, made.first.size - target)])
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 
 
