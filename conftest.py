@@ -25,14 +25,11 @@ collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra)
 
 SLOW_EXAMPLES = {
     "confide.core.recalibrate.recalibrate",
-    "confide.federated.comparison.compare",
+    "confide.federated.planning.compare",
     "confide.federated.planning.plan",
     "confide.federated.private_quantiles.best_private_qq",
     "confide.federated.protocols.sorted_replies.PrivateQQ",
     "confide.federated.remote.FunctionsCourier",
-    "confide.federated.several_plans.plan_groups",
-    "confide.federated.several_plans.plan_levels",
-    "confide.federated.several_plans.plan_sides",
     "confide.guarantee.weighted.weighted_prior_bonus",
     "confide.core.plan.needed_by_scores",
     "confide.core.needed.records_needed",

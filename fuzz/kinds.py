@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 from confide import federated
 from confide.core import Document, Release
 from confide.errors import ConfideError
-from confide.federated.answers import read_answer
-from confide.federated.envelope import sign_message
-from confide.federated.message_head import message_head
-from confide.federated.openings import read_opening, read_part
+from confide.federated.answers import message_head, read_answer
+from confide.federated.messages import sign
 from confide.ledger.events import read_event, write_event
 from confide.reports.example import worked_example
 from confide.reports.release_page import evaluation_section
@@ -26,7 +24,6 @@ from confide.warehouse import CountingPlan, counting_query
 from fuzz.source import Source, change, one_line, with_checksum
 from fuzz.valid import (
     EVENTS,
-    both_rounds,
     evaluated,
     federation,
     plans,
@@ -38,6 +35,7 @@ from fuzz.valid import (
     team,
     watches,
 )
+from tests.federated.helpers import content_of
 
 
 class Kind(NamedTuple):
@@ -88,13 +86,6 @@ class Kind(NamedTuple):
         self.check(data.decode("utf-8", "surrogateescape"))
 
 
-def _with_release(document: Any) -> str | None:
-    """Sign the release in it again, too."""
-    if isinstance(document, dict) and isinstance(document.get("calibration"), dict):
-        document["calibration"] = json.loads(with_checksum(document["calibration"]) or "null")
-    return with_checksum(document)
-
-
 def _release_holds(read: Any) -> None:
     assert read.privacy.epsilon >= 0
     for part in read.parts.values():
@@ -133,10 +124,6 @@ def _policy_holds(read: Any) -> None:
     assert set(read.methods) <= set(federated.METHODS)
 
 
-def _opened_holds(read: Any) -> None:
-    assert read.threshold == Document.from_json(both_rounds().released).threshold
-
-
 def _share_holds(read: Any) -> None:
     assert read.threshold == Document.from_json(replied().share).threshold
 
@@ -148,7 +135,7 @@ def _event_holds(read: Any) -> None:
 def _signed(kind: str, keys: Callable[[], federated.SiloKeys]) -> Callable[[Any], str | None]:
     def write(content: Any) -> str | None:
         try:
-            return sign_message(kind, content, keys().signing)
+            return sign(kind, content, keys().signing)
         except ValueError:  # no JSON
             return None
 
@@ -156,18 +143,15 @@ def _signed(kind: str, keys: Callable[[], federated.SiloKeys]) -> Callable[[Any]
 
 
 def _contents(*texts: Callable[[], str]) -> Callable[[], tuple[Any, ...]]:
-    return lambda: tuple(json.loads(text())["content"] for text in texts)
+    return lambda: tuple(content_of(text()) for text in texts)
 
 
 def _read_plan(text: str) -> Any:
-    return federated.read_plan(text)[0]
+    return federated.read_plan(text)
 
 
 def _plan_holds(read: Any) -> None:
-    assert all(type(ask).from_fields(ask.fields()).digest == ask.digest for ask in read.single_plans)
     assert all(read.loss(0) >= part.loss(0) for part in read.single_plans)
-    if isinstance(read.channel, federated.Shared):
-        assert 3 * read.channel.needed > 2 * len(read.channel.openers) + read.channel.colluding
 
 
 def _of_plan(read: Callable[..., Any], plan: Callable[[], str], *more: Callable[[], Any]) -> Callable[[str], Any]:
@@ -209,8 +193,7 @@ KINDS: dict[str, Kind] = {
             *(lambda at=at: team().released[at] for at in (0, 1)),
         ),
     ),
-    "opened_release": Kind(Document.from_json, _texts(lambda: both_rounds().released), holds=_opened_holds),
-    "own_share": Kind(Document.from_json, _texts(lambda: replied().share), _with_release, _share_holds),
+    "own_share": Kind(Document.from_json, _texts(lambda: replied().share), with_checksum, _share_holds),
     "silo": _message(
         "silo",
         federated.Silo.from_json,
@@ -220,16 +203,8 @@ KINDS: dict[str, Kind] = {
     "plan": _message(
         "plan", _read_plan, lambda: federation().coordinator, lambda: federation().plan, holds=_plan_holds
     ),
-    "opened_plan": _message(
-        "plan",
-        _read_plan,
-        lambda: both_rounds().coordinator,
-        lambda: both_rounds().plan,
-        lambda: both_rounds().replied,
-        holds=_plan_holds,
-    ),
     "several_plans": _message(
-        "plans",
+        "plan",
         _read_plan,
         lambda: team().coordinator,
         *(lambda at=at: team().plans[at] for at in (0, 1)),
@@ -237,21 +212,8 @@ KINDS: dict[str, Kind] = {
     ),
     "head": _message("answer", message_head, lambda: federation().silos[0], lambda: federation().answers[0]),
     "answer": _answer(lambda: federation().plan, lambda: federation().silos[0], lambda: federation().answers[0]),
-    "sealed_answer": _answer(lambda: both_rounds().plan, lambda: both_rounds().silos[0], lambda: both_rounds().answer),
     "masked_answer": _answer(lambda: replied().text, lambda: replied().silo, lambda: replied().answer),
     "answer_to_levels": _answer(lambda: team().plans[0], lambda: team().silo, lambda: team().answers[0]),
     "answer_to_groups": _answer(lambda: team().plans[1], lambda: team().silo, lambda: team().answers[1]),
-    "opening": _message(
-        "opening",
-        _of_plan(read_opening, lambda: both_rounds().plan, lambda: both_rounds().coordinator.public().signing),
-        lambda: both_rounds().coordinator,
-        lambda: both_rounds().opening,
-    ),
-    "part": _message(
-        "part",
-        _of_plan(read_part, lambda: both_rounds().plan),
-        lambda: both_rounds().silos[0],
-        lambda: both_rounds().part,
-    ),
 }
 """By the names that `nox -s fuzz` prints."""

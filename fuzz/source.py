@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ConfideError
-from confide.federated.envelope import digest
+from confide.support.shapes import checksum
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
@@ -88,6 +88,6 @@ def with_checksum(document: Any) -> str | None:
     """A document with a valid checksum; None if it has no canonical JSON."""
     document.pop("sha256", None)
     try:
-        return json.dumps({**document, "sha256": digest(document)})
+        return json.dumps({**document, "sha256": checksum(document)})
     except (ValueError, TypeError):
         return None

@@ -299,8 +299,8 @@ def seeds(name: str) -> list[bytes]:
 
 
 _COSTLY = {
-    **dict.fromkeys(("federated_release", "opened_release", "own_share", "several_plans"), 5_000),
-    **dict.fromkeys(("evaluation", "watch", "counting_plan", "plan", "opened_plan"), 20_000),
+    **dict.fromkeys(("federated_release", "own_share", "several_plans"), 5_000),
+    **dict.fromkeys(("evaluation", "watch", "counting_plan", "plan"), 20_000),
 }
 _RUNS = {
     "ledger_records": 100_000,

@@ -206,39 +206,6 @@ def federation() -> Federation:
     return Federation(coordinator, keys, plan, answers, released.to_json())
 
 
-class Round(NamedTuple):
-    """Valid messages of both rounds, and the keys that sign them."""
-
-    coordinator: federated.SiloKeys
-    silos: list[federated.SiloKeys]
-    plan: str
-    replied: str
-    answer: str
-    opening: str
-    part: str
-    released: str
-
-
-@cache
-def both_rounds() -> Round:
-    """Five silos that all answer and help to reconstruct the sum."""
-    keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(5)], federated.SiloKeys.generate("coordinator")
-    public, few = [k.public(size=60) for k in keys], confide.Candidates.unit(6)
-    plan = federated.plan(public, 0.2, 4.0, candidates=few, method="secure-sum", dropouts=1).sign(boss)
-    peers = {silo.name: silo.identity for silo in public}
-    policy = federated.Policy(boss.public().signing, budget=10.0, per_plan=10.0, peers=peers)
-    scores = np.random.default_rng(0).random(60)
-    with tempfile.TemporaryDirectory() as folder:
-        ledgers = [federated.SiloLedger(Path(folder) / f"{k.name}.db") for k in keys]
-        answers = [federated.answer(plan, scores, k, policy, one) for k, one in zip(keys, ledgers, strict=True)]
-        asked = federated.openings(plan, answers, boss)
-        helping = zip(keys, ledgers, strict=True)
-        parts = [federated.open_part(plan, asked[k.name], k, policy, one) for k, one in helping]
-    released = federated.aggregate(plan, answers, parts=parts).to_json()
-    replied = federated.plan(public, 0.2, 10.0, candidates=few, method="fedcp2-qq-sum").sign(boss)
-    return Round(boss, keys, plan, replied, answers[0], asked["s0"], parts[0], released)
-
-
 class Team(NamedTuple):
     """Valid messages about two levels and about two groups, and the keys that sign them."""
 
@@ -255,8 +222,8 @@ def team() -> Team:
     keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(2)], federated.SiloKeys.generate("coordinator")
     few, scores = confide.Candidates.unit(6), np.random.default_rng(0).random(60)
     public, secret = [k.public(60) for k in keys], [k.public() for k in keys]
-    levels = federated.plan_levels(public, [0.4, 0.3], 8.0, candidates=few, method="secure-sum")
-    groups = federated.plan_groups(secret, ["a", "b"], 0.4, 8.0, candidates=few, n_typical=30)
+    levels = federated.plan(public, [0.4, 0.3], 8.0, candidates=few, method="secure-sum")
+    groups = federated.plan(secret, 0.4, 8.0, by="group", names=["a", "b"], candidates=few, n_typical=30)
     plans = (levels.sign(boss), groups.sign(boss))
     peers = {silo.name: silo.identity for silo in public}
     policy = federated.Policy(boss.public().identity, budget=40.0, per_plan=20.0, peers=peers)

@@ -98,7 +98,7 @@ def resealed(released: Release, place: str, change: dict[str, Any]) -> str:
 def documents(value: Any) -> Iterator[dict[str, Any]]:
     """All documents that state their kind, also those inside others and in texts."""
     if isinstance(value, dict):
-        if str(value.get("kind", "")).startswith("confide/"):
+        if str(value.get("kind", "")).startswith("confide/") or "payloadType" in value:
             yield value
         for one in value.values():
             yield from documents(one)

@@ -12,7 +12,7 @@ from confide import Candidates, Noise, PublishedCounts, federated, papers
 from confide.core import Release, candidates_of
 from confide.errors import InputError
 from confide.federated.protocols.secure_sum import modulus_bits
-from confide.federated.sharing import P, add, combine, deal, open_sum
+from confide.federated.sharing import open_sum
 from tests.exact_tests import assert_threshold_below
 from tests.refused import refused
 
@@ -117,9 +117,9 @@ def test_a_federation_plans_no_side_with_too_few_records():
             sized = [keys.public(size) for keys in silos]
             if not enough:
                 with refused(InputError, "silos"):
-                    federated.plan_sides(sized, 0.1, 100.0, method=method, candidates=GRID)
+                    federated.plan(sized, 0.1, 100.0, by="side", method=method, candidates=GRID)
                 continue
-            made = federated.plan_sides(sized, 0.1, 100.0, method=method, candidates=GRID)
+            made = federated.plan(sized, 0.1, 100.0, by="side", method=method, candidates=GRID)
             for part in made.parts.values():
                 assert part.certify()[1].coverage >= 0.95
 
@@ -182,11 +182,6 @@ def test_the_sum_of_a_thousand_silos_does_not_wrap():
     masked = values.astype(np.uint64) + pads
     masked[0] -= pads.sum(axis=0)
     assert open_sum(list(masked), 64).tolist() == expected
-    total = np.zeros((3, 2), np.uint64)
-    for row in values:
-        total = add(total, deal(row, openers=3, threshold=2))
-    assert combine({i + 1: share for i, share in enumerate(total)}, threshold=2).values.tolist() == expected
-    assert max(expected) < P // 2
 
 
 @pytest.mark.parametrize("mechanism", ["none", pytest.param(None, marks=pytest.mark.slow)])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide import federated
 from confide.core import Document
 from confide.support import Described
 from confide.watching import Watch
@@ -52,13 +51,13 @@ def test_releases_of_every_kind(name):
 
 
 def test_plans_of_federations_have_their_digest():
-    plan, release = read(text_of("federated-plan")), read(text_of("federated"))
-    for value in (plan, federated.SeveralPlans("level", plan.neighbors, {plan.alpha: plan})):
-        line, full, table = shown(value)
-        assert f"coverage {float(plan.level):g}" in line
-        assert value.digest in full
-        assert value is not plan or value.digest in table
-    assert f"of {len(plan.silos)} silos)" in shown(release)[0]
+    release, plans = read(text_of("federated")), [read(text_of(name)) for name in ("federated-plan", "federated-plans")]
+    for plan, levels in zip(plans, ("0.8", "0.6 and 0.7"), strict=True):
+        line, full, table = shown(plan)
+        assert f"coverage {levels}" in line
+        assert plan.digest in full
+        assert plan is not plans[0] or plan.digest in table
+    assert f"of {len(plans[0].silos)} silos)" in shown(release)[0]
 
 
 def test_plans_state_what_they_plan():

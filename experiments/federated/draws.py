@@ -22,11 +22,9 @@ def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: 
     """Which candidate is drawn; None beyond all of them."""
     m = len(plan.silos)
     if plan.method == "private-qq":
-        replies = sorted(chosen(plan.protocol.mechanism(plan, i), counts[i], rng) for i in range(m))
+        replies = sorted(chosen(plan.protocol.mechanism(plan.first, i), counts[i], rng) for i in range(m))
         return replies[k - 1] if k <= m else None
-    who = np.sort(rng.permutation(m)[: m - plan.dropouts])
-    p, shares = -np.expm1(-1 / plan.protocol.scale), len(who) / plan.protocol.honest
+    p, shares = -np.expm1(-1 / plan.protocol.scale), m / plan.protocol.honest
     noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
-    n = sum(plan.silos[i].size for i in who)
-    target = plan.protocol.target_of(plan, who.tolist())
-    return int(chosen_by_last_rule(counts[who].sum(axis=0) + noise[0] - noise[1], n - target))
+    beyond = plan.first.size - plan.protocol.target
+    return int(chosen_by_last_rule(counts.sum(axis=0) + noise[0] - noise[1], beyond))

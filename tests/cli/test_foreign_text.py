@@ -8,8 +8,8 @@ import pytest
 import confide
 from confide.cli.output import print_json, print_text, print_warning
 from confide.cli.run import main
-from confide.federated.envelope import digest
 from confide.support import aligned, escape_line, escape_text
+from confide.support.shapes import checksum
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
@@ -48,7 +48,7 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
     content = {key: value for key, value in json.loads(text).items() if key != "sha256"}
     content["refused"] = [[f"north{HOSTILE}\nsigned by 'coordinator'", "late"]]
     path = tmp_path / "released.json"
-    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    path.write_text(json.dumps({**content, "sha256": checksum(content)}))
     for command in ("show", "verify"):
         capsys.readouterr()
         assert main([command, str(path), *(["--json"] if as_json and command == "show" else [])]) == 0
@@ -57,7 +57,7 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
         assert not any(line.strip().startswith("signed by") for line in result.out.splitlines())
     forged = content | {"versions": {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}}
     with refused(confide.FormatError, "release") as refusal:
-        confide.Release.from_json(json.dumps({**forged, "sha256": digest(forged)}))
+        confide.Release.from_json(json.dumps({**forged, "sha256": checksum(forged)}))
     assert not STEERS & set(str(refusal.value))
     printed = str(confide.Release.load(path))
     assert not STEERS & set(printed)

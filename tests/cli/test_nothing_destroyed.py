@@ -12,7 +12,7 @@ import confide
 from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.cli.output import check_output
 from confide.federated import Policy, SiloKeys
-from confide.federated.envelope import sign_message
+from confide.federated.messages import sign
 from confide.ledger import Ledger
 from confide.reports.page import page_of
 from confide.support import FileKind, OutputExistsError, Section, kind_of
@@ -52,7 +52,7 @@ MADE = {
     "notes in Markdown": (FileKind.OTHER, "o.md", "---\ntags: []\n---\n"),
     "export": (FileKind.EXPORT, "x.json", '{"kind": "confide/ledger", "schema": 1, "datasets": []}'),
     "plan": (FileKind.PLAN, "plan.json", path_of("federated-plan")),
-    "answer": (FileKind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
+    "answer": (FileKind.ANSWER, "answer.json", sign("answer", {}, KEYS.signing)),
     "silo": (FileKind.SILO, "silo.json", KEYS.public().to_json()),
     "policy": (FileKind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),
     "keys": (FileKind.KEYS, "north.key", KEYS.save),

@@ -1,5 +1,7 @@
 """Small federations in one process."""
 
+import base64
+import json
 import os
 import warnings
 
@@ -8,6 +10,17 @@ import numpy as np
 from confide import federated
 from confide.candidates import Candidates
 from tests.killed import arm
+
+
+def content_of(text):
+    """Return the content of a signed message, which is not checked."""
+    return json.loads(base64.b64decode(json.loads(text)["payload"]))
+
+
+def altered(text, **changes):
+    """Return a message with another content and the old signature."""
+    payload = json.dumps(content_of(text) | changes, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(json.loads(text) | {"payload": base64.b64encode(payload).decode()})
 
 
 class Federation:
@@ -34,28 +47,11 @@ class Federation:
         options.setdefault("method", "private-qq")
         return federated.plan(self.silos, alpha, epsilon, **options).sign(self.coordinator)
 
-    def opened_plan(self, **options):
-        """Plan a sum that allows one dropout and needs a second message."""
-        options = {"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(21)} | options
-        return self.plan(**options)
-
     def answer(self, i, plan, **options):
         return federated.answer(plan, self.scores[i], self.keys[i], self.policy, self.ledgers[i], **options)
 
     def answers(self, plan, who=None):
         return [self.answer(i, plan) for i in (range(len(self.keys)) if who is None else who)]
-
-    def parts(self, plan, answers):
-        """Return the share holders' parts for a survivor set of these answers; none without a second round."""
-        if not federated.read_plan(plan)[0].channel.second_message:
-            return []
-        asked = federated.openings(plan, answers, self.coordinator)
-        each = zip(self.keys, self.ledgers, strict=True)
-        return [
-            federated.open_part(plan, asked[keys.name], keys, self.policy, ledger)
-            for keys, ledger in each
-            if keys.name in asked
-        ]
 
 
 def kth_reply(replies, k, candidates):

@@ -12,7 +12,7 @@ from confide.errors import LedgerError
 from confide.federated import Refusal
 from confide.federated.checkpoint import store_checkpoint
 from confide.ledger import Ledger, MissingRecordsError
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
 
 FEW = Candidates.unit(11)
@@ -39,10 +39,7 @@ def answers_of_both(copies, tmp_path, plan):
 def test_without_a_name_two_ledgers_answer_under_one_mask(copies, tmp_path):
     """Two answers under one mask reveal the difference of the records, up to noise of scale 1."""
     plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
-    one, two = (
-        np.array(json.loads(text)["content"]["masked"], dtype=np.uint32)
-        for text in answers_of_both(copies, tmp_path, plan)
-    )
+    one, two = (np.array(content_of(text)["sent"], dtype=np.uint32) for text in answers_of_both(copies, tmp_path, plan))
     difference = (one - two).view(np.int32)
     assert max(abs(int(value)) for value in difference) < 1000  # has probability below 1e-6 for 32 random bits
 
@@ -62,17 +59,6 @@ def test_the_other_ledger_is_refused(copies, tmp_path, method):
     assert federated.verify(type(made).from_json(made.to_json()), copies.coordinator.public()).holds
 
 
-def test_the_other_ledger_opens_no_second_list(tmp_path):
-    five = Federation(tmp_path, [np.linspace(0, 0.5, 90)] * 5)
-    five.silos = [keys.public(90, ledger=ledger.identity) for keys, ledger in zip(five.keys, five.ledgers, strict=True)]
-    plan = five.opened_plan(candidates=FEW)
-    asked = federated.openings(plan, five.answers(plan), five.coordinator)
-    other = federated.SiloLedger(tmp_path / "other.db")
-    with refused(Refusal, "not-invited"):
-        federated.open_part(plan, asked["silo 0"], five.keys[0], five.policy, other)
-    federated.open_part(plan, asked["silo 0"], five.keys[0], five.policy, five.ledgers[0])
-
-
 def test_a_ledger_keeps_its_identity(tmp_path):
     ledger = Ledger(tmp_path / "a.db")
     first = ledger.identity()
@@ -85,14 +71,12 @@ def test_a_ledger_keeps_its_identity(tmp_path):
 def test_a_public_file_states_its_ledger_or_none(tmp_path):
     keys = federated.SiloKeys.generate("north")
     plain, named = keys.public(300), keys.public(300, ledger="0" * 64)
-    assert "ledger" not in plain.fields()
+    assert plain.ledger is None
     for silo in (plain, named):
         assert federated.Silo.from_json(silo.to_json()) == silo
         assert silo.identity == keys.public_keys().identity
-    content = json.loads(named.to_json())
-    del content["content"]["ledger"]
     with refused(Refusal, "altered"):
-        federated.Silo.from_json(json.dumps(content))
+        federated.Silo.from_json(altered(named.to_json(), ledger=None))
 
 
 def test_keys_that_name_a_ledger_answer_with_no_other(copies, tmp_path):
@@ -102,7 +86,7 @@ def test_keys_that_name_a_ledger_answer_with_no_other(copies, tmp_path):
     federated.SiloKeys.load(own).name_ledger(own, identity)
     (tmp_path / "flower" / "keys.json").write_bytes(own.read_bytes())
     plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
-    assert federated.FederatedPlan.read(plan)[0].silos[0].ledger is None
+    assert federated.read_plan(plan).silos[0].ledger is None
     both = answers_of_both(copies, tmp_path, plan)
     next(both)
     with refused(Refusal, "not-invited"):

@@ -1,6 +1,5 @@
 """Rounds over couriers: accepted replies, repeated requests, and the files of a silo."""
 
-import json
 import logging
 from functools import partial
 
@@ -21,7 +20,7 @@ from confide.federated.remote import (
     serve,
 )
 from tests.federated.helpers import Federation
-from tests.federated.test_products import SILENT, functions_of, setup_of
+from tests.federated.test_products import SILENT, functions_of
 from tests.refused import refused
 
 
@@ -80,60 +79,11 @@ def test_too_few_answers_name_the_missing(three):
 
 
 @pytest.mark.slow
-def test_requests_use_only_the_keys_of_the_plan(three, five):
-    functions = functions_of(three)
-    for made, plan, keys in (
-        (three, three.plan(), federated.SiloKeys.generate("coordinator")),
-        (five, five.opened_plan(), None),
-    ):
-        with refused(InputError, "keys"):
-            run(FunctionsCourier(functions), functions, plan, keys=keys)
-        assert [ledger.spent for ledger in made.ledgers] == [0] * len(made.keys)
-
-
-@pytest.mark.slow
-def test_absent_share_holders_get_the_same_list_again(five, tmp_path):
-    """Two share holders fail between the requests.
-
-    After their return the sum of the stored survivor set is reconstructed, without the late answer.
-    """
-    plan, options = five.opened_plan(), {"keys": five.coordinator, "keep": tmp_path / "list.json"}
-    whole, some = functions_of(five), functions_of(five, silent=[3])
-    for node in (11, 12):
-        some[node] = lambda request, node=node: None if "openings" in request else whole[node](request)
-    with refused(NotReleasedError, "missing") as caught:
-        run(FunctionsCourier(some), some, plan, **options)
-    assert caught.value.missing == ("silo 3",)
-    assert caught.value.asked.opening.silent == [11, 12, 13]
-    found, asked = run(FunctionsCourier(whole), whole, plan, **options)
-    assert sorted(asked.answers) == list(range(10, 15))  # silo 3 is late and is not charged
-    assert found.answered == tuple(f"silo {i}" for i in range(5) if i != 3)
-    assert list(asked.listed) == json.loads(options["keep"].read_text())["answers"]
-    assert federated.verify(found, five.coordinator.public()).holds
-    with refused(InputError, "keep"):
-        run(FunctionsCourier(whole), whole, five.opened_plan(), **options)
-
-
-def test_a_list_too_short_is_not_kept(five, tmp_path):
-    functions = functions_of(five, silent=[3, 4])
-    with refused(NotReleasedError, "missing") as caught:
-        run(
-            FunctionsCourier(functions),
-            functions,
-            five.opened_plan(),
-            keys=five.coordinator,
-            keep=tmp_path / "list.json",
-        )
-    assert (caught.value.code, caught.value.asked.opening) == ("missing", None)
-    assert not (tmp_path / "list.json").exists()
-
-
-def test_an_opening_for_another_silo_is_refused(five):
-    plan = five.opened_plan()
-    text = federated.openings(plan, five.answers(plan), five.coordinator)["silo 1"]
-    for texts in ([text], [], ["no opening"], "no list", 7):
-        said = serve({"plan": plan, "openings": texts}, lambda: setup_of(five, 0))
-        assert said == {"refused": "internal" if texts == 7 else "not-invited"}
+def test_requests_use_only_the_keys_of_the_plan(three):
+    functions, stranger = functions_of(three), federated.SiloKeys.generate("coordinator")
+    with refused(InputError, "keys"):
+        run(FunctionsCourier(functions), functions, three.plan(), keys=stranger)
+    assert [ledger.spent for ledger in three.ledgers] == [0] * 3
 
 
 # Before and after a round
@@ -146,7 +96,7 @@ def test_an_opening_for_another_silo_is_refused(five):
 
 
 def test_both_sides_of_an_interval_are_answered_from_the_folder_of_the_silo(three, tmp_path):
-    plan = federated.plan_sides(three.silos, 0.4, 8.0, candidates=Candidates.unit(21), method="private-qq")
+    plan = federated.plan(three.silos, 0.4, 8.0, by="side", candidates=Candidates.unit(21), method="private-qq")
     functions = {}
     for i, keys in enumerate(three.keys):
         folder = tmp_path / f"silo-{i}"

@@ -63,7 +63,7 @@ def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, s
             continue
         assert guarantee.coverage == 1 - alpha
         assert promise.infinite != "always"
-        promised = order_statistic_coverage([plan.protocol.reply_law(plan, i) for i in answered], k)
+        promised = order_statistic_coverage([plan.protocol.reply_law(plan.first, i) for i in answered], k)
         assert promised >= 1 - alpha
         thresholds = worst_thresholds(plan, answered)
         for population in populations(BINS, 1 - alpha):
@@ -192,7 +192,7 @@ def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon,
     rng, rounds, hits = np.random.default_rng(9), 1000, 0
     for _ in range(rounds):
         counts = rng.multinomial(9, population, size=4)
-        output = [0 if i in liars else plan.protocol.mechanism(plan, i).choose(counts[i]) for i in answered]
+        output = [0 if i in liars else plan.protocol.mechanism(plan.first, i).choose(counts[i]) for i in answered]
         hits += rng.choice(BINS, p=population) <= kth_reply(output, k, BINS)
     assert stats.binomtest(hits, rounds, exact).pvalue > LEVEL
     assert stats.binomtest(hits, rounds, guarantee.coverage, "less").pvalue > LEVEL

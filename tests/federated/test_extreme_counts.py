@@ -12,7 +12,9 @@ def test_a_group_that_no_silo_has_is_named(tmp_path):
     """Both groups are answered alike; the one without records has +inf, and its name is in the warning."""
     federation = Federation.uniform(tmp_path, 800, 800, 800, secret=True)
     options = {"candidates": Candidates.unit(51), "method": "private-qq"}
-    plan = federated.plan_groups(federation.silos, ["all", "none"], 0.1, 4.0, **options).sign(federation.coordinator)
+    plan = federated.plan(federation.silos, 0.1, 4.0, by="group", names=["all", "none"], **options).sign(
+        federation.coordinator
+    )
     answers = [federation.answer(i, plan, groups=["all"] * 800) for i in range(3)]
     with pytest.warns(CoverageWarning, match="the threshold of group none is \\+inf"):
         released = federated.aggregate(plan, answers)

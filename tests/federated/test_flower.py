@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from confide import federated
 from confide.core import Release
 from confide.errors import InputError
 from tests.federated.helpers import Federation
@@ -49,22 +48,6 @@ def grid_for(four, broken=(), dead=(), empty=()):
 def test_waiting_for_nodes_ends(four):
     assert flower.wait_for_nodes(grid_for(four), 4) == [10, 11, 12, 13]
     assert len(flower.wait_for_nodes(grid_for(four), 9, timeout=0.1, poll=0.05)) == 4
-
-
-@pytest.mark.slow
-def test_a_secure_sum_opens_without_the_silo_that_is_missing(seven):
-    """Silo 5 has no records to answer from, and helps to reconstruct the sum of the others."""
-    plan = seven.opened_plan()
-    released, asked = flower.calibrate(grid_for(seven, empty=[5]), plan, keys=seven.coordinator)
-    assert asked.refused == {15: "internal"}
-    assert released.answered == tuple(f"silo {i}" for i in range(7) if i != 5)
-    assert released.coverage >= 0.9
-    assert sorted(asked.opening.answers) == list(range(10, 17))
-    # The silos' ledgers store the messages: in process they return the same ones, at no cost.
-    spent = [ledger.spent for ledger in seven.ledgers]
-    answers = seven.answers(plan, [0, 1, 2, 3, 4, 6])
-    assert federated.aggregate(plan, answers, parts=seven.parts(plan, answers)).threshold == released.threshold
-    assert [ledger.spent for ledger in seven.ledgers] == spent == [2.0] * 5 + [0.0, 2.0]
 
 
 def test_a_warning_stays_in_the_log_of_the_silo(four, caplog, recwarn):

@@ -64,13 +64,6 @@ def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
     assert again_in_process(five, plan) == summed
 
     deployment.kill("node3")
-    plan = five.opened_plan()
-    opened, output = deployment.calibrate(plan, tmp_path / "third.json", nodes=5, timeout=25, keys=five.coordinator)
-    assert opened.answered == ("silo 0", "silo 1", "silo 2", "silo 4")
-    assert opened.coverage >= 0.9
-    assert len(opened.opened.parts) == 4
-    assert "Traceback" not in output
-
     deployment.kill("node2", signal.SIGSTOP)  # it hangs: accepts nothing, sends nothing
     fewer, output = deployment.calibrate(five.plan(dropouts=2), tmp_path / "fourth.json", nodes=5, timeout=25)
     assert fewer.answered == ("silo 0", "silo 1", "silo 4")

@@ -10,11 +10,12 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated import Refusal
-from confide.federated.envelope import canonical, sign_message
-from confide.federated.plan import FederatedPlan
-from tests.federated.helpers import Federation
+from confide.federated.messages import MOST_CHARACTERS, encode, sign
+from confide.ledger import Cost
+from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
 
+COST = Cost(0.1, "replace_one", "private-qq")
 NORTH = federated.SiloKeys("north", b"\1" * 32, b"\2" * 32)
 SOUTH = federated.SiloKeys("south", b"\3" * 32, b"\4" * 32)
 LOW_ORDER = (
@@ -64,26 +65,24 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
     text = north.to_json()
     assert federated.Silo.from_json(text) == north
     assert north.issued == "2030-01-31T12:00:00Z"
-    content = json.loads(text)["content"]
+    content = content_of(text)
     for change in ({"name": "east"}, {"agreement": south.agreement}, {"size": 299}, {"issued": "2031-01-31T12:00:00Z"}):
-        message = json.loads(text)
-        message["content"] |= change
         with refused(Refusal, "altered"):
-            federated.Silo.from_json(json.dumps(message))
+            federated.Silo.from_json(altered(text, **change))
         with refused(Refusal, "altered"):
-            federated.Silo.of({**north.fields(), **change})
+            dataclasses.replace(north, **change)
         with refused(Refusal, "altered"):
-            federated.Silo.from_json(sign_message("silo", content | change, SOUTH.signing))
+            federated.Silo.from_json(sign("silo", content | change, SOUTH.signing))
     with refused(Refusal, "malformed"):
-        federated.Silo.from_json(sign_message("silo", content | {"comment": ""}, NORTH.signing))
+        federated.Silo.from_json(sign("silo", content | {"comment": ""}, NORTH.signing))
     with refused(Refusal, "malformed"):
-        federated.Silo.from_json(sign_message("answer", content, NORTH.signing))
+        federated.Silo.from_json(sign("answer", content, NORTH.signing))
     with refused(InputError, "public"):
         NORTH.public_keys().to_json()
 
 
 def test_an_unsigned_public_file_is_refused():
-    old = json.dumps({"kind": "confide/federated.silo", **NORTH.public_keys(300).fields()})
+    old = json.dumps({"kind": "confide/federated.silo", **vars(NORTH.public_keys(300))})
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(old)
 
@@ -91,56 +90,55 @@ def test_an_unsigned_public_file_is_refused():
 @pytest.mark.parametrize("key", LOW_ORDER)
 def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
     """A shared secret with such a key is zero, so that masks would not hide the message."""
-    content = {**NORTH.public_keys(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
-    text = sign_message("silo", content, NORTH.signing)
+    content = content_of(NORTH.public(60).to_json()) | {"agreement": key}
+    text = sign("silo", content, NORTH.signing)
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(text)
-    plan = json.loads(three.plan(method="secure-sum"))["content"]
-    plan["silos"][1] = {**content, "signature": json.loads(text)["signature"]}
+    plan = content_of(three.plan(method="secure-sum"))
+    plan["silos"][1] = {**content, "signature": json.loads(text)["signatures"][0]["sig"]}
     with refused(Refusal, "malformed"):
-        three.answer(0, sign_message("plan", plan, three.coordinator.signing))
+        three.answer(0, sign("plan", plan, three.coordinator.signing))
     assert three.ledgers[0].spent == 0
 
 
 def test_plans_hold_what_silos_signed(three):
     text = three.plan(method="secure-sum")
-    plan, envelope = FederatedPlan.read(text)
+    plan = federated.read_plan(text)
     assert plan.silos == tuple(three.silos)
     assert plan.coordinator == three.coordinator.public_keys()
     assert plan.sign(three.coordinator) == text
-    content = json.loads(text)["content"]
+    content = content_of(text)
     stranger = federated.SiloKeys.generate("stranger")
 
     def changed(place, **change):
         silos = [{**silo, **(change if i == place else {})} for i, silo in enumerate(content["silos"])]
-        return sign_message("plan", content | {"silos": silos}, three.coordinator.signing)
+        return sign("plan", content | {"silos": silos}, three.coordinator.signing)
 
     with refused(Refusal, "altered"):
-        FederatedPlan.read(changed(1, size=61))
+        federated.read_plan(changed(1, size=61))
     with refused(Refusal, "altered"):
-        FederatedPlan.read(changed(1, agreement=stranger.public_keys().agreement))
-    with refused(Refusal, "malformed"):
-        FederatedPlan.read(changed(1, signature="x"))
-    bare = [silo.fields() for silo in map(unsigned, three.silos)]
+        federated.read_plan(changed(1, agreement=stranger.public_keys().agreement))
+    with refused(Refusal, "altered"):
+        federated.read_plan(changed(1, signature="x"))
+    bare = [vars(silo) for silo in map(unsigned, three.silos)]
     for silos in ([bare[0], *content["silos"][1:]], bare):
         with refused(Refusal, "malformed"):
-            FederatedPlan.read(sign_message("plan", content | {"silos": silos}, three.coordinator.signing))
+            federated.read_plan(sign("plan", content | {"silos": silos}, three.coordinator.signing))
     with refused(Refusal, "altered"):
-        FederatedPlan.read(sign_message("plan", content, stranger.signing))
-    assert envelope.signer == plan.coordinator.signing
+        federated.read_plan(sign("plan", content, stranger.signing))
 
 
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_plan_with_unsigned_silos_is_refused_before_the_charge(three, method):
     """The coordinator cannot sign it as a plan, and a silo does not answer what was signed all the same."""
-    content = json.loads(three.plan(method=method))["content"]
+    content = content_of(three.plan(method=method))
     three.silos = [unsigned(silo) for silo in three.silos]
     with refused(InputError, "plan"):
         three.plan(method=method)
-    bare = {**content, "silos": [silo.fields() for silo in three.silos]}
+    bare = {**content, "silos": [vars(silo) for silo in three.silos]}
     for stated in (bare, {name: value for name, value in bare.items() if name != "coordinator"}):
         with refused(Refusal, "malformed"):
-            three.answer(0, sign_message("plan", stated, three.coordinator.signing))
+            three.answer(0, sign("plan", stated, three.coordinator.signing))
     assert three.ledgers[0].spent == 0
 
 
@@ -149,12 +147,12 @@ def test_a_silo_demands_that_colluding_silos_are_withstood(three):
     for least, allowed in ((0, {0, 1, 2}), (1, {1, 2}), (2, {2})):
         policy = dataclasses.replace(three.policy, least_colluding=least)
         for colluding in range(3):
-            plan, envelope = FederatedPlan.read(three.plan(method="secure-sum", colluding=colluding))
+            plan = federated.read_plan(three.plan(method="secure-sum", colluding=colluding))
             if colluding in allowed:
-                policy.check(plan, envelope.signer, 0)
+                policy.check(plan, 0, COST)
             else:
                 with refused(Refusal, "not-allowed"):
-                    policy.check(plan, envelope.signer, 0)
+                    policy.check(plan, 0, COST)
     assert federated.Policy("00" * 32, 1.0, 1.0).least_colluding == 1
     two = federated.plan(three.silos[:2], 0.1, 2.0, method="secure-sum", candidates=Candidates.unit(20))
     assert two.channel.colluders == 1
@@ -162,13 +160,13 @@ def test_a_silo_demands_that_colluding_silos_are_withstood(three):
 
 def test_policies_pin_identities(three):
     text = three.plan(method="secure-sum")
-    plan, envelope = FederatedPlan.read(text)
+    plan = federated.read_plan(text)
     for coordinator in (three.coordinator.public_keys().identity, three.coordinator.public_keys().signing):
-        dataclasses.replace(three.policy, coordinator=coordinator).check(plan, envelope.signer, 0)
+        dataclasses.replace(three.policy, coordinator=coordinator).check(plan, 0, COST)
     impostor = dataclasses.replace(three.coordinator, agreement=NORTH.agreement)
     pinned = dataclasses.replace(three.policy, coordinator=impostor.public_keys().identity)
     with refused(Refusal, "coordinator-unknown"):
-        pinned.check(plan, envelope.signer, 0)
+        pinned.check(plan, 0, COST)
     # Another signing key with the same pinned key for masks is another silo.
     true, other = three.silos[1], federated.SiloKeys.generate("silo 1")
     false = dataclasses.replace(other, agreement=three.keys[1].agreement).public(60)
@@ -178,7 +176,7 @@ def test_policies_pin_identities(three):
         three.answer(0, swapped)
     unknown = dataclasses.replace(three.policy, peers={"silo 1": true.identity})
     with refused(Refusal, "not-allowed"):
-        unknown.check(plan, envelope.signer, 0)
+        unknown.check(plan, 0, COST)
     assert three.ledgers[0].spent == 0
 
 
@@ -194,10 +192,7 @@ def test_policies_with_wrong_fields_are_refused(three):
 
 def test_ten_thousand_silos_fit_into_a_plan():
     """The list of silos is the longest field; every other is short or has one or two numbers for each silo."""
-    from confide.federated.envelope import MOST_CHARACTERS
     from confide.federated.terms import MOST_SILOS
 
     silo = dataclasses.replace(NORTH, name="n" * 64).public(2**40)
-    text = json.dumps({"content": {"silos": [silo.fields()] * 100, "targets": ["1234567890123"] * 100}}, indent=1)
-    assert len(text) * MOST_SILOS / 100 < MOST_CHARACTERS
-    assert len(canonical(silo.fields())) < 500
+    assert len(encode(silo)) * MOST_SILOS * 4 / 3 < MOST_CHARACTERS

@@ -50,7 +50,7 @@ def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
 @pytest.mark.slow
 def test_probabilities_of_iid_silos_may_be_any_small_numbers(three):
     """Scores from 0 to 1 have no unit, and those of a confident model span decades."""
-    read, _ = federated.FederatedPlan.read(three.plan(score="lac"))
+    read = federated.read_plan(three.plan(score="lac"))
     assert federated.distant_replies(read, {"silo 0": 1e-6, "silo 1": 0.5, "silo 2": 0.6}) is None
 
 
@@ -64,11 +64,11 @@ def test_a_test_of_iid_silos_has_no_useful_level(m):
 
 @pytest.mark.slow
 def test_two_replies_and_infinite_ones_are_looked_at(three):
-    read, _ = federated.FederatedPlan.read(three.plan(candidates=confide.Candidates.of([1.0, 1e4, 1e9])))
+    read = federated.read_plan(three.plan(candidates=confide.Candidates.of([1.0, 1e4, 1e9])))
     assert federated.distant_replies(read, {"silo 0": 1.0, "silo 1": 1e4}).startswith("replies of 'silo 1' (10000)")
     assert federated.distant_replies(read, {"silo 0": 1.0, "silo 1": float("inf")}) is None
     assert federated.distant_replies(read, {"silo 0": -1.0, "silo 1": 1e4, "silo 2": 1e9}) is None
-    read, _ = federated.FederatedPlan.read(three.plan(candidates=confide.Candidates.of([0.001, 1.0, 1.5])))
+    read = federated.read_plan(three.plan(candidates=confide.Candidates.of([0.001, 1.0, 1.5])))
     assert federated.distant_replies(read, {"silo 0": 0.001, "silo 1": 1.0, "silo 2": 1.5}) is not None
 
 

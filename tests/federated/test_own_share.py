@@ -1,7 +1,5 @@
 """The guarantee of a silo for its own population from the common round, exactly, with non-IID silos."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.own_share import _certified
 from tests.federated.exact_coverage import populations, reply_law
-from tests.federated.helpers import Federation, kth_reply
+from tests.federated.helpers import Federation, altered, content_of, kth_reply
 from tests.refused import refused
 
 
@@ -36,7 +34,7 @@ def test_the_larger_threshold_and_nothing_is_charged(round_):
     assert released[None].k == 1  # the common threshold is the smallest reply
     for i, answer in enumerate(answers):
         own = federated.own_share(released, answer)
-        replied = json.loads(answer)["content"]["threshold"]
+        replied = released.plan.candidates.values[content_of(answer)["sent"][0]]
         assert own.threshold == max(released.threshold, float(replied))
         assert own.silo == f"silo {i}"
         assert 0.5 < own.coverage < 1
@@ -55,9 +53,9 @@ def test_a_separate_file_is_computed_again(round_, tmp_path):
     assert own.conditional_coverage(0.05) > 0
     assert "silo 2" in str(Release.load(tmp_path / "own.json"))
     with pytest.raises(FormatError):
-        Release.from_json(own.to_json().replace('"silo": "silo 2"', '"silo": "silo 1"'))
+        Release.from_json(own.to_json().replace("silo 2", "silo 1"))
     with refused(Refusal, "altered"):
-        federated.own_share(released, answers[2].replace('"silo": "silo 2"', '"silo": "silo 1"'))
+        federated.own_share(released, altered(answers[2], silo="silo 1"))
 
 
 def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatch, capsys):
@@ -88,7 +86,7 @@ def test_local_population_is_covered_as_certified_by_enumeration(epsilon, alpha)
     plan = federated.plan(silos, alpha, epsilon, method="private-qq", candidates=Candidates.unit(bins))
     k, _ = plan.certify()
     assert k <= 3
-    certified = _certified(plan.protocol.reply_law(plan, 2), None)
+    certified = _certified(plan.protocol.reply_law(plan.first, 2), None)
     others = np.array([0.97, 0.01, 0.01, 0.01])
     replies = list(np.ndindex(bins, bins, bins))
     common = np.array([kth_reply(list(reply), k, bins) for reply in replies])
@@ -96,7 +94,8 @@ def test_local_population_is_covered_as_certified_by_enumeration(epsilon, alpha)
     least, alone = 1.0, 1.0
     for population in populations(bins, certified):
         laws = [
-            reply_law(plan.protocol.mechanism(plan, i), sizes[i], (others, others, population)[i]) for i in range(3)
+            reply_law(plan.protocol.mechanism(plan.first, i), sizes[i], (others, others, population)[i])
+            for i in range(3)
         ]
         joint = np.multiply.outer(np.multiply.outer(laws[0], laws[1]), laws[2]).ravel()
         covers = np.cumsum(population)
@@ -111,7 +110,7 @@ def test_with_delta_the_promise_is_given_the_records():
     """The largest coverage that a reply misses with probability at most delta, by its distribution."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(60) for i in range(3)]
     plan = federated.plan(silos, 0.3, 8.0, method="private-qq", delta=0.1, candidates=Candidates.unit(21))
-    law = plan.protocol.reply_law(plan, 0)
+    law = plan.protocol.reply_law(plan.first, 0)
     level = _certified(law, 0.1)
     assert law.below(np.array([level]))[0] <= 0.1 < law.below(np.array([level + 1e-6]))[0]
     assert 0.4 < level < 0.9

@@ -1,6 +1,5 @@
 """Classes and metadata of a federated calibration, as the plan states them for every silo."""
 
-import json
 from copy import deepcopy
 
 import numpy as np
@@ -10,9 +9,8 @@ import confide
 from confide import federated
 from confide.errors import InputError
 from confide.federated import Refusal
-from confide.federated.envelope import sign_message
-from confide.federated.plan import FederatedPlan
-from tests.federated.helpers import Federation
+from confide.federated.messages import sign
+from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
 
 NAMES = ("cat", "dog", "emu")
@@ -30,10 +28,9 @@ def three(tmp_path):
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_calibration_knows_what_its_plan_says(three, method):
     plan = three.plan(0.1, 2.0, method=method, score="lac", classes=NAMES, about=ABOUT)
-    read, _ = FederatedPlan.read(plan)
-    assert (read.classes, read.about) == (NAMES, ABOUT)
+    read = federated.read_plan(plan)
+    assert (read.request.classes, read.request.about) == (NAMES, ABOUT)
     assert deepcopy(read) == read
-    assert FederatedPlan.from_fields(read.fields()) == read
     released = federated.aggregate(plan, three.answers(plan))
     for made in (released, confide.Release.from_json(released.to_json()), deepcopy(released)):
         assert (made.classes, made.about) == (NAMES, ABOUT)
@@ -53,18 +50,16 @@ def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
     with refused(InputError, "probabilities"):
         confide.predict_set(np.full((2, 4), 0.25), released)
     silent = three.plan(score="lac")
-    assert not {"classes", "about"} & json.loads(silent)["content"].keys()
+    assert not {"classes", "about"} & content_of(silent)["request"].keys()
     assert federated.aggregate(silent, three.answers(silent)).classes is None
 
 
 def test_words_are_signed(three):
     for options in ({}, {"classes": NAMES}, {"about": ABOUT}):
         plan = three.plan(score="lac", **options)
-        message = json.loads(plan)
-        other = {"content": message["content"] | {"classes": ["ant", "bee", "cow"]}}
-        for change, code in (({"schema": 2}, "malformed"), (other, "altered")):
-            with refused(Refusal, code):
-                FederatedPlan.read(json.dumps(message | change))
+        request = content_of(plan)["request"] | {"classes": ["ant", "bee", "cow"]}
+        with refused(Refusal, "altered"):
+            federated.read_plan(altered(plan, request=request))
 
 
 @pytest.mark.parametrize(
@@ -73,9 +68,9 @@ def test_words_are_signed(three):
      {"about": {}}, {"about": {"author": "x"}}, {"about": {"model": ""}}, {"about": "model"}],
 )  # fmt: skip
 def test_words_that_no_plan_would_say_are_malformed(three, wrong):
-    content = FederatedPlan.read(three.plan(score="lac"))[0].fields() | wrong
+    content = content_of(three.plan(score="lac"))
     with refused(Refusal, "malformed"):
-        FederatedPlan.read(sign_message("plan", content, three.coordinator.signing))
+        federated.read_plan(sign("plan", content | {"request": content["request"] | wrong}, three.coordinator.signing))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sys
-from functools import partial
 
 import pytest
 
@@ -13,11 +12,9 @@ from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
 from confide.federated.checkpoint import KIND, store_checkpoint
 from confide.federated.keys import CHECKPOINT, SiloKeys
-from confide.federated.silo_ledger import OPENINGS
 from confide.ledger import Cost, Ledger
 from confide.ledger.state import MissingRecordsError
-from tests.builders import slow
-from tests.federated.helpers import Federation, forked
+from tests.federated.helpers import Federation
 from tests.refused import refused
 
 
@@ -33,23 +30,6 @@ def from_files(federation, folder):
 @pytest.fixture
 def three(tmp_path):
     return from_files(Federation.uniform(tmp_path, *[300] * 3), tmp_path)
-
-
-@pytest.fixture
-def five(tmp_path):
-    return from_files(Federation.uniform(tmp_path, *[200] * 5), tmp_path)
-
-
-@pytest.fixture
-def asked(five):
-    """Return a plan with share holders, and the coordinator's requests about all answers and about all but one."""
-    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
-    answers = five.answers(plan)
-    return plan, *(federated.openings(plan, some, five.coordinator) for some in (answers, answers[:4]))
-
-
-def part(five, plan, texts):
-    return federated.open_part(plan, texts["silo 0"], five.keys[0], five.policy, five.ledgers[0])
 
 
 @pytest.mark.slow
@@ -117,7 +97,7 @@ def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch
     with refused(LedgerError, "ledger"):
         three.answer(0, plan)
     monkeypatch.undo()
-    assert other.kept_answer(federated.FederatedPlan.read(plan)[0]) == first[1]
+    assert other.kept_answer(federated.read_plan(plan)) == first[1]
     assert three.ledgers[0].spent == 2.0  # charged, and nothing drawn
     with refused(Refusal, "interrupted"):
         three.answer(0, plan)
@@ -194,31 +174,6 @@ def test_a_checkpoint_that_cannot_be_kept_after_the_charge_leaves_no_answer(thre
         three.answer(0, plan)
 
 
-def test_a_share_holder_with_keys_in_an_unwritable_folder_opens_nothing(five, asked, monkeypatch):
-    plan, whole, _ = asked
-    read_only(monkeypatch)
-    with refused(Refusal, "internal"):
-        part(five, plan, whole)
-    assert not five.ledgers[0].has_opened_list(federated.FederatedPlan.read(plan)[0])
-
-
-def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypatch):
-    """The ledger contains the survivor set, and the checkpoint does not contain it yet."""
-    plan, whole, _ = asked
-    update, calls = sys.modules["confide.federated.open_part"].update_checkpoint, []
-
-    def killed(*arguments, charged):
-        if charged and not calls:
-            calls.append(None)
-            raise KeyboardInterrupt
-        update(*arguments, charged=charged)
-
-    monkeypatch.setattr(sys.modules["confide.federated.open_part"], "update_checkpoint", killed)
-    with pytest.raises(KeyboardInterrupt):
-        part(five, plan, whole)
-    assert part(five, plan, whole) == part(five, plan, whole)
-
-
 def test_a_checkpoint_is_on_disk_with_its_file(three, tmp_path, monkeypatch):
     """The new file is synced, then replaces the old one, and then the folder is synced, in this order."""
     synced, real = [], os.fsync
@@ -243,51 +198,3 @@ def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch
     three.ledgers[0] = federated.SiloLedger(tmp_path / "copy.db")
     with refused(LedgerError, "ledger"):
         three.answer(0, plan)
-
-
-def test_a_share_holder_with_a_restored_ledger_opens_no_second_list(five, asked, tmp_path):
-    plan, whole, fewer = asked
-    shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
-    part(five, plan, whole)
-    five.ledgers[0] = federated.SiloLedger(tmp_path / "copy.db")
-    for texts in (fewer, whole):
-        with refused(LedgerError, "ledger"):
-            part(five, plan, texts)
-    assert not five.ledgers[0].has_opened_list(federated.FederatedPlan.read(plan)[0])
-
-
-@pytest.mark.parametrize("lists", ["two lists", *slow(["one list"])])
-def test_two_processes_open_at_once(five, tmp_path, lists):
-    """Two processes find no survivor set: of two different sets one is used; of one set both return the part."""
-    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
-    answers = five.answers(plan)
-    counted = (answers, answers[:4]) if lists == "two lists" else (answers, answers)
-    texts = [federated.openings(plan, some, five.coordinator)["silo 0"] for some in counted]
-    ready, tell = os.pipe()
-    wait, go_on = os.pipe()
-
-    def opened(text, path):
-        def both_are_here(*_, **__):
-            os.write(tell, b"1")
-            os.read(wait, 1)
-
-        sys.modules["confide.federated.open_part"].update_checkpoint = both_are_here
-        try:
-            path.write_text(federated.open_part(plan, text, five.keys[0], five.policy, five.ledgers[0]))
-        except federated.Refusal as refusal:
-            path.write_text(refusal.code)
-
-    paths = [tmp_path / "first", tmp_path / "second"]
-    children = [forked(partial(opened, text, path)) for text, path in zip(texts, paths, strict=True)]
-    assert os.read(ready, 1) + os.read(ready, 1) == b"11"
-    os.write(go_on, b"22" * 2)  # also for the checkpoint after the charge
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
-    found = [path.read_text() for path in paths]
-    (entry,) = Ledger(five.ledgers[0].path).account(OPENINGS).entries
-    if lists == "two lists":
-        assert sorted(found, key=len) == ["session-used", entry.release]
-    else:
-        assert found == [entry.release, entry.release]
-    store_checkpoint(
-        Ledger(five.ledgers[0].path), tmp_path / f"0.key{CHECKPOINT}"
-    )  # one ledger's checkpoint fits no other

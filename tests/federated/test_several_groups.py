@@ -41,7 +41,7 @@ def three(federation, tmp_path):
 @lru_cache
 def made(federation, epsilon=20.0, names=NAMES, **options):
     options = {"candidates": Candidates.unit(21), "n_typical": 150, **options}
-    return federated.plan_groups(federation.silos, names, 0.2, epsilon, **options)
+    return federated.plan(federation.silos, 0.2, epsilon, by="group", names=names, **options)
 
 
 def answers(federation, text, who=(0, 1, 2)):
@@ -88,11 +88,11 @@ def test_an_empty_group_gets_infinity(three):
 def test_what_groups_cannot_be_planned_with(three):
     public = [keys.public(300) for keys in three.keys]
     with refused(InputError, "silos"):
-        federated.plan_groups(public, NAMES, 0.2, 4.0)
+        federated.plan(public, 0.2, 4.0, by="group", names=NAMES)
     with refused(InputError, "method"):
-        federated.plan_groups(three.silos, NAMES, 0.2, 4.0, method="secure-sum")
+        federated.plan(three.silos, 0.2, 4.0, by="group", names=NAMES, method="secure-sum")
     with refused(InputError, "names"):
-        federated.plan_groups(three.silos, ["a", "a"], 0.2, 4.0)
+        federated.plan(three.silos, 0.2, 4.0, by="group", names=["a", "a"])
 
 
 @pytest.mark.slow
@@ -112,8 +112,8 @@ def test_under_replace_one_each_group_costs_half(three):
 def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
     """Test every pair of histograms, with every record added, replaced in its group, or moved to the other one."""
     silos = [federated.SiloKeys.generate(f"s{i}").public() for i in range(4)]
-    several = federated.plan_groups(
-        silos, ["a", "b"], 0.5, 3.0, neighbors=neighbors, candidates=Candidates.unit(3), n_typical=6
+    several = federated.plan(
+        silos, 0.5, 3.0, by="group", names=["a", "b"], neighbors=neighbors, candidates=Candidates.unit(3), n_typical=6
     )
     mechanism = several.first.protocol.mechanism(several.first, 0)
     logs = {h: np.log(mechanism_law(mechanism, h)) for n in range(6) for h in histograms(n, 3)}
@@ -140,7 +140,9 @@ def test_every_group_is_covered_whatever_silos_have_of_it():
     """Compute the exact distribution of a group's threshold for all its sizes in three silos, including 0."""
     bins = 4
     silos = [federated.SiloKeys.generate(f"s{i}").public() for i in range(3)]
-    several = federated.plan_groups(silos, ["a", "b"], 0.4, 5.0, candidates=Candidates.unit(bins), n_typical=8)
+    several = federated.plan(
+        silos, 0.4, 5.0, by="group", names=["a", "b"], candidates=Candidates.unit(bins), n_typical=8
+    )
     plan = several.first
     k, guarantee = plan.certify()
     assert k <= 3

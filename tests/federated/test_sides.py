@@ -29,7 +29,7 @@ def five(tmp_path):
 def test_loss_of_a_message_about_both_sides_by_enumeration():
     """Test all pairs of replies over all histograms of pairs of scores that differ in one record."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(3) for i in range(4)]
-    several = federated.plan_sides(silos, 0.9, 6.0, method="private-qq", candidates=Candidates.of([0.0, 1.0]))
+    several = federated.plan(silos, 0.9, 6.0, by="side", method="private-qq", candidates=Candidates.of([0.0, 1.0]))
     low, high = (part.protocol.mechanism(part, 0) for part in several.single_plans)
 
     def joint(pairs):
@@ -44,7 +44,7 @@ def test_loss_of_a_message_about_both_sides_by_enumeration():
 
 
 def test_what_a_silo_must_give(five):
-    text = federated.plan_sides(five.silos, 0.2, 8.0, candidates=FEW, method="private-qq").sign(five.coordinator)
+    text = federated.plan(five.silos, 0.2, 8.0, by="side", candidates=FEW, method="private-qq").sign(five.coordinator)
     for wrong in (RECORDS[0]["cqr_low"], {"cqr_low": RECORDS[0]["cqr_low"]}):
         with refused(InputError, "scores"):
             federated.answer(text, wrong, five.keys[0], five.policy, five.ledgers[0])
@@ -56,4 +56,4 @@ def test_what_a_silo_must_give(five):
         federated.answer(text, half, five.keys[0], five.policy, five.ledgers[0])
     assert five.ledgers[0].spent == 0.0
     with refused(InputError, "score"):
-        federated.plan_sides(five.silos, 0.2, 8.0, score="cqr")
+        federated.plan(five.silos, 0.2, 8.0, by="side", score="cqr")

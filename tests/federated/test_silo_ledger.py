@@ -17,7 +17,6 @@ from confide import federated
 from confide.errors import InputError
 from confide.federated import Refusal, silo_ledger
 from confide.federated.answer import answer
-from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
 from tests.builders import slow
 from tests.federated.helpers import PAID_STEPS, Federation, forked, killed
@@ -98,7 +97,7 @@ def test_the_budget_of_a_policy_is_the_policys(three):
 def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
     secret = Federation.uniform(tmp_path, *[200] * 3, secret=True)
     plan = secret.plan(epsilon=2.0, n_min=50, n_typical=400)
-    read = FederatedPlan.read(plan)[0]
+    read = federated.read_plan(plan)
     secret.answer(0, plan)
     assert Ledger(secret.ledgers[0].path).account("calibration records").neighbors == "add_remove"
     assert secret.ledgers[0].spent == read.loss(0)
@@ -122,7 +121,7 @@ def test_the_policy_allows_what_will_be_charged(tmp_path, case):
     secret, relation = RELATIONS[case]
     silos = Federation(tmp_path, [np.linspace(0, 1, 200)] * 3, secret=secret)
     plan = silos.plan(epsilon=2.0, **({"n_min": 50, "n_typical": 400} if secret else {}))
-    read = FederatedPlan.read(plan)[0]
+    read = federated.read_plan(plan)
     larger = secret and relation == "replace_one"
     charged = read.protocol.mechanism(read, 0).replace_one if larger else read.loss(0)
     assert (charged > read.loss(0)) == larger
@@ -165,7 +164,7 @@ def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
 
 
 def test_session_is_never_used_twice(three):
-    plan = FederatedPlan.read(three.plan(method="secure-sum"))[0]
+    plan = federated.read_plan(three.plan(method="secure-sum"))
     three.answer(0, plan.sign(three.coordinator))
     twin = dataclasses.replace(plan, closes="2031-01-01T00:00:00Z").sign(three.coordinator)
     with refused(Refusal, "session-used"):
@@ -272,7 +271,7 @@ def test_a_second_process_waits_for_the_first(three, monkeypatch):
     child = beside_a_process(monkeypatch, three, plan, lambda _, going: os.write(going, b"1"))
     message = three.answer(0, plan)
     assert os.waitpid(child, 0)[1] == 0
-    assert three.ledgers[0].kept_answer(FederatedPlan.read(plan)[0]) == message
+    assert three.ledgers[0].kept_answer(federated.read_plan(plan)) == message
     assert three.ledgers[0].spent == 2.0
 
 
@@ -317,7 +316,7 @@ def test_killed_between_charge_and_answer(three, step):
     silo = three.ledgers[0]
     paid = step not in ("before the charge", "charge written, not committed")
     assert silo.spent == (2.0 if paid else 0.0)
-    kept = silo.kept_answer(FederatedPlan.read(plan)[0])
+    kept = silo.kept_answer(federated.read_plan(plan))
     assert (kept is not None) == (step == "kept, not returned")
     if paid and kept is None:
         with refused(Refusal, "interrupted"):
@@ -337,7 +336,7 @@ def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):
     first = three.answers(plan, [0, 1])
     with refused(Refusal, "missing"):
         federated.aggregate(plan, first)
-    old = FederatedPlan.read(plan)[0]
+    old = federated.read_plan(plan)
     fresh = federated.plan(three.silos[:2], 0.1, 2.0, method="secure-sum", candidates=old.candidates)
     assert fresh.session != old.session
     reused = dataclasses.replace(fresh, session=old.session).sign(three.coordinator)

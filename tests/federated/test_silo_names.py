@@ -51,4 +51,4 @@ def test_a_plan_of_0_2_with_such_names_is_read():
     text = plan.sign(federated.SiloKeys.generate("coordinator"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", SimilarNameWarning)
-        assert federated.FederatedPlan.read(text)[0].digest
+        assert federated.read_plan(text).digest

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from confide import federated
-from confide.federated.envelope import sign_message
+from confide.federated.messages import sign
 from tests.federated.by_files import RULES as PINNED
 from tests.federated.by_files import Files
+from tests.federated.helpers import altered, content_of
 from tests.federated.test_identities import NORTH, SOUTH
 
 NAMES = ("north", "south", "east")
@@ -65,23 +66,22 @@ def test_show_reads_what_else_a_federation_writes(files, run):
     files.answer("north")
     shown = run("show", "north-answer.json")
     assert "answer of 'north'" in shown
-    assert federated.FederatedPlan.read(Path("plan.json").read_text())[0].digest in shown
+    assert federated.read_plan(Path("plan.json").read_text()).digest in shown
     head = json.loads(run("show", "north-answer.json", "--json"))["answer"]
     assert (head["silo"], head["signer"]) == ("north", NORTH.public_keys().signing)
-    bad = json.loads(Path("north-answer.json").read_text())
-    Path("bad.json").write_text(json.dumps(bad | {"content": bad["content"] | {"silo": "south"}}))
+    text = Path("north-answer.json").read_text()
+    Path("bad.json").write_text(altered(text, silo="south"))
     assert "altered" in run("show", "bad.json", code=3)
-    Path("bad.json").write_text(sign_message("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
+    Path("bad.json").write_text(sign("answer", content_of(text) | {"silo": "a\x1b[31m"}, NORTH.signing))
     assert "\x1b" not in run("show", "bad.json", code=3)
 
 
 def test_the_man_in_the_middle(files, run):
     """An attacker carries all files, has every public file, and tries to reveal one hospital's counts alone."""
     attacker = federated.SiloKeys("attacker", b"\7" * 32, b"\7" * 32)
-    north = json.loads(Path("public", "north.json").read_text())
     # A file with the attacker's key for masks: the hospital's own signature no longer matches.
-    swapped = north | {"content": north["content"] | {"agreement": attacker.public_keys().agreement}}
-    Path("swapped.json").write_text(json.dumps(swapped))
+    north = Path("public", "north.json").read_text()
+    Path("swapped.json").write_text(altered(north, agreement=attacker.public_keys().agreement))
     assert "altered" in run("show", "swapped.json", code=3)
     files.plan()
     peers = ("--coordinator", "public/coordinator.json", "--budget", 4, "--peer", "swapped.json", "--peer")

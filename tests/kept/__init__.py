@@ -12,14 +12,14 @@ from typing import Any
 
 from confide import federated
 from confide.core import Document
+from confide.support import kind_stated
 from confide.warehouse import CountingPlan
 
 FOLDER = Path(__file__).parent / "files"
 
 READERS: dict[str, Callable[[str], Any]] = {
     "confide/counting-plan": CountingPlan.from_json,
-    "confide/federated.plan": lambda text: federated.read_plan(text)[0],
-    "confide/federated.plans": lambda text: federated.read_plan(text)[0],
+    "confide/federated.plan": federated.read_plan,
     "confide/federated.silo": federated.Silo.from_json,
     "confide/federated.policy": federated.Policy.from_json,
 }
@@ -50,17 +50,19 @@ def keys_of(name: str) -> federated.SiloKeys:
 
 def read(text: str) -> Any:
     """The value in a text of any kind that has a reader of its own."""
-    return READERS.get(json.loads(text)["kind"], Document.from_json)(text)
+    return READERS.get(kind_stated(json.loads(text)), Document.from_json)(text)
 
 
 def names(*kinds: str) -> list[str]:
     """The kept files of these kinds; of all that `read` reads without kinds."""
-    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-    other = ("answer", "opening", "part", "checkpoint", "private-keys", "look")
+    found = {
+        path.stem: kind_stated(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(FOLDER.glob("*.json"))
+    }
+    other = ("answer", "checkpoint", "private-keys", "look")
     return [
         name
-        for name, content in found.items()
-        if (content["kind"] in kinds if kinds else content["kind"].rpartition("/")[2].rpartition(".")[2] not in other)
+        for name, kind in found.items()
+        if (kind in kinds if kinds else kind.rpartition("/")[2].rpartition(".")[2] not in other)
     ]
 
 

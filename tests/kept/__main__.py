@@ -106,15 +106,15 @@ def others(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def federation() -> dict[str, str]:
-    """Messages of both rounds of a sum, a signed release of several levels, a share, and the files of a silo."""
+    """Messages of a sum, a signed release of several levels, a share, and the files of a silo."""
     boss, *silos = (keys_of(name) for name in ("coordinator", "north", "south", "east", "west", "centre"))
     public = [one.public(150, now=NOW) for one in silos]
     policy = federated.Policy(
         boss.public().identity, 90.0, 50.0, methods=federated.METHODS, peers={one.name: one.identity for one in public}
     )
     few: dict[str, Any] = {"candidates": confide.Candidates.unit(11)}
-    plan = federated.plan(public, 0.2, 4.0, method="secure-sum", dropouts=1, **few).sign(boss)
-    levels = federated.plan_levels(public[:3], [0.4, 0.3], 8.0, method="secure-sum", **few).sign(boss)
+    plan = federated.plan(public, 0.2, 4.0, method="secure-sum", **few).sign(boss)
+    levels = federated.plan(public[:3], [0.4, 0.3], 8.0, method="secure-sum", **few).sign(boss)
     replies = federated.plan(public[:3], 0.2, 6.0, method="private-qq", score="lac", classes=["a", "b"], **few).sign(
         boss
     )
@@ -126,20 +126,12 @@ def federation() -> dict[str, str]:
             text: [federated.answer(text, s, one, policy, ledger, now=NOW) for one, ledger, s in everybody[:silos_of]]
             for text, silos_of in ((plan, 5), (levels, 3), (replies, 3))
         }
-        asked = federated.openings(plan, sent[plan], boss)
-        parts = [
-            federated.open_part(plan, asked[one.name], one, policy, ledger)
-            for one, ledger in zip(silos, own, strict=True)
-            if one.name in asked
-        ]
         checkpoint = json.dumps({"kind": CHECKPOINT_KIND, "schema": 1, "number": 0, "seal": ""}) + "\n"
     replied = federated.aggregate(replies, sent[replies], keys=boss)
     return {
         "federated-plan": plan,
         "federated-answer": sent[plan][0],
-        "federated-opening": next(iter(asked.values())),
-        "federated-part": parts[0],
-        "federated": federated.aggregate(plan, sent[plan], parts=parts).to_json(),
+        "federated": federated.aggregate(plan, sent[plan]).to_json(),
         "federated-plans": levels,
         "federated-levels": federated.aggregate(levels, sent[levels], keys=boss).to_json(),
         "own-share": federated.own_share(replied, sent[replies][0]).to_json(),

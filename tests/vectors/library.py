@@ -14,7 +14,7 @@ from confide import federated, guarantee, noisy_counts, selection, support
 from confide.arrays import softmax
 from confide.core import Release
 from confide.errors import InputError
-from confide.federated import envelope, keys, sharing
+from confide.federated import keys, messages, sharing
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
 from confide.ledger.events import FIRST_HASH, entry_hash
@@ -132,12 +132,17 @@ def _release(text: str) -> dict[str, Any]:
 
 
 def _canonical(text: str) -> str:
-    return envelope.canonical(json.loads(text)).decode()
+    return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _unseal(kind: str, text: str) -> dict[str, Any]:
-    content, signer = envelope.verify_message(kind, text)
-    return {"signer": signer, "silo": content["silo"]}
+    payload, signer = messages.open_message(kind, text)
+    return {"signer": signer, "silo": json.loads(payload)["silo"]}
+
+
+def _seal(kind: str, payload: str, signing: str) -> str:
+    content = payload.encode()
+    return messages.envelope(kind, content, *messages.signature_of(kind, content, bytes.fromhex(signing)))
 
 
 def _public_keys(signing: str, agreement: str) -> list[str]:
@@ -153,17 +158,6 @@ def _mask(values: Any, agreement: str, own: str, roster: Any, context: str, bits
 def _open_sum(masked: Any, bits: int) -> Any:
     word = sharing.word_of(bits)
     return sharing.open_sum([np.array(list(map(int, one)), dtype=word) for one in masked], bits)
-
-
-def _combine(shares: Any, threshold: int) -> dict[str, Any]:
-    given = {int(x): np.array(list(map(int, row)), dtype=np.uint64) for x, row in shares.items()}
-    opened = sharing.combine(given, threshold)
-    return {"values": opened.values, "wrong": opened.wrong}
-
-
-def _read_share(box: str, size: int, own: str, agreement: str, dealer: str, ephemeral: str, context: str) -> list[str]:
-    key = bytes.fromhex(agreement)
-    return list(map(str, sharing.decrypt_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
 
 
 def _noise_law(epsilon: float, noises: int, values: list[int]) -> Any:
@@ -251,8 +245,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "release_claims": _release,
     "seals": _seals,
     "chain": lambda rows: list(State().after(tuple(row) for row in rows).head),
-    "signed_bytes": lambda kind, content: envelope.canonical(envelope._head(kind, content)).decode(),
-    "seal": lambda kind, content, signing: envelope.sign_message(kind, content, bytes.fromhex(signing)),
+    "signed_bytes": lambda kind, payload: messages._signed_bytes(kind, payload.encode()).decode(),
+    "seal": _seal,
     "unseal": _unseal,
     "identity": keys.identity_of,
     "roster": lambda identities: _roster(identities),
@@ -260,8 +254,6 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "public_keys": _public_keys,
     "mask": _mask,
     "open_sum": _open_sum,
-    "combine": _combine,
-    "read_share": _read_share,
     "rank_of_ranks": _rank_of_ranks,
     "noise_law": _noise_law,
     "log_mgf": lambda epsilon, s: float(noisy_counts.log_mgf(s, epsilon)),

@@ -1,6 +1,5 @@
-// Signed messages, identities, masks, shares and boxes of a federation, and ranks of ranks (docs/vectors.md).
-import { createCipheriv, createDecipheriv, createPrivateKey, createPublicKey, diffieHellman, hkdfSync, sign, verify } from "node:crypto";
-import { canonical, indented, parse } from "./json.mjs";
+// Signed messages, identities and masks of a federation, and ranks of ranks (docs/vectors.md).
+import { createCipheriv, createPrivateKey, createPublicKey, diffieHellman, hkdfSync, sign, verify } from "node:crypto";
 import { sha256 } from "./files.mjs";
 import { Fraction } from "./numbers.mjs";
 
@@ -10,30 +9,28 @@ const privateKey = (kind, raw) => createPrivateKey({ key: Buffer.concat([hex(`30
 const publicKey = (kind, raw) => createPublicKey({ key: Buffer.concat([hex(`302a300506032b65${DER[kind]}032100`), raw]), format: "der", type: "spki" });
 const publicOf = (key) => createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
 
-// Values of a vector's JSON are integers, texts and words: no float stands in a message here.
-const asMap = (value) => {
-  if (Array.isArray(value)) return value.map(asMap);
-  if (value !== null && typeof value === "object") return new Map(Object.entries(value).map(([key, one]) => [key, asMap(one)]));
-  return typeof value === "number" ? BigInt(value) : value;
+const typeOf = (kind) => `application/vnd.confide.federated.${kind}+json; schema=1`;
+const bytesOf = (kind, payload) => {
+  const type = Buffer.from(typeOf(kind));
+  return Buffer.concat([Buffer.from(`DSSEv1 ${type.length} `), type, Buffer.from(` ${payload.length} `), payload]);
 };
 
-const head = (kind, content) => new Map([["kind", `confide/federated.${kind}`], ["schema", 1n], ["content", content]]);
+export const signedBytes = ({ kind, payload }) => bytesOf(kind, Buffer.from(payload)).toString();
 
-export const signedBytes = ({ kind, content }) => canonical(head(kind, asMap(content)));
-
-export function seal({ kind, content, signing }) {
-  const key = privateKey("ed25519", hex(signing)), message = head(kind, asMap(content));
-  const signature = sign(null, Buffer.from(canonical(message)), key).toString("hex");
-  return `${indented(new Map([...message, ["signer", publicOf(key)], ["signature", signature]]), 1)}\n`;
+export function seal({ kind, payload, signing }) {
+  const key = privateKey("ed25519", hex(signing)), bytes = Buffer.from(payload);
+  const signatures = [{ keyid: publicOf(key), sig: sign(null, bytesOf(kind, bytes), key).toString("base64") }];
+  return `${JSON.stringify({ payloadType: typeOf(kind), payload: bytes.toString("base64"), signatures }, null, 1)}\n`;
 }
 
 export function unseal({ kind, text }) {
-  const message = parse(text), content = message.get("content"), right = head(kind, content);
-  if ([...message.keys()].sort().join() !== "content,kind,schema,signature,signer") throw new Error("other fields");
-  if (message.get("kind") !== right.get("kind") || message.get("schema") !== right.get("schema")) throw new Error("another kind or schema");
-  const signer = message.get("signer");
-  if (!verify(null, Buffer.from(canonical(right)), publicKey("ed25519", hex(signer)), hex(message.get("signature")))) throw new Error("altered");
-  return { signer, silo: content.get("silo") };
+  const message = JSON.parse(text);
+  if (Object.keys(message).sort().join() !== "payload,payloadType,signatures") throw new Error("other fields");
+  if (message.payloadType !== typeOf(kind)) throw new Error("another kind or schema");
+  if (message.signatures.length !== 1) throw new Error("another number of signatures");
+  const [{ keyid: signer, sig }] = message.signatures, payload = Buffer.from(message.payload, "base64");
+  if (!verify(null, bytesOf(kind, payload), publicKey("ed25519", hex(signer)), Buffer.from(sig, "base64"))) throw new Error("altered");
+  return { signer, silo: JSON.parse(payload).silo };
 }
 
 export const publicKeys = ({ signing, agreement }) => [publicOf(privateKey("ed25519", hex(signing))), publicOf(privateKey("x25519", hex(agreement)))];
@@ -62,47 +59,6 @@ export function mask({ values, agreement, own, roster: keys, context, bits }) {
 
 export function openSum({ masked, bits }) {
   return masked[0].map((_, i) => Number(BigInt.asIntN(bits, masked.reduce((total, row) => total + BigInt(row[i]), 0n))));
-}
-
-// Shamir's shares modulo 2^61 - 1.
-const P = 2n ** 61n - 1n, modulo = (a) => ((a % P) + P) % P;
-
-function inverse(a) {
-  let [result, base, power] = [1n, modulo(a), P - 2n];
-  for (; power; power >>= 1n) { if (power & 1n) result = (result * base) % P; base = (base * base) % P; }
-  return result;
-}
-
-/** The polynomial through the shares at these points, at x (Lagrange). */
-function at(shares, points, x) {
-  const weights = points.map((p) => points.filter((q) => q !== p).reduce((w, q) => modulo(w * modulo(x - q) * inverse(p - q)), 1n));
-  return shares.get(points[0]).map((_, i) => points.reduce((total, p, k) => modulo(total + weights[k] * shares.get(p)[i]), 0n));
-}
-
-export function combine({ shares: given, threshold }) {
-  const shares = new Map(Object.entries(given).map(([x, row]) => [BigInt(x), row.map(BigInt)]));
-  const points = [...shares.keys()].sort((a, b) => Number(a - b));
-  if (points.length < threshold) throw new Error("too few shares");
-  const fit = (some) => some.slice(threshold).every((x) => at(shares, some.slice(0, threshold), x).join() === shares.get(x).join());
-  const without = (x) => points.filter((other) => other !== x);
-  let [kept, wrong] = [points, null];
-  if (!fit(points)) {
-    const suspects = points.length >= threshold + 2 ? points.filter((x) => fit(without(x))) : [];
-    if (suspects.length !== 1) throw new Error("the shares contradict each other");
-    [kept, wrong] = [without(suspects[0]), Number(suspects[0])];
-  }
-  const values = at(shares, kept.slice(0, threshold), 0n).map((v) => Number(v > P / 2n ? v - P : v));
-  return { values, wrong };
-}
-
-export function readShare({ box, size, own, agreement, dealer, ephemeral, context }) {
-  const secret = Buffer.concat([agreed(agreement, ephemeral), agreed(agreement, dealer)]);
-  const info = `confide/federated/sum-share/1|${context}|${ephemeral}|${dealer}|${own}`;
-  const sealed = Buffer.from(box, "base64"), cipher = createDecipheriv("chacha20-poly1305", derived(secret, info), Buffer.alloc(12), { authTagLength: 16 });
-  cipher.setAuthTag(sealed.subarray(-16));
-  const plain = Buffer.concat([cipher.update(sealed.subarray(0, -16)), cipher.final()]);
-  if (plain.length !== 8 * size) throw new Error("another number of elements");
-  return Array.from({ length: size }, (_, i) => { const v = plain.readBigUInt64LE(8 * i); if (v >= P) throw new Error("no element"); return String(v); });
 }
 
 // Polynomials in t with exact coefficients.

@@ -18,8 +18,8 @@ const OPERATIONS = {
   split_rank: guarantees.splitRank, zcdp: guarantees.zcdp,
   canonical: files.canonicalText, release: files.release, sets_of_release: files.setsOfRelease, seals: files.seals, chain: files.chain,
   signed_bytes: federated.signedBytes, seal: federated.seal, unseal: federated.unseal, identity: federated.identity, roster: federated.roster,
-  fingerprint: federated.fingerprint, public_keys: federated.publicKeys, mask: federated.mask, open_sum: federated.openSum, combine: federated.combine,
-  read_share: federated.readShare, rank_of_ranks: federated.rankOfRanks,
+  fingerprint: federated.fingerprint, public_keys: federated.publicKeys, mask: federated.mask, open_sum: federated.openSum,
+  rank_of_ranks: federated.rankOfRanks,
   noise_law: noise.noiseLaw, log_mgf: noise.logMgf, coverage_of_counts: noise.coverageOfCounts, noisy_interval: noise.noisyInterval,
   log_e_value: noise.logEValue, stake: noise.stake, evidence: noise.evidence,
 };

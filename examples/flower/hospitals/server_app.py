@@ -15,8 +15,7 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """Wait for the hospitals, send each one request, and aggregate the answers.
 
-    The coordinator's `keys` sign the release. Plans with dropouts of a sum need them, and send each hospital two
-    requests.
+    The coordinator's `keys` sign the release.
     """
     config = context.run_config
     plan = Path(str(config["plan"])).read_text(encoding="utf-8")
@@ -24,7 +23,7 @@ def main(grid: Grid, context: Context) -> None:
     nodes = wait_for_nodes(grid, int(config["nodes"]), timeout)
     keys = SiloKeys.load(str(config["keys"])) if config["keys"] else None
     try:
-        released, summary = calibrate(grid, plan, nodes, timeout, keys=keys, keep=f"{config['out']}.list")
+        released, summary = calibrate(grid, plan, nodes, timeout, keys=keys)
     except NotReleasedError as missing:
         print(missing)
         return

@@ -213,8 +213,6 @@ OPTIONS: Mapping[str, Row] = dict([
     ),
     *_panel(FEDERATION,
         answers=_argument("ANSWER...", "The silos' answers.", PLACE),
-        opening=_argument("OPENING", "The opening (reconstruction request) that the coordinator sent to this "
-                                     "silo.", PLACE),
         name=_argument("NAME", "The name of the silo or of the coordinator."),
         silo=Row("PATH", "Public file of a silo, or a folder; repeat it.", PLACE, True, ("--silo", "--silos")),
         keys=Row("FILE", "Private keys, written by keygen.", PLACE, everyday=True),
@@ -284,7 +282,6 @@ OPTIONS: Mapping[str, Row] = dict([
     ),
     *_panel(OUTPUT,
         out=Row("FILE", "Output file.", PLACE, everyday=True),
-        out_folder=Row("FOLDER", "Folder for a file for every opener (share holder); created if new.", PLACE),
         keep=Row("COLUMN,...", "Input columns to keep; repeatable (default: all except the probabilities)."),
         about=Row("KEY=TEXT", f"Public metadata, repeatable; KEY: {', '.join(ABOUT)}."),
         fingerprint=Row("FILE", "A table of the model's outputs on PUBLIC probe records, or the model's file: other "
@@ -449,9 +446,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "out": "Output file for the plan; optional with --compare.",
     },
     "federated answer": {"by": "For a plan with a threshold for each group: the column of each record's group."},
-    "federated open": {"policy": "A policy file, instead of --coordinator."},
     "federated aggregate": {
-        "answers": "The silos' answers, and the parts of openers (share holders) if there are any.",
         "keys": "The coordinator's private keys, to sign for `confide verify`.",
     },
     "federated own": {"answer": _argument("ANSWER", "The silo's answer, as sent.", PLACE)},

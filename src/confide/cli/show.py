@@ -26,20 +26,15 @@ from confide.core import (
 from confide.errors import InputError
 from confide.evaluation import Evaluation
 from confide.federated import (
-    AnyPlan,
     Conditions,
-    FederatedPlan,
     FederatedRelease,
-    MessageHead,
+    Message,
     Refusal,
-    RoundHead,
-    SeveralPlans,
+    Sending,
     SiloKeys,
     fingerprint,
     identity_rows,
     message_head,
-    opening_head,
-    part_head,
     read_plan,
     read_signed,
     roster_number,
@@ -168,7 +163,7 @@ def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> FileD
 
 def _silo(path: Path) -> FileDescription:
     silo = read_silo(path)
-    values = {"silo": silo.fields(), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
+    values = {"silo": vars(silo), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
     return _file(f"public file of {silo.name!r}", silo_rows(silo), **values)
 
 
@@ -180,12 +175,16 @@ def _keys(path: Path) -> FileDescription:
 
 
 def _plan(path: Path) -> FileDescription:
-    plan, envelope = read_plan(read_text(path))
+    plan = read_plan(read_text(path))
     assert plan.coordinator is not None  # a plan that is read names it
+    promises = [
+        {str(answers): vars(promise) for answers, promise in part.promises().items()} for part in plan.different
+    ]
     values = {
-        **_plans(plan),
+        "plan": plan.fields(),
+        "promises": promises,
         "digest": plan.digest,
-        "signer": envelope.signer,
+        "signer": plan.coordinator.signing,
         "epsilon": plan.privacy().epsilon,
         "colluders": plan.channel.colluders,
         "fingerprints": {silo.name: fingerprint(silo.identity) for silo in plan.silos},
@@ -195,52 +194,21 @@ def _plan(path: Path) -> FileDescription:
     return FileDescription(_with(plan, _rows(*identity_rows(plan, silos=True))), values)
 
 
-def _plans(plan: AnyPlan) -> dict[str, Any]:
-    """The fields and promises of a plan, or of each level or group of a plan."""
-    if isinstance(plan, SeveralPlans):
-        parts = [{"name": str(name), **_plans(part)} for name, part in plan.parts.items()]
-        return {"by": plan.by, "neighbors": plan.neighbors, "plans": parts}
-    assert isinstance(plan, FederatedPlan)
-    promises = {str(answers): vars(promise) for answers, promise in plan.promises().items()}
-    return {"plan": plan.fields(), "promises": promises}
-
-
-def answer_rows(head: MessageHead) -> list[tuple[str, str]]:
+def answer_rows(head: Message[Sending]) -> list[tuple[str, str]]:
     """The silo, plan and time of an answer."""
     return [
-        ("silo", head.silo),
-        ("answered", head.answered),
-        ("plan", head.plan),
-        ("session", head.session),
+        ("silo", head.content.silo),
+        ("answered", head.content.answered),
+        ("plan", head.content.plan),
         ("signed by", f"{head.signer} (aggregate checks that this is the silo's key)"),
-        ("made with", versions_text(head.versions)),
-    ]
-
-
-def round_rows(head: RoundHead) -> list[tuple[str, str]]:
-    """The plan of a sum, and the share holder that helps to reconstruct it."""
-    return [
-        ("opener", head.opener),
-        ("on the list", f"{head.listed} silos"),
-        ("plan", head.plan),
-        ("session", head.session),
-        ("signed by", head.signer),
+        ("made with", versions_text(head.content.versions)),
     ]
 
 
 def _answer(path: Path) -> FileDescription:
     head = message_head(read_text(path))
-    return _file(f"answer of {head.silo!r}", answer_rows(head), answer=head._asdict())
-
-
-def _opening(path: Path) -> FileDescription:
-    head = opening_head(read_text(path))
-    return _file(f"request of the coordinator to {head.opener!r}", round_rows(head), opening=head._asdict())
-
-
-def _part(path: Path) -> FileDescription:
-    head = part_head(read_text(path))
-    return _file(f"part of {head.opener!r}", round_rows(head), part=head._asdict())
+    stated = {name: getattr(head.content, name) for name in ("silo", "plan", "answered", "versions")}
+    return _file(f"answer of {head.content.silo!r}", answer_rows(head), answer={**stated, "signer": head.signer})
 
 
 def _policy(path: Path) -> FileDescription:
@@ -257,8 +225,6 @@ _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.KEYS: _keys,
     FileKind.PLAN: _plan,
     FileKind.ANSWER: _answer,
-    FileKind.OPENING: _opening,
-    FileKind.PART: _part,
     FileKind.POLICY: _policy,
 }
 

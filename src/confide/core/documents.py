@@ -18,6 +18,7 @@ from confide.support import (
     Fields,
     Form,
     foreign_file,
+    kind_stated,
     needs_extra,
     parse_document,
     read_as,
@@ -34,8 +35,7 @@ _ABOVE = (
     {"confide/release": "confide.core.files"}
     | dict.fromkeys(
         (
-            "confide/federated.calibration",
-            "confide/federated.several",
+            "confide/federated.release",
             "confide/federated.own-share",
             "confide/federated.signed-release",
         ),
@@ -126,10 +126,10 @@ def read(text: str) -> Any:
     MissingExtraError
         If the claims of the release cannot be verified without SciPy, and it is not installed.
     """
-    kind = parse_document(text, "file", MOST_CHARACTERS, _NAME_BITS).get("kind")
-    if isinstance(kind, str) and kind in _ABOVE:
+    kind = kind_stated(parse_document(text, "file", MOST_CHARACTERS, _NAME_BITS))
+    if kind in _ABOVE:
         import_module(_ABOVE[kind])
-    if not isinstance(kind, str) or kind not in _READERS:
+    if kind is None or kind not in _READERS:
         raise foreign_file(text, FileKind.RELEASE)
     with needs_extra("computing again what this release claims", None):
         return _READERS[kind](text)

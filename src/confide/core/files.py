@@ -128,7 +128,7 @@ def _content(release: Release) -> dict[str, Any]:
     assert isinstance(request, Request)
     drawn = _all_drawn(request, release.parts)
     loss: Any = shapes.json_number(release.privacy.epsilon)
-    file = _File(_stated(request), drawn, loss, dict(release.versions), release.first.n)
+    file = _File(stated_request(request), drawn, loss, dict(release.versions), release.first.n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
 
@@ -157,7 +157,7 @@ def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
 _DEFAULTS = {field.name: field.default for field in fields(Request) if field.init}
 
 
-def _stated(request: Request) -> dict[str, Any]:
+def stated_request(request: Request) -> dict[str, Any]:
     """The arguments that were given, as JSON values."""
     values = {name: getattr(request, name) for name in _DEFAULTS}
     return {name: _plain(value) for name, value in values.items() if value != _DEFAULTS[name] and value != {}}
@@ -198,7 +198,7 @@ def _read_content(content: dict[str, Any]) -> Release:
     """The release of a file; raises an error for a claim that does not follow."""
     file = msgspec.convert(content, _File, strict=True)
     with refused_content("release.request"):
-        request = _read_request(file.request)
+        request = read_request(file.request)
     if (file.n is None) == request.public_n:
         raise _contradiction("n")
     parts = _read_thresholds(request, file.n, file.thresholds)
@@ -241,7 +241,8 @@ def _contradiction(place: str) -> FormatError:
     return FormatError(f"release.{place}", "must follow from the other content of the release", remedy=UNUSABLE)
 
 
-def _read_request(content: dict[str, Any]) -> Request:
+def read_request(content: dict[str, Any]) -> Request:
+    """The request of these arguments as a file has them; every error means that they cannot be used."""
     asked = msgspec.convert(content, _Asked, strict=True, dec_hook=decoded)
     values: dict[str, Any] = {name: getattr(asked, name) for name in content}
     reads: dict[str, Any] = {
@@ -260,6 +261,8 @@ def _read_candidates(recipe: dict[str, Any]) -> Candidates | OwnCandidates | Spr
         return Spread(recipe["of"], **numbers)
     if recipe["kind"] in BUILDERS:
         return Candidates.from_recipe(recipe)
+    if "values" in recipe:  # of a plan, which has to state them
+        return Candidates.of(recipe["values"])
     own = msgspec.convert(recipe, OwnCandidates, strict=True)
     if not 1 <= own.size <= MOST_CANDIDATES:
         raise ValueError

@@ -28,7 +28,15 @@ Three hospitals and a coordinator, here in one process:
 
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
-from confide.federated.answers import distant_replies, read_answer, read_answers, replies, replies_of
+from confide.federated.answers import (
+    Sending,
+    distant_replies,
+    message_head,
+    read_answer,
+    read_answers,
+    replies,
+    replies_of,
+)
 from confide.federated.calibration import FederatedRelease, FederatedThreshold
 from confide.federated.certificates import (
     certified_k,
@@ -38,23 +46,19 @@ from confide.federated.certificates import (
     order_statistic_coverage,
     poisson_binomial,
 )
-from confide.federated.comparison import compare
 from confide.federated.conditions import Conditions
-from confide.federated.envelope import read_time
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
-from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
-from confide.federated.open_part import open_part
-from confide.federated.openings import openings
+from confide.federated.messages import Message, read_time
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import (
-    AnyPlan,
     FederatedPlan,
+    ThresholdPlan,
     collusion_text,
     identity_rows,
+    read_plan,
     roster_number,
-    share_holders_text,
 )
-from confide.federated.planning import COMPARABLE, Alternative, plan
+from confide.federated.planning import COMPARABLE, Alternative, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
@@ -62,7 +66,6 @@ from confide.federated.protocols import (
     Method,
     Promise,
     PublishedChoice,
-    Shared,
     best_published,
     published_at,
     published_correction,
@@ -71,7 +74,6 @@ from confide.federated.protocols import (
 from confide.federated.quantile_of_quantiles import RankChoice, least_above, least_of, qq_coverage
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
-from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
 from confide.federated.signed import read_signed, sign, signed_by
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.verification import Verification, verify
@@ -84,7 +86,6 @@ __all__ = [
     "OwnShare",
     "Policy",
     "Refusal",
-    "SeveralPlans",
     "Silo",
     "SiloKeys",
     "SiloLedger",
@@ -96,20 +97,14 @@ __all__ = [
     "distant_replies",
     "expectation",
     "fingerprint",
-    "open_part",
-    "openings",
     "own_share",
     "plan",
-    "plan_groups",
-    "plan_levels",
-    "plan_sides",
     "qq_coverage",
     "read_answer",
     "read_plan",
     "read_signed",
     "replies",
     "roster",
-    "share_holders_text",
     "sign",
     "verify",
 ]  # fmt: skip

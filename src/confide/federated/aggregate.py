@@ -5,12 +5,11 @@ import warnings
 from collections.abc import Sequence
 
 from confide.core import Threshold, too_large
-from confide.errors import CoverageWarning, FormatError, InputError
+from confide.errors import CoverageWarning, InputError
 from confide.federated.answers import distant_replies, read_answers, replies_of, sorted_refusals
-from confide.federated.calibration import FederatedRelease, make_release, sign_release
+from confide.federated.calibration import FederatedRelease, make_release
 from confide.federated.keys import SiloKeys
-from confide.federated.openings import combine_parts
-from confide.federated.several_plans import read_plan
+from confide.federated.plan import FederatedPlan, read_plan
 from confide.support import caller_stacklevel, library_versions
 
 
@@ -18,24 +17,20 @@ def aggregate(
     plan: str,
     answers: Sequence[str],
     *,
-    parts: Sequence[str] = (),
     keys: SiloKeys | None = None,
     drop_refused: bool = False,
 ) -> FederatedRelease:
-    """Make the threshold, or the thresholds of several plans, from the silos' answers.
+    """Make the threshold, or the thresholds, of a plan from the silos' answers.
 
     Parameters
     ----------
     plan
-        The signed plan, or several plans under one signature.
+        The signed plan.
     answers
         The messages. A copy of a message counts once.
-    parts
-        For sums with dropouts: the share holders' messages from `open_part`. The silos that count are those on their
-        list; later answers are left out.
     keys
-        The coordinator's private keys, which signed the plan. The calibration is signed with them, and contains the
-        evidence for its threshold, which `verify` checks. By default it is not signed.
+        The coordinator's private keys, which signed the plan. The calibration is signed with them. By default it is not
+        signed.
     drop_refused
         Leave out messages that are malformed, altered, foreign, late, out of range or contradict another one of the
         same silo, and record the code, instead of raising a `Refusal`. Their silos count as missing.
@@ -58,27 +53,28 @@ def aggregate(
     InputError
         If the keys are not those that signed the plan.
     """
-    read, envelope = read_plan(plan)
-    if keys is not None and keys.public_keys().signing != envelope.signer:
-        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
+    read = read_plan(plan)
+    check_keys(read, keys)
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if far := distant_replies(read, replies_of(read, messages)):
         warnings.warn(CoverageWarning(far), stacklevel=caller_stacklevel())
-    opened = None
-    if parts:
-        opened, others = combine_parts(read, accepted, parts, drop_refused, after=len(answers))
-        refused |= others
-    who = sorted(accepted) if opened is None else opened.who(read)
-    total = read.add(accepted) if opened is None else opened.total(read)
-    versions = library_versions()
-    made = make_release(plan, read, who, total, sorted_refusals(refused), versions, opened)
+    who, versions = sorted(accepted), library_versions()
+    evidence = {i: messages[i].text if read.channel.single_replies else messages[i].digest for i in who}
+    sent = {read.silos[i].name: item for i, item in evidence.items()}
+    made = make_release(plan, who, read.add(accepted), sorted_refusals(refused), versions, sent=sent)
     for name, part in made.by_name.items():
         if part.excludes_nothing:
             warnings.warn(
                 CoverageWarning(_useless(name, part, len(who), len(read.silos))), stacklevel=caller_stacklevel()
             )
-    return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
+    return made if keys is None else made.signed(keys.signing)
+
+
+def check_keys(plan: FederatedPlan, keys: SiloKeys | None) -> None:
+    """Check that the keys, if there are some, signed the plan."""
+    if keys is not None and plan.coordinator is not None and keys.public_keys().signing != plan.coordinator.signing:
+        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
 
 
 def _useless(name: str, part: Threshold, answered: int, invited: int) -> str:
@@ -89,15 +85,3 @@ def _useless(name: str, part: Threshold, answered: int, invited: int) -> str:
     if part.threshold != math.inf:
         reason = f"{too_large(part)}; or {reason}"
     return f"the threshold{f' of {name}' if name else ''} is {part.text}; {reason}"
-
-
-def _readable(release: FederatedRelease) -> FederatedRelease:
-    """The signed release, after a check that its file can be read."""
-    if release.signature is not None:
-        try:
-            FederatedRelease.from_json(release.to_json())
-        except FormatError as error:
-            raise InputError(
-                "release", f"cannot be signed: {error}", remedy="Leave keys out, or make a smaller plan"
-            ) from None
-    return release

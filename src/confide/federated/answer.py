@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.federated.envelope import sign_message, write_time
+from confide.federated.answers import Sending
 from confide.federated.keys import SiloKeys, update_checkpoint
-from confide.federated.plan import AnyPlan, FederatedPlan
+from confide.federated.messages import sign, write_time
+from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import read_plan
 from confide.federated.silo_ledger import SiloLedger
 from confide.scores import name_of_scores
 from confide.support import Name, library_versions, log_event
@@ -27,7 +27,7 @@ Scores = ArrayLike | ScoreHistogram | Mapping[Any, ArrayLike | ScoreHistogram]
 """Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name."""
 
 
-def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) -> NDArray[np.int64]:
+def count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None = None) -> NDArray[np.int64]:
     """Counts over the candidates of the plan, int64, shape (m,); for groups, classes or sides shape (parts, m).
 
     Raises
@@ -35,50 +35,46 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
     InputError, InputTypeError
         If the scores do not match the plan, or `groups` are missing, not allowed, or not in the plan.
     """
-    one = plan.single_plans[0]
+    names: tuple[Name, ...] = plan.names
     if plan.by == "side":
-        if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(plan.names):
+        if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(names):
             raise InputError("scores", f"must be given for both sides, by the names {' and '.join(plan.names)}")
-        rows = [_histogram(ask, scores[name]).counts for name, ask in zip(plan.names, plan.single_plans, strict=True)]
+        rows = [_counts(plan, scores[name], at) for at, name in enumerate(names)]
         if rows[0].sum() != rows[1].sum():
             raise InputError("scores", "must be of the same records for both sides", got="different numbers of scores")
         return np.array(rows)
     if plan.by is None or plan.by == "level":
         if groups is not None or isinstance(scores, Mapping):
             raise InputError("groups", "must be left out: the plan has no thresholds for groups or classes")
-        return _histogram(one, scores).counts
-    names: tuple[Name, ...] = plan.names
+        return _counts(plan, scores)
     if isinstance(scores, Mapping):
         if groups is not None or set(scores) != set(names):
             raise InputError(
                 "scores", f"must be counts by name for the {len(names)} groups of the plan, without groups"
             )
-        return np.array([_histogram(one, scores[name]).counts for name in names])
+        return np.array([_counts(plan, scores[name]) for name in names])
     if groups is None or isinstance(scores, ScoreHistogram):
         what = "the class" if plan.by == "class" else "the group"
         raise InputError("groups", f"must state {what} of each score: the plan has a threshold for each")
-    _check_named(one, scores)
+    _counts(plan, scores)  # an error states the position among all scores
     array = as_vector("scores", scores, empty=True)
     refuse_other_rows(scores=scores, groups=groups)
     place = as_positions("groups", groups, names, len(array))
-    ScoreHistogram.from_scores(array, one.candidates, one.score)  # an error states the position among all scores
-    return np.array([_histogram(one, array[place == i]).counts for i in range(len(names))])
+    return np.array([_counts(plan, array[place == i]) for i in range(len(names))])
 
 
-def _histogram(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> ScoreHistogram:
-    _check_named(plan, scores)
-    if not isinstance(scores, ScoreHistogram):
-        return ScoreHistogram.from_scores(scores, plan.candidates, plan.score)
-    if scores.candidates != plan.candidates:
-        raise InputTypeError("scores", "must be counted over the candidates of the plan", got="others")
-    return scores
-
-
-def _check_named(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> None:
+def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram, at: int = 0) -> NDArray[np.int64]:
+    """The counts of scores for the threshold at this place."""
+    part = plan.single_plans[at]
     try:
-        name_of_scores(scores, plan.score, plan.classes)
+        name_of_scores(scores, part.score, plan.request.classes)
     except InputError as error:
         raise InputError("scores", f"must match the plan: {error}") from None
+    if not isinstance(scores, ScoreHistogram):
+        return ScoreHistogram.from_scores(scores, part.candidates, part.score).counts
+    if scores.candidates != part.candidates:
+        raise InputTypeError("scores", "must be counted over the candidates of the plan", got="others")
+    return scores.counts
 
 
 def answer(
@@ -100,7 +96,7 @@ def answer(
     Parameters
     ----------
     plan
-        The signed plan, or several plans under one signature, which one message answers together.
+        The signed plan, of one threshold or of several, which one message answers together.
     scores
         The silo's nonconformity scores, shape (n,), or a histogram of them over the plan's candidates. For groups or
         classes also one histogram for each, by name. For two sides the scores or the histogram of each, by the names
@@ -119,7 +115,7 @@ def answer(
     Returns
     -------
     str
-        A signed JSON message: the index of one candidate for each part, a masked vector, or encrypted shares.
+        A signed JSON message: the index of one candidate for each threshold, or a masked vector.
 
     Warns
     -----
@@ -132,19 +128,16 @@ def answer(
         With a code of `confide.federated.refusals`. The outcome depends on the silo's data only where a score is
         invalid (`InputError`). The text of that error must not be sent to another party.
     """
-    time = now or datetime.now(UTC)
-    read, envelope = read_plan(plan)
+    time, read = now or datetime.now(UTC), read_plan(plan)
     own = silo_position(read, keys, ledger)
-    policy.check(read, envelope.signer, own)
+    policy.check_coordinator(read)
     cost = ledger.cost(read, own)
-    policy.check_cost(read, cost)
+    policy.check(read, own, cost)
     drawn: list[str] = []
 
     def look() -> NDArray[np.int64]:
         if read.closed(time):
             raise Refusal("late", "the plan is closed; request a new one")
-        if ledger.has_opened_list(read):
-            raise Refusal("late", "this silo has helped to open the sum of the others; request a new plan")
         counts = count_for(read, scores, groups)
         counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
         if read.silos[own].size not in (None, counted):
@@ -155,15 +148,9 @@ def answer(
     def draw(counts: NDArray[np.int64]) -> str:
         update_checkpoint(keys.checkpoint, ledger.ledger, charged=True)
         context = f"{read.session}|{read.digest}".encode()
-        content = {
-            "plan": read.digest,
-            "session": read.session,
-            "silo": keys.name,
-            "answered": write_time(time),
-            "versions": dict(library_versions()),
-            **read.message(own, counts, keys.agreement, context),
-        }
-        drawn.append(sign_message("answer", content, keys.signing))
+        sent = read.message(own, counts, keys.agreement, context)
+        content = Sending(read.digest, keys.name, write_time(time), dict(library_versions()), sent)
+        drawn.append(sign("answer", content, keys.signing))
         return drawn[0]
 
     def look_again() -> bytes:
@@ -175,7 +162,7 @@ def answer(
     return message
 
 
-def silo_position(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
+def silo_position(plan: FederatedPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
     """The position of the silo with these keys in a plan; raises `not-invited` if the plan does not name it.
 
     If the plan or the keys name a ledger, it must be this one. Two copies of the keys with a ledger each would answer a
@@ -206,7 +193,7 @@ def _seen(counts: NDArray[np.int64]) -> bytes:
     return counts.astype("<i8").tobytes()
 
 
-def _seen_again(plan: AnyPlan, scores: Scores, groups: ArrayLike | None) -> bytes:
+def _seen_again(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) -> bytes:
     """The same for a stored answer: scores that cannot be used count as other data and raise no error."""
     try:
         return _seen(count_for(plan, scores, groups))

@@ -1,30 +1,65 @@
 """Read the answers of silos to a plan: those that count, and the codes of those that are left out."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import Any, NamedTuple
 
 from confide.candidates import Candidates
-from confide.federated.envelope import digest, fields_of, read_time, verify_message
-from confide.federated.plan import AnyPlan
+from confide.federated.keys import check_name
+from confide.federated.messages import Form, Message, read_content, read_message, read_time
+from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import read_plan
-from confide.support import VERSIONS, shapes
+from confide.support import VERSIONS
+
+
+class Sending(Form):
+    """What a silo's answer states: the digest of the plan, its name, the time, its versions, and what it sends."""
+
+    plan: str
+    silo: str
+    answered: str
+    versions: dict[str, str]
+    sent: list[int]
+
+
+def message_head(text: str) -> Message[Sending]:
+    """A silo's answer without a plan, enough to sort files; only the plan shows whether the key is that silo's.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    message = read_message("answer", text, Sending)
+    if not re.fullmatch("[0-9a-f]{64}", message.content.plan):
+        raise Refusal("malformed", "an answer must state the digest of its plan")
+    read_content("answer", lambda: check_name(message.content.silo))
+    read_time(message.content.answered)
+    check_versions("answer", message.content.versions)
+    return message
+
+
+def check_versions(kind: str, versions: Mapping[str, str]) -> None:
+    """Check that the versions in a message are texts that a page may show; raises `malformed`."""
+    read_content(kind, lambda: VERSIONS.of(dict(versions), "versions"))
 
 
 class Answer(NamedTuple):
-    """An accepted message: the silo's position in the plan, reply and versions, digest of the content, and text."""
+    """An accepted message: the silo's position in the plan, what it replied, the message's digest, and its text.
+
+    The reply is the indices of candidates, one for each threshold; or a masked vector.
+    """
 
     silo: int
     reply: Any
-    versions: Mapping[str, str]
     digest: str
     text: str
 
 
 def read_answers(
-    plan: AnyPlan, answers: Sequence[str], drop_refused: bool
+    plan: FederatedPlan, answers: Sequence[str], drop_refused: bool
 ) -> tuple[dict[int, Answer], dict[str | int, str]]:
     """The answers by position in the plan, and the codes of messages left out, by silo or number of the message.
 
@@ -69,27 +104,27 @@ def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) ->
     Refusal
         As `aggregate`.
     """
-    read, _ = read_plan(plan)
+    read = read_plan(plan)
     if _replied(read) is None:
         return {}
     accepted, _ = read_answers(read, answers, drop_refused)
     return replies_of(read, accepted)
 
 
-def replies_of(plan: AnyPlan, accepted: Mapping[int, Answer]) -> dict[str, float]:
+def replies_of(plan: FederatedPlan, accepted: Mapping[int, Answer]) -> dict[str, float]:
     """The candidate that each silo replied, from answers that were read."""
     if (candidates := _replied(plan)) is None:
         return {}
-    found = {plan.silos[i].name: float(candidates.values[one.reply]) for i, one in accepted.items()}
+    found = {plan.silos[i].name: float(candidates.values[one.reply[0]]) for i, one in accepted.items()}
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
-def _replied(plan: AnyPlan) -> Candidates | None:
+def _replied(plan: FederatedPlan) -> Candidates | None:
     """The candidates of the replies; None for sums and for several thresholds."""
-    return plan.single_plans[0].candidates if plan.by is None and plan.channel.single_replies else None
+    return plan.candidates if plan.by is None and plan.channel.single_replies else None
 
 
-def distant_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
+def distant_replies(plan: FederatedPlan, replies: Mapping[str, float]) -> str | None:
     """A warning about silos whose replies differ from the median reply by a factor of 100; None without such silos.
 
     This is a rule of thumb and no test, because replies do not show the shape of scores. For residuals of any common
@@ -129,7 +164,7 @@ def sorted_refusals(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, 
     return tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0])))
 
 
-def read_answer(plan: AnyPlan, text: str) -> Answer:
+def read_answer(plan: FederatedPlan, text: str) -> Answer:
     """Check one message against the plan.
 
     Raises
@@ -137,23 +172,20 @@ def read_answer(plan: AnyPlan, text: str) -> Answer:
     Refusal
         `malformed`, `altered`, `foreign`, `late` or `out-of-range`.
     """
-    envelope, signed = verify_message("answer", text), ""
+    stated, signer, digest = read_message("answer", text, Sending)
+    if stated.plan != plan.digest:
+        raise Refusal("foreign", "the answer belongs to another plan")
+    i = plan.position(stated.silo)
+    if signer != plan.silos[i].signing:
+        raise Refusal("foreign", f"the answer of {stated.silo!r} is signed with another key than the plan names")
+    check_versions("answer", stated.versions)
     try:
-        with fields_of("answer", envelope.content) as fields:
-            name = fields.read("silo", shapes.TEXT)
-            if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
-                raise Refusal("foreign", "the answer belongs to another plan")
-            i = plan.position(name)
-            if envelope.signer != plan.silos[i].signing:
-                raise Refusal("foreign", f"the answer of {name!r} is signed with another key than the plan names")
-            signed = name
-            if plan.closed(read_time(fields.read("answered", shapes.TEXT))):
-                raise Refusal("late")
-            versions = fields.read("versions", VERSIONS)
-            reply = plan.read_message(i, fields)
+        if plan.closed(read_time(stated.answered)):
+            raise Refusal("late")
+        reply = plan.read_message(stated.sent)
     except Refusal as refusal:
-        raise (_of_silo(signed, refusal.code) if signed else refusal) from None
-    return Answer(i, reply, versions, digest(envelope.content), text)
+        raise _of_silo(stated.silo, refusal.code) from None
+    return Answer(i, reply, digest, text)
 
 
 def _of_silo(silo: str, code: str) -> Refusal:

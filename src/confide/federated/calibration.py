@@ -1,51 +1,32 @@
-"""The result of a federated calibration: thresholds with their signed plan, so that their claims can be verified.
+"""The result of a federated calibration: thresholds with their signed plan and the messages they follow from.
 
 Everything except the thresholds and the names of the silos that answered follows from the plan and is computed again on
-reading. With share holders' parts or signed answers in the file, the thresholds follow, too. Several thresholds, of
-levels, groups, classes or sides, are under one signature.
+reading. With signed answers in the file, the thresholds follow, too.
 """
 
-import json
+import base64
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Literal
+
+import msgspec
 
 from confide.core import By, Key, Release, Threshold, kind_asked, register_kind
 from confide.errors import FormatError, InputError
-from confide.federated.answers import Answer
-from confide.federated.envelope import PREFIX, fields_of, sign_message
-from confide.federated.evidence import (
-    CALIBRATION,
-    SEVERAL,
-    Refused,
-    evidence_of,
-    open_release,
-    read_answered,
-    read_evidence,
-    read_refused,
-    write_release,
-)
-from confide.federated.keys import SiloKeys
-from confide.federated.openings import OpenedList
-from confide.federated.plan import AnyPlan, FederatedPlan
-from confide.federated.protocols import Counts, NoisyCounts, Shared
-from confide.federated.refusals import Refusal
-from confide.federated.several_plans import SeveralPlans, plan_texts
-from confide.guarantee import Guarantee
+from confide.federated.answers import check_versions, read_answer, sorted_refusals
+from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
+from confide.federated.plan import FederatedPlan, ThresholdPlan, read_plan
+from confide.federated.protocols import NoisyCounts
+from confide.federated.refusals import CODES, Refusal
+from confide.federated.terms import Counts
 from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.support import (
-    VERSIONS,
-    Classes,
-    Facts,
-    Fields,
-    Section,
-    class_count,
-    decimal_text,
-    escape_line,
-    shapes,
-)
+from confide.support import Classes, Facts, Section, class_count, decimal_text, escape_line, shapes
+
+KIND = "release"
+MOST_CHARACTERS = 50_000_000
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -56,19 +37,19 @@ class FederatedThreshold(Threshold):
     ----------
     plan
         The plan of this threshold.
+    plan_digest
+        SHA-256 of the whole plan.
     k
         Rank of the threshold among the sorted answers; 0 if the method does not sort, and more than the number of
         answers for +inf.
     answered
         Names of the silos whose answers count.
-    holders
-        The number of share holders whose parts reconstructed the sum; 0 without them.
     """
 
-    plan: FederatedPlan
+    plan: ThresholdPlan
+    plan_digest: str
     k: int
     answered: tuple[str, ...]
-    holders: int = 0
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.
@@ -88,14 +69,11 @@ class FederatedThreshold(Threshold):
     def mechanism_facts(self) -> Facts:
         """The method, its plan and parameters, and how the threshold follows."""
         plan = self.plan
-        facts = [("method", plan.method), ("plan", f"SHA-256 {plan.digest}"), *plan.trust_rows]
+        facts = [("method", plan.method), ("plan", f"SHA-256 {self.plan_digest}"), *plan.trust_rows]
         if isinstance(plan.protocol, NoisyCounts):
             facts.append(("noise scale of the sum", decimal_text(plan.protocol.scale, 5)))
         elif self.k:
             facts.append(("threshold", f"number {self.k} of {len(self.answered)} answers in ascending order"))
-        if isinstance(plan.channel, Shared) and self.holders:
-            helped = f"{self.holders} of {len(plan.channel.openers)} share holders"
-            facts.append(("the sum was reconstructed by", f"{helped}; {plan.channel.needed} must help"))
         return tuple(facts)
 
     @property
@@ -106,9 +84,10 @@ class FederatedThreshold(Threshold):
 
 @dataclass(frozen=True)
 class PlanStatement:
-    """The statement of a plan about all thresholds of its release, in the form of the request of any release."""
+    """The statement of a plan about all thresholds of its release, or about that of one `key` alone."""
 
-    plan: AnyPlan
+    plan: FederatedPlan
+    key: Key = None
 
     overlap = loss = fingerprint = population = chosen = renews = None
     bound, joint = 1.0, False
@@ -116,7 +95,7 @@ class PlanStatement:
     @property
     def by(self) -> By | None:
         """The type of keys; None if there is one threshold."""
-        return self.plan.by
+        return self.plan.by if self.key is None else None
 
     @property
     def neighbors(self) -> Neighbors:
@@ -126,22 +105,22 @@ class PlanStatement:
     @property
     def classes(self) -> Classes | None:
         """The classes of the score; None if they are not stated."""
-        return self.plan.single_plans[0].classes
+        classes: Classes | None = self.plan.request.classes
+        return classes
 
     @property
     def about(self) -> Mapping[str, str]:
         """Public metadata."""
-        return self.plan.single_plans[0].about
-
-    @property
-    def plans(self) -> dict[Key, FederatedPlan]:
-        """The plan of each threshold, by its key."""
-        keys = ("low", "high") if self.by == "side" else self.plan.names
-        return dict(zip(keys, self.plan.single_plans, strict=True))
+        about: Mapping[str, str] = self.plan.request.about
+        return about
 
     def at(self, key: Key) -> "PlanStatement":
         """The statement of the plan of one level or side."""
-        return PlanStatement(self.plans[key])
+        return PlanStatement(self.plan, key)
+
+
+Refused = tuple[tuple[str | int, str], ...]
+"""Messages left out: pairs of a silo, or the number of a message without a silo, and a code."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -151,23 +130,20 @@ class FederatedRelease(Release):
     Parameters
     ----------
     request
-        The statement of the plan, or plans.
+        The statement of the plan.
     parts
         The thresholds by key, as in `Release`.
     plan_text
-        The signed plan, or the signed plans of several thresholds.
+        The signed plan.
     answered
         Names of the silos whose answers count.
     refused
         Pairs (silo, code) that were left out. A message that no silo of the plan signed has its number among the
         messages, an integer from 1 on, in place of the name.
-    opened
-        For sums with dropouts: the list and the share holders' parts, from which thresholds and guarantees follow.
-    signature
-        The coordinator's signature of the whole content, 128 hexadecimal digits, or None. The key is that of the plan.
     sent
-        Of a signed release, the evidence by silo: the signed answer, if an answer is private by itself, or its
-        digest, if only the sum is. Empty if `opened` lists them.
+        The evidence by silo: the signed answer, if it is private by itself, or its digest, if only the sum is.
+    signature
+        The coordinator's signature of the whole content, in base64, or None. The key is that of the plan.
     """
 
     request: PlanStatement
@@ -175,26 +151,27 @@ class FederatedRelease(Release):
     plan_text: str
     answered: tuple[str, ...]
     refused: Refused
-    opened: OpenedList | None = None
+    sent: Mapping[str, str]
     signature: str | None = None
-    sent: Mapping[str, Any] = field(default_factory=dict)
 
     __hash__ = Release.__hash__
 
     @property
-    def plan(self) -> AnyPlan:
-        """The plan, or the plans of several thresholds."""
+    def plan(self) -> FederatedPlan:
+        """The plan."""
         return self.request.plan
 
     @property
     def signer(self) -> str:
         """The Ed25519 key that signed the plan, and the release if that is signed; hexadecimal."""
-        return str(json.loads(self.plan_text)["signer"])
+        assert self.plan.coordinator is not None  # a plan that was read names it
+        return self.plan.coordinator.signing
 
     @cached_property
     def privacy(self) -> PrivacyStatement:
         """The loss of all thresholds together (docs/theory.md, section 6); for levels from one sum, that of the sum."""
-        return self.plan.privacy([self.plan.position(name) for name in self.answered])
+        who = [self.plan.position(name) for name in self.answered]
+        return self.plan.privacy(who) if self.request.key is None else self.first.privacy
 
     @property
     def turnout(self) -> str:
@@ -203,11 +180,32 @@ class FederatedRelease(Release):
         return f"method: {self.plan.method}, {self._silos} answered{left_out}"
 
     def alone(self, key: Key) -> "FederatedRelease":
-        """As in `Release`, with the plan of this threshold and no signature; of a sum with dropouts it has no file."""
-        texts = dict(zip(self.parts, plan_texts(json.loads(self.plan_text)["content"]), strict=True))
+        """As in `Release`, without a signature; it has no file."""
         part = super().alone(key)
         assert isinstance(part, FederatedRelease)
-        return replace(part, plan_text=texts[key], opened=None, signature=None, sent={})
+        return replace(part, signature=None)
+
+    def signed(self, signing_key: bytes) -> "FederatedRelease":
+        """The release with the signature of the key that signed the plan."""
+        signature = signature_of(KIND, self._payload, signing_key)[1]
+        return replace(self, signature=base64.b64encode(signature).decode())
+
+    @property
+    def _payload(self) -> bytes:
+        return encode(self._stated)
+
+    @property
+    def _stated(self) -> "_Stated":
+        if self.request.key is not None:
+            raise InputError("calibration", "must be saved with the other thresholds of its release")
+        return _Stated(
+            plan=self.plan_text,
+            thresholds=tuple("+inf" if math.isinf(part.threshold) else part.threshold for part in self.parts.values()),
+            answered=self.answered,
+            refused=self.refused,
+            versions=dict(self.versions),
+            sent=dict(self.sent),
+        )
 
     def to_json(self) -> str:
         """The release as a JSON document with its signed plan, and with its signature or else a checksum.
@@ -215,13 +213,11 @@ class FederatedRelease(Release):
         Raises
         ------
         InputError
-            If it is one of several thresholds from a sum with dropouts.
+            If it is one of several thresholds, alone.
         """
-        if self.plan.channel.second_message and self.opened is None:
-            raise InputError(
-                "calibration", "must be saved with the other thresholds of its release, which has the opened sum"
-            )
-        return write_release(_kind(self), _content(self), self.signer, self.signature)
+        if self.signature is None:
+            return _UNSIGNED.write(msgspec.to_builtins(self._stated))
+        return envelope(KIND, self._payload, self.signer, base64.b64decode(self.signature))
 
     @classmethod
     def from_json(cls, text: str) -> "FederatedRelease":
@@ -233,9 +229,17 @@ class FederatedRelease(Release):
             If the text is not a federated release, was altered, or contains claims that do not follow.
         """
         try:
-            kind, content, signature, signer = open_release(text)
-            with fields_of("release", content) as fields:
-                return _of_fields(fields, signature, signer, several=kind == SEVERAL)
+            if '"payloadType"' not in text[:100]:
+                content = _UNSIGNED.open(text).content
+                stated = read_content(KIND, lambda: msgspec.convert(content, _Stated))
+                if encode(stated) != encode(content):
+                    raise Refusal("malformed", "the release is not written as its content is; do not use it")
+                return _read(stated, None)
+            stated, signer, _ = read_message(KIND, text, _Stated, MOST_CHARACTERS)
+            released = _read(stated, msgspec.json.decode(text)["signatures"][0]["sig"])
+            if released.signer != signer:
+                raise Refusal("malformed", "the calibration is signed with another key than its plan; do not use it")
+            return released
         except Refusal as refusal:
             raise FormatError("release", "must follow from its plan", remedy=str(refusal)) from None
 
@@ -250,6 +254,20 @@ class FederatedRelease(Release):
         return f"{super()._brief()}, {self._silos}"
 
 
+class _Stated(Form):
+    """What a release states: what does not follow from the plan, and the messages from which thresholds follow."""
+
+    plan: str
+    thresholds: tuple[float | Literal["+inf"], ...]
+    answered: tuple[str, ...]
+    refused: tuple[tuple[str | int, str], ...]
+    versions: dict[str, str]
+    sent: dict[str, str]
+
+
+_UNSIGNED = shapes.Form(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1)
+
+
 def _sender(sender: str | int) -> str:
     """The sender as text. A silo's name has no comma, so it differs from the text for a message number."""
     return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else escape_line(sender)
@@ -257,163 +275,96 @@ def _sender(sender: str | int) -> str:
 
 def make_release(
     text: str,
-    plan: AnyPlan,
     who: Sequence[int],
-    total: Counts,
+    total: Counts | None,
     refused: Refused,
     versions: Mapping[str, str],
-    opened: OpenedList | None,
+    *,
+    sent: Mapping[str, str],
+    stated: Sequence[float] = (),
 ) -> FederatedRelease:
-    """The release from the sum of these silos' vectors, shape (draws, m), for a signed plan."""
-    certified = plan.certified(who)
-    thresholds = plan.thresholds(who, total, [k for k, _ in certified])
-    return _built(text, plan, certified, thresholds, who, refused, versions, opened)
+    """The release for a signed plan, from the sum of these silos' vectors, shape (draws, m), or with stated thresholds.
 
-
-def sign_release(release: FederatedRelease, coordinator: SiloKeys, messages: Sequence[Answer]) -> FederatedRelease:
-    """The release signed with the key that signed the plan, with the messages that count if they may be public."""
-    made = replace(release, sent=evidence_of(release.plan, release.plan_text, messages), signature="")
-    signed = json.loads(sign_message(_kind(made), _content(made), coordinator.signing))
-    return replace(made, signature=signed["signature"])
-
-
-def _built(
-    text: str,
-    plan: AnyPlan,
-    certified: Sequence[tuple[int, Guarantee]],
-    thresholds: Sequence[float],
-    who: Sequence[int],
-    refused: Refused,
-    versions: Mapping[str, str],
-    opened: OpenedList | None,
-) -> FederatedRelease:
-    """Make the release with everything that follows from the plan."""
-    answered = tuple(plan.silos[i].name for i in who)
-    request, parts = PlanStatement(plan), {}
-    for (key, ask), (k, guarantee), threshold in zip(request.plans.items(), certified, thresholds, strict=True):
-        classes = None if ask.classes is None else class_count(ask.classes)
+    Everything else follows from the plan.
+    """
+    plan = read_plan(text)
+    answered, certified = tuple(plan.silos[i].name for i in who), plan.certified(who)
+    thresholds = stated if total is None else plan.thresholds(who, total, [k for k, _ in certified])
+    parts, classes = {}, plan.request.classes
+    each = zip(plan.parts.items(), certified, thresholds, strict=True)
+    for (key, part), (k, guarantee), threshold in each:
+        if threshold not in part.candidates.values or (k > len(who) and threshold != math.inf):
+            raise Refusal("malformed", "a threshold does not follow from the plan; do not use it")
         parts[key] = FederatedThreshold(
             threshold=threshold,
-            alpha=ask.alpha,
-            score=ask.score,
+            alpha=part.alpha,
+            score=part.score,
             guarantee=guarantee,
-            privacy=ask.privacy(who),
+            privacy=part.privacy(who),
             mechanism=None,
-            candidates=ask.candidates.size,
-            recipe=ask.candidates.recipe,
-            largest=kind_asked(ask.score).largest(classes),
-            plan=ask,
+            candidates=part.candidates.size,
+            recipe=part.candidates.recipe,
+            largest=kind_asked(part.score).largest(None if classes is None else class_count(classes)),
+            plan=part,
+            plan_digest=plan.digest,
             k=k,
             answered=answered,
-            holders=0 if opened is None else len(opened.parts),
         )
     return FederatedRelease(
-        request=request,
+        request=PlanStatement(plan),
         parts=parts,
         versions=versions,
         plan_text=text,
         answered=answered,
         refused=refused,
-        opened=opened,
+        sent=sent,
     )
 
 
-def _kind(release: FederatedRelease) -> str:
-    return CALIBRATION if release.by is None else SEVERAL
-
-
-def _stated(value: float) -> float | str:
-    return "+inf" if math.isinf(value) else value
-
-
-def _content(release: FederatedRelease) -> dict[str, Any]:
-    parts = release.parts.values()
-    claims: dict[str, Any] = {
-        "thresholds": [_stated(part.threshold) for part in parts],
-        "coverage": [part.coverage for part in parts],
-    }
-    if release.by is None:
-        (part,) = parts
-        claims = {"threshold": _stated(part.threshold), "k": part.k, "guarantee": part.guarantee.fields()}
-    content = {
-        **claims,
-        "epsilon": release.privacy.epsilon,
-        "answered": list(release.answered),
-        "refused": [list(pair) for pair in release.refused],
-        "plan" if release.by is None else "plans": json.loads(release.plan_text),
-        "versions": dict(release.versions),
-        **({} if release.opened is None else {"opened": release.opened.fields()}),
-    }
-    return content if release.signature is None else {**content, "sent": dict(release.sent)}
-
-
-def _of_fields(fields: Fields, signature: str | None, signer: str | None, *, several: bool) -> FederatedRelease:
-    name = "plans" if several else "plan"
-    text = json.dumps(fields.read(name, shapes.OBJECT), indent=1) + "\n"
-    plan: AnyPlan
-    plan, by = SeveralPlans.read(text) if several else FederatedPlan.read(text)
-    if signer not in (None, by.signer):
-        raise Refusal("malformed", f"the calibration is signed with another key than its {name}; do not use it")
-    who = read_answered(plan, fields.read("answered", shapes.LIST))
-    who = sorted(who) if several else who
-    certified = plan.certified(who)
-    if several:
-        _check_coverage(fields.read("coverage", shapes.LIST), [guarantee.coverage for _, guarantee in certified])
-    else:
-        certified = [_claimed(fields, *certified[0])]
-    thresholds = _read_thresholds(plan, fields, [k > len(who) for k, _ in certified], several=several)
-    refused = read_refused(fields.read("refused", shapes.LIST))
-    opened = None
-    if plan.channel.second_message:
-        with fields_of("opened sum", fields.read("opened", shapes.OBJECT)) as of_openers:
-            opened = OpenedList.read(plan, of_openers)
-        if opened.who(plan) != who:
-            raise Refusal("malformed", "the threshold does not follow from the share holders' parts; do not use it")
-    sent = {} if signature is None else fields.read("sent", shapes.OBJECT)
-    replies = {} if signature is None else read_evidence(plan, text, sent, [plan.silos[i].name for i in who])
-    for source, total in (
-        ("share holders' parts", None if opened is None else opened.total(plan)),
-        ("silos' signed answers", plan.add(replies) if replies else None),
+def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
+    """The release of a file, computed again from its messages."""
+    plan = read_plan(stated.plan)
+    who = [plan.position(name) for name in stated.answered]
+    if not who or who != sorted(set(who)):
+        raise Refusal("malformed", "the silos that answered must be named once each, in the order of the plan")
+    if stated.refused != sorted_refusals(dict(stated.refused)) or not {code for _, code in stated.refused} <= set(
+        CODES
     ):
-        if total is not None and plan.thresholds(who, total, [k for k, _ in certified]) != thresholds:
-            what = "thresholds do" if several else "threshold does"
-            raise Refusal("malformed", f"the {what} not follow from the {source}; do not use it")
-    read = _built(text, plan, certified, thresholds, who, refused, fields.read("versions", VERSIONS), opened)
-    if fields.read("epsilon", shapes.number()) != read.privacy.epsilon:
-        has = "plans have" if several else "plan has"
-        raise Refusal("malformed", f"the calibration claims another privacy loss than its {has}; do not use it")
-    return read if signature is None else replace(read, signature=signature, sent=sent)
+        raise Refusal("malformed", "rejected messages must be pairs of a sender and a code on the public list")
+    check_versions(KIND, stated.versions)
+    thresholds = [math.inf if isinstance(value, str) else value for value in stated.thresholds]
+    if len(thresholds) != len(plan.parts):
+        raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plan")
+    total = _total(plan, stated, who)
+    released: FederatedRelease = read_content(
+        KIND,
+        lambda: make_release(
+            stated.plan,
+            who,
+            total,
+            stated.refused,
+            stated.versions,
+            sent=stated.sent,
+            stated=thresholds,
+        ),
+    )
+    if [part.threshold for part in released.parts.values()] != thresholds:
+        raise Refusal("malformed", "the thresholds do not follow from the messages in the file; do not use it")
+    return replace(released, signature=signature)
 
 
-def _claimed(fields: Fields, k: int, guarantee: Guarantee) -> tuple[int, Guarantee]:
-    """The k and the guarantee that a release states; the guarantee may be smaller than the one that follows."""
-    stated_k, claimed, most = fields.read("k", shapes.INTEGER), fields.group("guarantee"), guarantee.coverage
-    coverage = claimed.read("coverage", shapes.NUMBER)
-    if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
-        raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
-    if stated_k != k:
-        raise Refusal("malformed", "the calibration contradicts its plan; do not use it")
-    return k, replace(guarantee, coverage=float(coverage))
+def _total(plan: FederatedPlan, stated: _Stated, who: Sequence[int]) -> Counts | None:
+    """The sum that the messages in a file open; None if it has only their digests."""
+    if tuple(stated.sent) != stated.answered:
+        raise Refusal("malformed", "the calibration does not contain the required answers; do not use it")
+    if plan.channel.single_replies:
+        answers = [read_answer(plan, text) for text in stated.sent.values()]
+        if [one.silo for one in answers] != who:
+            raise Refusal("malformed", "the calibration contains an answer under another name; do not use it")
+        return plan.add({one.silo: one.reply for one in answers})
+    if not all(re.fullmatch("[0-9a-f]{64}", item) for item in stated.sent.values()):
+        raise Refusal("malformed", "the calibration must have the digests of answers to a sum; do not use it")
+    return None
 
 
-def _check_coverage(stated: Sequence[Any], found: Sequence[float]) -> None:
-    of_numbers = len(stated) == len(found) and all(type(one) in (float, int) for one in stated)
-    if not of_numbers or any(abs(one - two) > 1e-9 for one, two in zip(stated, found, strict=True)):
-        raise Refusal("malformed", "the calibration claims other coverage than its plans guarantee; do not use it")
-
-
-def _read_thresholds(plan: AnyPlan, fields: Fields, too_few: Sequence[bool], *, several: bool) -> list[float]:
-    """Read thresholds and check that they can follow from the plan, and are +inf where too few silos answered."""
-    one = shapes.or_infinite(shapes.number())
-    read = list(fields.read("thresholds", shapes.listed(one))) if several else [fields.read("threshold", one)]
-    if len(read) != len(plan.single_plans):
-        raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plans")
-    for ask, threshold, infinite in zip(plan.single_plans, read, too_few, strict=True):
-        if threshold not in ask.candidates.values or (infinite and threshold != math.inf):
-            what = "a threshold does not follow from its" if several else "the threshold does not follow from the"
-            raise Refusal("malformed", f"{what} plan; do not use it")
-    return read
-
-
-for _name in (CALIBRATION, SEVERAL):
-    register_kind(PREFIX + _name, FederatedRelease.from_json)
+register_kind(PREFIX + KIND, FederatedRelease.from_json)

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
 ACTION = "confide"
-OPEN = "confide_open"
 SILOS = "CONFIDE_SILOS"
 """The environment variable with the parent folder of the silos' folders, for simulations."""
 
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
 __all__ = [
-    "ACTION", "OPEN", "SILOS", "GridCourier", "Setup", "ask", "calibrate", "register", "silo_folder", "wait_for_nodes",
+    "ACTION", "SILOS", "GridCourier", "Setup", "ask", "calibrate", "register", "silo_folder", "wait_for_nodes",
 ]  # fmt: skip
 
 
@@ -66,7 +65,7 @@ def silo_folder(context: "Context") -> Path:
 
 
 def register(client_app: "ClientApp", setup: Setup) -> None:
-    """Register handlers of a ClientApp that answer `query.confide` messages and open sums at `query.confide_open`.
+    """Register handlers of a ClientApp that answer `query.confide` messages.
 
     Parameters
     ----------
@@ -84,7 +83,6 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
         return Message(RecordDict({"reply": ConfigRecord(dict(content))}), reply_to=message)
 
     client_app.query(ACTION)(handle)
-    client_app.query(OPEN)(handle)
 
 
 @dataclass(frozen=True)
@@ -111,8 +109,7 @@ class GridCourier:
 
         def message(node: int, request: Request) -> Message:
             content = RecordDict({"request": ConfigRecord(dict(request))})
-            action = OPEN if "openings" in request else ACTION
-            return Message(content, dst_node_id=node, message_type=f"query.{action}", ttl=self.timeout)
+            return Message(content, dst_node_id=node, message_type=f"query.{ACTION}", ttl=self.timeout)
 
         pushed = self.grid.push_messages([message(*one) for one in requests.items()])
         waiting, end = dict(zip(pushed, requests, strict=True)), time.monotonic() + self.timeout
@@ -154,7 +151,6 @@ def calibrate(
     poll: float = 0.2,
     *,
     keys: SiloKeys | None = None,
-    keep: str | Path | None = None,
 ) -> tuple[FederatedRelease, Round]:
     """Send a plan to all nodes and aggregate their answers: `confide.federated.remote.run` over a `GridCourier`.
 
@@ -162,7 +158,7 @@ def calibrate(
     ----------
     grid, timeout, poll
         As in `GridCourier`.
-    plan, keys, keep
+    plan, keys
         As in `run`.
     nodes
         Node ids; by default all nodes that are online.
@@ -173,7 +169,7 @@ def calibrate(
         As in `run`.
     """
     asked = list(grid.get_node_ids()) if nodes is None else nodes
-    return run(GridCourier(grid, timeout, poll), asked, plan, keys=keys, keep=keep)
+    return run(GridCourier(grid, timeout, poll), asked, plan, keys=keys)
 
 
 def wait_for_nodes(grid: "Grid", count: int, timeout: float = 60.0, poll: float = 0.5) -> list[int]:

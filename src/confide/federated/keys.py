@@ -16,43 +16,43 @@ hash of the last record. They sign nothing if the checkpoint cannot be written, 
 checkpoint is not secret. If it is restored together with the ledger, the loss cannot be detected.
 """
 
+import base64
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
+
+import msgspec
 
 from confide.errors import FormatError, InputError, LedgerError
 from confide.federated.checkpoint import store_checkpoint
-from confide.federated.envelope import (
-    PREFIX,
-    check_message_schema,
+from confide.federated.messages import (
+    Form,
+    encode,
     envelope,
-    fields_of,
-    parse,
+    read_content,
     read_file,
+    read_message,
     read_time,
-    sign_message,
+    signature_of,
     verify,
-    verify_message,
+    write_file,
     write_time,
 )
 from confide.federated.refusals import Refusal
 from confide.ledger import Ledger, MissingRecordsError
 from confide.support import (
     MOST_RECORDS,
-    SCHEMA,
     has_locks,
     locked,
     needs_extra,
     positive_integer,
     read_text,
-    shapes,
     write_text,
 )
 
@@ -166,7 +166,6 @@ def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]{64}")
-_SIGNATURE = re.compile(r"[0-9a-f]{128}")
 _MOST = 10_000
 
 
@@ -190,8 +189,8 @@ class Silo:
     issued
         When the public file was issued, UTC, ISO format.
     signature
-        The signature of all other fields by the key `signing`, 128 hexadecimal digits. Without it, it cannot be
-        verified that the fields belong together, and no silo answers a plan with such a silo.
+        The signature of all other fields by the key `signing`, in base64. Without it, it cannot be verified that the
+        fields belong together, and no silo answers a plan with such a silo.
 
     Examples
     --------
@@ -229,10 +228,8 @@ class Silo:
             )
         if (self.issued is None) != (self.signature is None):
             raise InputError("issued", "issued and signature must be given together")
-        if self.issued is not None and self.signature is not None:
+        if self.issued is not None:
             read_time(self.issued)
-            if not isinstance(self.signature, str) or not _SIGNATURE.fullmatch(self.signature):
-                raise InputError("signature", "must have 128 hexadecimal digits")
             _check_signed(self)
 
     @property
@@ -240,21 +237,15 @@ class Silo:
         """SHA-256 over the name and both keys, of which the fingerprint is made; 64 hexadecimal digits."""
         return identity_of(self.name, self.signing, self.agreement)
 
-    def fields(self) -> dict[str, Any]:
-        """The silo as JSON values."""
-        return shapes.write_shape(self, _FACE)
+    @property
+    def form(self) -> "SiloForm":
+        """The silo as a plan states it."""
+        return SiloForm(**{name: getattr(self, name) for name in SiloForm.__struct_fields__})
 
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> "Silo":
-        """The silo from JSON values.
-
-        Raises
-        ------
-        Refusal
-            `malformed`, or `altered` if there is a signature and it does not match.
-        """
-        with fields_of("silo", content) as fields:
-            return cls(**shapes.read_shape(fields, _FACE))
+    @property
+    def _payload(self) -> bytes:
+        """What its key signs."""
+        return encode(_Stated(self.name, self.signing, self.agreement, self.size, self.ledger, self.issued))
 
     def to_json(self) -> str:
         """The public file of a silo, signed by its own key."""
@@ -262,8 +253,7 @@ class Silo:
             raise InputError(
                 "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such a file"
             )
-        content = self.fields()
-        return envelope("silo", content, self.signing, content.pop("signature"))
+        return envelope("silo", self._payload, self.signing, base64.b64decode(self.signature))
 
     @classmethod
     def from_json(cls, text: str) -> "Silo":
@@ -274,29 +264,36 @@ class Silo:
         Refusal
             `malformed`, or `altered` if it is not signed by the key that it contains.
         """
-        message = parse(text, "silo file", _MOST)
-        check_message_schema(message, "silo")
-        if message.get("kind") != PREFIX + "silo":
-            raise Refusal("malformed", "the file is not a public silo file; keygen writes one")
-        content, signer = verify_message("silo", text)
-        if signer != content.get("signing"):
+        stated, signer, _ = read_message("silo", text, _Stated, _MOST)
+        if signer != stated.signing:
             raise Refusal(
                 "altered", "the public file is signed with another key than its own; request another from its owner"
             )
-        return cls.of({**content, "signature": message["signature"]})
+        signature = msgspec.json.decode(text)["signatures"][0]["sig"]
+        fields: dict[str, Any] = msgspec.structs.asdict(stated)
+        silo: Silo = read_content("silo", lambda: cls(**fields, signature=signature))
+        return silo
 
 
-_FACE: shapes.Shape = {
-    "name": shapes.TEXT,
-    "signing": shapes.TEXT,
-    "agreement": shapes.TEXT,
-    "size": shapes.nullable(shapes.INTEGER),
-    "ledger": shapes.optional(shapes.TEXT),
-    "issued": shapes.optional(shapes.TEXT),
-    "signature": shapes.optional(shapes.TEXT),
-}
-SILO = shapes.record(Silo, _FACE)
-"""A silo in a document."""
+class _Stated(Form):
+    """What a silo's public file states; its key signs it."""
+
+    name: str
+    signing: str
+    agreement: str
+    size: int | None
+    ledger: str | None
+    issued: str | None
+
+
+class SiloForm(_Stated):
+    """A silo in a plan: the same, with the signature."""
+
+    signature: str | None
+
+    def silo(self) -> Silo:
+        """The silo; raises an error if it is not one."""
+        return Silo(**msgspec.structs.asdict(self))
 
 
 def check_name(name: str) -> str:
@@ -321,8 +318,7 @@ def _agrees(key: str) -> bool:
 
 @lru_cache(maxsize=2**15)
 def _check_signed(silo: Silo) -> None:
-    content = silo.fields()
-    verify("silo", content, silo.signing, content.pop("signature"))
+    verify("silo", silo._payload, silo.signing, str(silo.signature))
 
 
 @dataclass(frozen=True)
@@ -373,10 +369,11 @@ class SiloKeys:
         now
             The present time; by default that of the system clock.
         """
+        silo, issued = self.public_keys(size), write_time(now or datetime.now(UTC))
         named = self.ledger if ledger is None else ledger
-        face, issued = replace(self.public_keys(size), ledger=named), write_time(now or datetime.now(UTC))
-        signature = json.loads(sign_message("silo", {**face.fields(), "issued": issued}, self.signing))["signature"]
-        return replace(face, issued=issued, signature=signature)
+        payload = encode(_Stated(silo.name, silo.signing, silo.agreement, size, named, issued))
+        signature = base64.b64encode(signature_of("silo", payload, self.signing)[1]).decode()
+        return replace(silo, ledger=named, issued=issued, signature=signature)
 
     def public_keys(self, size: int | None = None) -> Silo:
         """The name, the public keys and the size, without a signature."""
@@ -393,10 +390,11 @@ class SiloKeys:
         self._write(path)
 
     def _write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        content = {"kind": f"{PREFIX}private-keys", "schema": SCHEMA, **shapes.write_shape(self, _PRIVATE)}
-        text = json.dumps(content, indent=1) + "\n"
+        fields = {"name": self.name, "signing": self.signing.hex(), "agreement": self.agreement.hex()}
+        if self.ledger is not None:
+            fields["ledger"] = self.ledger
         try:
-            write_text(path, text, overwrite=overwrite, durable=True, private=True)
+            write_text(path, write_file("private-keys", fields), overwrite=overwrite, durable=True, private=True)
         except InputError as error:
             raise InputError("keys", error.requirement, error.got) from None
 
@@ -428,16 +426,18 @@ class SiloKeys:
     def load(cls, path: str | Path) -> "SiloKeys":
         """Read a file written by `save`."""
         hint = "the file does not contain private keys; keygen writes such a file"
-        content = read_file("private-keys", read_text(Path(path)), "key file", hint, _MOST)
-        with fields_of("keys", content) as fields:
-            return cls(**shapes.read_shape(fields, _PRIVATE), checkpoint=Path(f"{path}{CHECKPOINT}"))
+        stored = read_file("private-keys", read_text(Path(path)), _Private, hint, _MOST)
+        signing, agreement = bytes.fromhex(stored.signing), bytes.fromhex(stored.agreement)
+        return cls(stored.name, signing, agreement, Path(f"{path}{CHECKPOINT}"), ledger=stored.ledger)
 
 
-_KEY = shapes.hexadecimal()
-_BYTES = replace(_KEY, read=lambda text: bytes.fromhex(_KEY.read(text)), write=bytes.hex)
-_PRIVATE: shapes.Shape = {
-    "name": shapes.TEXT,
-    "signing": _BYTES,
-    "agreement": _BYTES,
-    "ledger": shapes.optional(_KEY),
-}
+_Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
+
+
+class _Private(Form):
+    """The content of a file of private keys."""
+
+    name: str
+    signing: _Key
+    agreement: _Key
+    ledger: _Key | None = None

@@ -7,7 +7,6 @@ the other silos. If silos are IID the common guarantee holds as well (docs/theor
 function of published messages and has no privacy cost.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,8 +18,8 @@ from confide.errors import FormatError, InputError
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.certificates import order_statistic_coverage
-from confide.federated.envelope import MOST_CHARACTERS
-from confide.federated.plan import FederatedPlan
+from confide.federated.messages import MOST_CHARACTERS
+from confide.federated.plan import ThresholdPlan
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
@@ -87,7 +86,7 @@ class OwnShare(Release):
 
     def to_json(self) -> str:
         """The share as JSON: the common release and the answer, from which the rest follows."""
-        parts = {"calibration": json.loads(self.released.to_json()), "answer": json.loads(self.answer)}
+        parts = {"calibration": self.released.to_json(), "answer": self.answer}
         return _SHARE.write(parts if self.of is None else {**parts, "of": self.of})
 
     @classmethod
@@ -166,7 +165,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
             remedy="confide.calibrate makes a threshold for the silo, which is charged separately",
         )
     one, common = read_answer(released.plan, answer), part.guarantee
-    reply = one.reply if of is None else one.reply[place]
+    reply = one.reply[place]
     silo = plan.silos[one.silo]
     certified = _certified(_law(plan, silo.name), plan.delta)
     claims = {
@@ -176,7 +175,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
         "silo": silo.name,
     }
     return OwnShare(
-        request=PlanStatement(plan),
+        request=PlanStatement(released.plan, released.plan.names[place]),
         parts={None: OwnThreshold(**vars(part) | claims)},
         versions=released.versions,
         released=released,
@@ -205,7 +204,7 @@ def _part(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedThr
     return found[0], list(released.parts.values())[found[0]]
 
 
-def _law(plan: FederatedPlan, silo: str) -> ReplyLaw:
+def _law(plan: ThresholdPlan, silo: str) -> ReplyLaw:
     """The law that the reply of a silo dominates, by its own records and its own noise alone."""
     assert isinstance(plan.protocol, SortedReplies)
     return plan.protocol.reply_law(plan, plan.position(silo))
@@ -223,8 +222,8 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
 
 
 def _read_share(fields: Fields) -> OwnShare:
-    released = FederatedRelease.from_json(json.dumps(fields.read("calibration", shapes.OBJECT)))
-    answer = json.dumps(fields.read("answer", shapes.OBJECT), indent=1) + "\n"
+    released = FederatedRelease.from_json(fields.read("calibration", shapes.TEXT))
+    answer = fields.read("answer", shapes.TEXT)
     return own_share(released, answer, fields.read("of", shapes.TEXT) if "of" in fields else None)
 
 

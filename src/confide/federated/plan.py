@@ -1,260 +1,49 @@
-"""The plan of a federated calibration: public, signed, computed before any data are used; JSON.
+"""The plan of a federated calibration: a signed request, from which everything else follows; public, before any data.
 
-A plan fixes every parameter that the silos use, down to the last integer. So a silo can compute its privacy loss, and
-every reader can compute the coverage for any set of silos that answer. `planning.py` makes plans. A plan that is read
-is not trusted: every field is checked, and so is their consistency.
+A plan states what is asked: silos, the request of one threshold or of several (`confide.core.Request`), method and
+conditions. Mechanisms, certificates and privacy losses follow from it. Every participant derives them by the same
+functions and compares their digest, so versions that would derive others notice it before a charge. `planning.py` makes
+plans.
 
 The rows that describe a plan for people are here, too: they are the same wherever a plan is printed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from confide.candidates import BUILDERS, Candidates
-from confide.core import ABOUT, WORDS, By, class_list, unusual
+from confide.candidates import Candidates, Spread
+from confide.core import ABOUT, SIDES, By, Key, Request, class_list, exact_shares, histogram_size, unusual
+from confide.core.files import read_request, stated_request
+from confide.core.terms import Budget
 from confide.errors import InputError
-from confide.federated.envelope import Envelope, digest, fields_of, read_time, sign_message, verify_message, write_time
-from confide.federated.keys import SILO, Silo, SiloKeys, fingerprint, roster
-from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Counts, Method, Promise, Shared
-from confide.federated.protocols.plan_fields import UNUSED_DEFAULTS, check_unused, refuse_contradiction, write_fields
+from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
+from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
+from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Method, Promise
 from confide.federated.refusals import Refusal
-from confide.federated.release_size import check_length
-from confide.federated.terms import MISSING, POPULATIONS, Terms
+from confide.federated.terms import MISSING, POPULATIONS, Counts, Missing, Population, Terms, check_count, check_silos
 from confide.guarantee import Guarantee, silos_text
-from confide.mechanisms import PrivacyStatement
-from confide.scores import SCORE
-from confide.support import Described, Fields, Section, exact_level, one_of, privacy_loss, shapes
+from confide.ledger import MOST_RELEASE
+from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
+from confide.support import MOST_RECORDS, Described, Section, one_of, positive_integer
+
+MOST_REPLIES = 2_000_000
+"""Silos times thresholds: a release with all replies stays below the size that readers accept."""
+_ASKED = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
+"""The arguments of a request that a plan may have."""
 
 
-class AnyPlan(Described):
-    """A plan that one message answers, for one charge, with one part (`single_plans`) for each threshold."""
-
-    by: By | None
-    """What distinguishes the parts: levels, groups, classes or sides; None for one threshold."""
-    method: str
-    """Name of the method, the same for all parts."""
-    protocol: Method
-    """The method's parameters for the first part; the others are of the same kind."""
-    channel: Channel
-    """How the silos' vectors are added, the same for all parts."""
-    silos: tuple[Silo, ...]
-    """The invited silos."""
-    session: str
-    """Random identifier, used once."""
-    coordinator: Silo | None
-    """The coordinator that signed the plan; None before it is signed."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the plan, which answers state."""
-        raise NotImplementedError
-
-    def closed(self, now: datetime) -> bool:
-        """Whether answers made at this time are late."""
-        return Terms.closed(self.single_plans[0], now)
-
-    @property
-    def single_plans(self) -> Sequence["FederatedPlan"]:
-        """The parts: a plan of one threshold for each level, group, class or side."""
-        raise NotImplementedError
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        """The names of the parts: a level, a group or class, the score of a side, or None."""
-        raise NotImplementedError
-
-    @property
-    def drawn_plans(self) -> Sequence["FederatedPlan"]:
-        """The parts for which silos draw a vector: one for all levels of noisy counts, else every part."""
-        return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
-
-    @property
-    def width(self) -> int:
-        """The total length of one silo's vectors."""
-        return len(self.drawn_plans) * self.single_plans[0].candidates.size
-
-    @property
-    def rows(self) -> list[tuple[str, str]]:
-        """The request, its privacy loss and its guarantee as (name, value) rows."""
-        raise NotImplementedError
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Warnings about unusual parameters."""
-        raise NotImplementedError
-
-    @property
-    def assumed(self) -> str:
-        """The guarantee's assumption about the silos or the new record."""
-        return silos_text(self.protocol.about_silos(self.single_plans[0]))
-
-    @property
-    def method_rows(self) -> list[tuple[str, str]]:
-        """Additional rows of the method, (name, value) each."""
-        return self.protocol.rows(self.single_plans[0])
-
-    @property
-    def promise_lines(self) -> list[str]:
-        """The guarantees by number of answers: for each of several levels, and once for all groups."""
-        raise NotImplementedError
-
-    def position(self, name: str) -> int:
-        """The position of a silo; raises a `Refusal` with the code `foreign` if there is none."""
-        return Terms.position(self.single_plans[0], name)
-
-    def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
-        """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
-        raise NotImplementedError
-
-    def loss(self, i: int) -> float:
-        """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
-        return self.privacy([i]).epsilon
-
-    def sign(self, coordinator: SiloKeys) -> str:
-        """The plan as a signed JSON message. It is read back to check that silos can read it."""
-        raise NotImplementedError
-
-    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """The message of silo `own`, drawn once, as JSON values.
-
-        `counts` has shape (m,), for groups and sides (parts, m).
-        """
-        rows = counts if counts.ndim == 2 else [counts] * len(self.drawn_plans)
-        drawn = [ask.protocol.draw(ask, own, row)[np.newaxis] for ask, row in zip(self.drawn_plans, rows, strict=True)]
-        first, of_each = self.single_plans[0], self.by is not None and self.channel.single_replies
-        if of_each:
-            return {"replies": [self.channel.send(first, own, one, agreement, context) for one in drawn]}
-        return self.channel.send(first, own, np.concatenate(drawn), agreement, context)
-
-    def read_message(self, i: int, fields: Fields) -> Any:
-        """Read the content of silo i's message; raises a `Refusal` with the code `malformed` or `out-of-range`."""
-        first = self.single_plans[0]
-        if not self.channel.single_replies:
-            return self.channel.read_message(first, fields, len(self.drawn_plans))
-        if self.by is None:
-            return first.channel.read_message(first, fields, 1)
-        chosen = []
-        for ask, reply in zip(self.drawn_plans, _replies(fields, len(self.drawn_plans)), strict=True):
-            with fields_of("reply", reply) as own:
-                chosen.append(ask.channel.read_message(ask, own, 1))
-        return tuple(chosen)
-
-    def add(self, sent: Mapping[int, Any]) -> Counts:
-        """The sum of the silos' messages, given by position; shape (draws, m)."""
-        total = self.channel.add(self.single_plans[0], sent, len(self.drawn_plans))
-        if not self.channel.single_replies:
-            self.check_total(sorted(sent), total)
-        return total
-
-    def check_total(self, who: Sequence[int], total: Counts) -> None:
-        """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
-        for ask, row in zip(self.drawn_plans, total, strict=True):
-            ask.protocol.check_total(ask, who, row)
-
-    def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
-        """The k and the guarantee of every part (see `FederatedPlan.certify`); the one plan of all groups once."""
-        self.channel.check_answers(self.single_plans[0], who)
-        found = {id(ask): ask for ask in self.single_plans}
-        certified = {place: ask.protocol.certify(ask, who) for place, ask in found.items()}
-        return [certified[id(ask)] for ask in self.single_plans]
-
-    def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
-        """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each part."""
-        rows = total if len(total) == len(self.single_plans) else [total[0]] * len(self.single_plans)
-        each = zip(self.single_plans, rows, ks, strict=True)
-        found = [ask.protocol.read_off(ask, who, row, k) for ask, row, k in each]
-        return list(accumulate(found, max)) if self.by == "level" else found  # nested, and coverage only rises
-
-    def _section(self) -> Section:
-        return Section(
-            "Plan of a federation",
-            "federated plan; reading it costs no privacy budget",
-            warnings=tuple(self.remarks),
-            parts=(Section("", facts=tuple(self.rows)),),
-            notes=tuple(f"  {line}" for line in self.promise_lines),
-        )
-
-    def _brief(self) -> str:
-        rows = dict(self.rows)
-        silos = f"{rows['silos'].partition(',')[0]} silos"
-        return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
-
-
-def identity_rows(plan: AnyPlan, *, silos: bool) -> list[tuple[str, str]]:
-    """The fingerprints of coordinator and silos, and one number for all of them, if the plan states them."""
-    if plan.coordinator is None:
-        return []
-    rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
-    if silos:
-        rows += [(f"silo {silo.name}", fingerprint(silo.identity) + _records(silo)) for silo in plan.silos]
-        rows += [("roster, all of them", roster_number([plan.coordinator, *plan.silos]))]
-    return rows
-
-
-def roster_number(participants: Iterable[Silo]) -> str:
-    """One number for coordinator and silos, longer than that of one of them: see `confide.federated.fingerprint`."""
-    return fingerprint(roster(participants), groups=12)
-
-
-def _records(silo: Silo) -> str:
-    return "" if silo.size is None else f", {silo.size} records"
-
-
-def collusion_text(plan: AnyPlan) -> str | None:
-    """How many colluding silos the privacy of an answer withstands, in words; None if it relies on no other silo."""
-    count = plan.channel.colluders
-    if count is None:
-        return None
-    who = f"at most {count} of the {len(plan.silos)} silos" if count else "no silo"
-    return f"{who} may collude with the coordinator"
-
-
-def share_holders_text(plan: AnyPlan) -> str | None:
-    """How many share holders open the sum by a second message, in words; None without a second message."""
-    if not isinstance(plan.channel, Shared):
-        return None
-    return f"{plan.channel.needed} of {len(plan.channel.openers)} silos, by a second message that costs nothing"
-
-
-def promise_ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
-    """Ranges of numbers of answers with the same guarantee, the largest numbers first, and its text."""
-    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
-        most, *others = numbers
-        yield f"{others[-1]} to {most}" if others else f"{most}", words
-
-
-def _promised(promise: Promise) -> str:
-    if promise.infinite == "always":
-        return "the threshold +inf"
-    covers = f"coverage at least {promise.coverage:.6g}"
-    return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
-
-
-_ORDER = (
-    *("method", "alpha", "delta", "epsilon", "score", "candidates", "silos", "targets", "rate", "left", "right"),
-    *("scale", "liars", "dropouts", "missing", "population", "colluding", "bits", "n_min", "n_typical"),
-    *("published_k", "session", "closes"),
-)
-
-
-def _replies(fields: Fields, count: int) -> list[dict[str, Any]]:
-    replies: tuple[dict[str, Any], ...] = fields.read("replies", shapes.listed(shapes.OBJECT))
-    if len(replies) != count:
-        raise Refusal("malformed", "the answer must have one reply for each of the plans")
-    return list(replies)
-
-
-@dataclass(frozen=True, repr=False)
-class FederatedPlan(AnyPlan, Terms):
-    """The public plan of a federated calibration: its terms (see `Terms`), method and channel.
-
-    Build it with `plan`.
+@dataclass(frozen=True)
+class ThresholdPlan(Terms):
+    """The part of a plan for one threshold: its terms, and the mechanisms and the channel that follow from them.
 
     Parameters
     ----------
@@ -264,77 +53,33 @@ class FederatedPlan(AnyPlan, Terms):
         The method's parameters: what every silo draws, and how the threshold follows.
     channel
         How the silos' vectors are added.
-    coordinator
-        Name and keys of the coordinator that signed the plan, stated by `sign`; None before that.
     """
-
-    by = None
 
     method: str
     protocol: Method
     channel: Channel
-    coordinator: Silo | None = field(default=None, kw_only=True, compare=False)
+
+    @classmethod
+    def of(cls, terms: Terms, method: str) -> "ThresholdPlan":
+        """Derive everything from the terms.
+
+        Raises
+        ------
+        InputError
+            If the method does not support them, or no finite threshold can be guaranteed.
+        """
+        row = PROTOCOLS[method]
+        row.check(terms)
+        channel = row.channel.planned(terms)
+        protocol = row.draws.planned(terms, channel)
+        return cls(**vars(terms), method=method, protocol=protocol, channel=channel.carrying(protocol.bits(terms)))
 
     @property
-    def single_plans(self) -> Sequence["FederatedPlan"]:
-        """The plan itself, its only part."""
-        return (self,)
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        """One part without a name."""
-        return (None,)
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the plan, which answers state."""
-        return digest(self.fields())
-
-    @property
-    def rows(self) -> list[tuple[str, str]]:
-        """The request, its privacy loss and its guarantee as (name, value) rows."""
-        size = "public" if self.silos[0].size is not None else "secret"
-        delta = "" if self.delta is None else f", delta {self.delta:g}"
-        rows = [
-            ("method", self.method),
-            ("score", self.score or "not stated"),
-            ("requested", f"coverage {float(self.level):g}{delta}"),
-            ("privacy of an answer", str(self.privacy())),
-            ("candidate thresholds", self.candidates.description),
-            ("silos", f"{len(self.silos)}, their numbers of records {size}"),
-            *self.trust_rows,
-        ]
-        if self.classes is not None:
-            rows.append(("classes", class_list(self.classes)))
-        rows += [(ABOUT[key], text) for key, text in self.about.items()]
-        return [*rows, ("answers until", self.closes or "any time"), ("session", self.session), ("plan", self.digest)]
-
-    @property
-    def trust_rows(self) -> list[tuple[str, str]]:
-        """The conditions of the guarantee and of privacy, and the settings of the method, as (name, value) rows."""
-        rows = [
-            ("silos that may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
-            ("Byzantine silos", f"at most {self.liars}"),
-            ("guarantee", self.assumed),
-        ]
-        if (collude := collusion_text(self)) is not None:
-            rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
-        if (opened := share_holders_text(self)) is not None:
-            rows.append(("the sum is opened by", opened))
-        return rows + self.method_rows
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Warnings about an unusual level or failure probability."""
-        return unusual(self.alpha, self.delta)
-
-    @property
-    def promise_lines(self) -> list[str]:
-        """The guarantees for all numbers of answers."""
-        return [
-            f"{number} answer{'' if number == '1' else 's'}: {words}"
-            for number, words in promise_ranges(self.promises())
-        ]
+    def derived(self) -> list[Any]:
+        """What participants compare: all that follows from the terms."""
+        privacy = self.privacy()
+        losses = [privacy.epsilon, privacy.replace_one, privacy.rho]
+        return [self.candidates.size, self.candidates.digest, vars(self.protocol), vars(self.channel), losses]
 
     def loss(self, i: int) -> float:
         """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
@@ -358,88 +103,43 @@ class FederatedPlan(AnyPlan, Terms):
             The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their
             number it is +inf. k = 0 for sums of counts.
         """
-        return self.certified(self._who(answered))[0]
+        who = self._who(answered)
+        self.channel.check_answers(self, who)
+        return self.protocol.certify(self, who)
 
     def promises(self) -> dict[int, Promise]:
         """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
         return self.protocol.promises(self, self.channel.numbers(self))
 
-    def fields(self) -> dict[str, Any]:
-        """The plan as one flat object of JSON values, with a value for fields that method and channel do not have."""
-        return {
-            **dict.fromkeys(_ORDER),
-            **UNUSED_DEFAULTS,
-            **write_fields({**self.protocol.fields(), **self.channel.fields()}, len(self.silos)),
-            **shapes.write_shape(self, _TERMS),
-            "method": self.method,
-            **({} if self.coordinator is None else {"coordinator": self.coordinator.fields()}),
-        }
+    @property
+    def promise_lines(self) -> list[str]:
+        """The guarantees for all numbers of answers."""
+        return [
+            f"{number} answer{'' if number == '1' else 's'}: {words}"
+            for number, words in promise_ranges(self.promises())
+        ]
 
-    def sign(self, coordinator: SiloKeys) -> str:
-        """The plan as a signed JSON message that names its coordinator. It is read back as every silo will read it.
+    @property
+    def assumed(self) -> str:
+        """The guarantee's assumption about the silos or the new record."""
+        return silos_text(self.protocol.about_silos(self))
 
-        Raises
-        ------
-        InputError
-            If silos could not read it, or would read another plan.
-        """
-        stated = replace(self, coordinator=coordinator.public_keys())
-        text = sign_message("plan", stated.fields(), coordinator.signing)
-        try:
-            read, _ = FederatedPlan.read(text)
-        except Refusal as refusal:
-            raise InputError("plan", f"must be readable by silos, which would reject it: {refusal}") from None
-        if read != stated:
-            raise InputError("plan", "must be read as it is", got="candidates that do not follow from their recipe")
-        check_length(text, self)
-        return text
+    @property
+    def method_rows(self) -> list[tuple[str, str]]:
+        """Additional rows of the method, (name, value) each."""
+        return self.protocol.rows(self)
 
-    @classmethod
-    def from_fields(cls, content: Mapping[str, Any]) -> "FederatedPlan":
-        """The inverse of `fields`.
-
-        Raises
-        ------
-        Refusal
-            `malformed`.
-        """
-        if not content.keys() >= set(_ORDER):
-            raise Refusal("malformed", "the plan lacks fields; request the original")
-        with fields_of("plan", content) as fields:
-            name = one_of("method", fields.read("method", shapes.TEXT), METHODS)
-            terms = _read_terms(fields)
-            row = PROTOCOLS[name]
-            row.check(terms)
-            channel = row.channel(terms).read(fields, terms)
-            protocol = row.draws.read(fields, terms, channel)
-            channel.check_bits(protocol.bits(terms))
-            channel.check_length(terms, name, protocol.candidate_advice)
-            coordinator = Silo.of(fields.read("coordinator", shapes.OBJECT)) if "coordinator" in fields else None
-            check_unused(fields, terms)
-            made = cls(**vars(terms), method=name, protocol=protocol, channel=channel, coordinator=coordinator)
-            losses = [made.loss(i) for i in range(len(made.silos))]  # may overflow
-        if max(losses, default=0.0) > made.epsilon:
-            raise Refusal("malformed", "the plan claims a smaller privacy loss than its mechanisms have")
-        return made
-
-    @classmethod
-    def read(cls, text: str) -> tuple["FederatedPlan", Envelope]:
-        """Read a signed plan; the plan and its envelope with the signer.
-
-        Raises
-        ------
-        Refusal
-            `malformed` or `altered`.
-        """
-        envelope = verify_message("plan", text)
-        plan = cls.from_fields(envelope.content)
-        if plan.coordinator is None or any(silo.signature is None for silo in plan.silos):
-            raise Refusal(
-                "malformed", "the plan must name its coordinator and contain signed silos; request the original"
-            )
-        if plan.coordinator.signing != envelope.signer:
-            raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
-        return plan, envelope
+    @property
+    def trust_rows(self) -> list[tuple[str, str]]:
+        """The conditions of the guarantee and of privacy, and the settings of the method, as (name, value) rows."""
+        rows = [
+            ("silos that may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
+            ("Byzantine silos", f"at most {self.liars}"),
+            ("guarantee", self.assumed),
+        ]
+        if (collude := collusion_text(self)) is not None:
+            rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
+        return rows + self.method_rows
 
     def _who(self, answered: Collection[int] | None) -> list[int]:
         return sorted(range(len(self.silos)) if answered is None else set(answered))
@@ -451,46 +151,509 @@ _MISSING = {
 }
 
 
-def _read_terms(fields: Fields) -> Terms:
-    stated = {name: fields.pop(name) for name in _TERMS if name in fields}
-    values = shapes.read_shape(Fields(fields.path, stated), _TERMS)
-    about = values.pop("about")
-    return Terms(**values, about=about or {})
+@dataclass(frozen=True, repr=False, kw_only=True)
+class FederatedPlan(Described):
+    """What is asked of silos: one threshold, or several that one message answers, for one charge.
+
+    Build it with `plan`, which describes the parameters.
+
+    Parameters
+    ----------
+    request
+        Levels, groups, classes or sides, privacy loss, score and candidates. Levels decrease.
+    session
+        Random identifier, used once.
+    closes
+        UTC time in ISO format after which answers are late, or None.
+    coordinator
+        Name and keys of the coordinator that signed the plan, stated by `sign`; None before that.
+
+    Attributes
+    ----------
+    parts
+        The plan of each threshold, by its key: a level, group, class or side; None for a single one.
+    """
+
+    silos: tuple[Silo, ...]
+    request: Request = field(hash=False)
+    method: str
+    liars: int
+    dropouts: int
+    missing: Missing
+    population: Population
+    colluding: int | None
+    n_min: int
+    n_typical: int
+    session: str
+    closes: str | None
+    coordinator: Silo | None = field(default=None, compare=False)
+    parts: Mapping[Key, ThresholdPlan] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_silos(self.silos)
+        one_of("method", self.method, METHODS)
+        check_count("liars", self.liars, len(self.silos) - 1)
+        check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
+        one_of("missing", self.missing, MISSING)
+        one_of("population", self.population, POPULATIONS)
+        check_count("n_min", self.n_min, MOST_RECORDS)
+        positive_integer("n_typical", self.n_typical, most=MOST_RECORDS)
+        if not isinstance(self.session, str) or not re.fullmatch("[0-9a-f]{32}", self.session):
+            raise InputError("session", "must have 32 hexadecimal digits")
+        if self.closes is not None:
+            read_time(self.closes)
+        public = self.silos[0].size is not None
+        if self.by in ("group", "class"):
+            _check_groups(self.method, self.silos)
+        elif self.request.neighbors != ("replace_one" if public else "add_remove"):
+            raise InputError("neighbors", "must follow from whether the silos' sizes are public")
+        object.__setattr__(self, "parts", self._derived_parts())
+        if self.colluding is not None and self.channel.single_replies:
+            raise InputError(
+                "colluding",
+                "belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos",
+            )
+        drawn, advice = len(self.drawn), self.protocol.candidate_advice
+        self.channel.check_length(self.first, self.method, advice, drawn)
+        if len(self.silos) * drawn > MOST_REPLIES or 9 * drawn > MOST_RELEASE:
+            raise InputError(
+                "plan",
+                f"the answers of {len(self.silos)} silos to {drawn} thresholds would be too long",
+                remedy="Plan fewer groups, classes or levels at once",
+            )
+
+    # What follows from the request.
+
+    def _derived_parts(self) -> dict[Key, ThresholdPlan]:
+        """The plan of each threshold: all have the candidates of the one of least loss."""
+        asked, budgets = self.request.terms, self._budgets()
+        least = asked[min(budgets, key=lambda key: budgets[key])]
+        common: dict[str, Any] = {name: getattr(self, name) for name in _SHARED}
+        candidates = self._listed(least.spread, min(budgets.values()), least.level)
+        derived = dict[tuple[Any, ...], ThresholdPlan]()
+        parts = {}
+        for key, terms in asked.items():
+            stated = (terms.alpha, terms.delta, budgets[key], terms.score)
+            if stated not in derived:
+                of_one = Terms(*stated, candidates, **common)
+                derived[stated] = ThresholdPlan.of(of_one, self.method)
+            parts[key] = derived[stated]
+        return parts
+
+    def _budgets(self) -> dict[Key, float]:
+        """The privacy loss of each threshold; levels of noisy counts and groups have the whole."""
+        request, keys = self.request, list(self.request.terms)
+        whole = Budget(request.epsilon)
+        if request.disjoint:  # a replaced record may change two groups
+            budgets = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one") * len(keys)
+        elif self.by is None or (self.by == "level" and PROTOCOLS[self.method].draws.one_draw):
+            if request.shares is not None:
+                raise InputError("shares", f"must be left out for {self.method!r}: one sum serves all levels")
+            budgets = [whole] * len(keys)
+        else:
+            budgets = whole.divided(exact_shares(request.shares, len(keys)))
+        return {key: float(budget.epsilon or 0.0) for key, budget in zip(keys, budgets, strict=True)}
+
+    def _listed(self, spread: Any, epsilon: float, level: Any) -> Candidates:
+        """The given candidates; of a spread as many as cost about as much as they resolve.
+
+        private-qq: half as many as a silo of median size has records, times epsilon. secure-sum: as many as a noisy
+        histogram of all records, whose spread grows with them.
+        """
+        if not isinstance(spread, Spread):
+            listed: Candidates = spread
+            return listed
+        sizes = sorted(silo.size or self.n_typical for silo in self.silos)
+        if self.method == "secure-sum":
+            size = histogram_size(spread, sum(sizes), (level,), 2 / epsilon)
+            return Candidates.quantiles(spread, min(max(size, _FEWEST), _MOST_SUMMED))
+        if self.method != "private-qq":
+            return Candidates.quantiles(spread, _OF_OTHERS)
+        more = 1 if spread.unit or spread.around else spread.shape.federated_factor
+        median = (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
+        return Candidates.quantiles(spread, round(min(max(more * median * epsilon / 2, more * _FEWEST), _MOST)))
+
+    @property
+    def by(self) -> By | None:
+        """What distinguishes the parts: levels, groups, classes or sides; None for one threshold."""
+        return self.request.by
+
+    @property
+    def single_plans(self) -> Sequence[ThresholdPlan]:
+        """The plans of all thresholds."""
+        return tuple(self.parts.values())
+
+    @property
+    def different(self) -> Sequence[ThresholdPlan]:
+        """The same, the one plan of all groups once."""
+        return list({id(part): part for part in self.single_plans}.values())
+
+    @property
+    def drawn(self) -> Sequence[ThresholdPlan]:
+        """The parts for which silos draw a vector: one for all levels of noisy counts, else every part."""
+        return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
+
+    @property
+    def width(self) -> int:
+        """The total length of one silo's vectors."""
+        return len(self.drawn) * self.candidates.size
+
+    @property
+    def first(self) -> ThresholdPlan:
+        """The plan of the first threshold, or of the only one."""
+        return self.single_plans[0]
+
+    @property
+    def protocol(self) -> Method:
+        """The method's parameters for the first part; the others are of the same kind."""
+        return self.first.protocol
+
+    @property
+    def channel(self) -> Channel:
+        """How the silos' vectors are added, the same for all parts."""
+        return self.first.channel
+
+    @property
+    def candidates(self) -> Candidates:
+        """The candidates, the same for all parts."""
+        return self.first.candidates
+
+    @property
+    def score(self) -> str | None:
+        """The name of the score; for two sides that of the lower one."""
+        return self.first.score
+
+    @property
+    def derived(self) -> str:
+        """The digest of what follows from the request; every participant computes it again."""
+        stated = [part.derived for part in self.different]
+        return digest(json.dumps(stated, default=str, sort_keys=True).encode())
+
+    def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
+        """As `ThresholdPlan.certify`, of the only threshold or the first."""
+        return self.first.certify(answered)
+
+    def promises(self) -> dict[int, Promise]:
+        """As `ThresholdPlan.promises`, of the only threshold or the first."""
+        return self.first.promises()
+
+    def loss(self, i: int) -> float:
+        """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
+        return self.privacy([i]).epsilon
+
+    def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
+        """The loss of one record, for all parts together: silos hold different records, so that of one silo."""
+        stated = {id(part): part.privacy(answered) for part in self.different}
+        each = [stated[id(part)] for part in self.drawn]
+        if self.request.disjoint:
+            return parallel_composition(each, self.request.neighbors)
+        return each[0] if len(each) == 1 else sequential_composition(each)
+
+    def position(self, name: str) -> int:
+        """The position of a silo; raises a `Refusal` with the code `foreign` if there is none."""
+        return self.first.position(name)
+
+    def closed(self, now: datetime) -> bool:
+        """Whether answers made at this time are late."""
+        return self.closes is not None and now > read_time(self.closes)
+
+    # Messages.
+
+    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
+        """What silo `own` sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
+        rows = counts if counts.ndim == 2 else [counts] * len(self.drawn)
+        drawn = [part.protocol.draw(part, own, row) for part, row in zip(self.drawn, rows, strict=True)]
+        return self.channel.send(self.first, own, np.array(drawn), agreement, context)
+
+    def read_message(self, sent: list[int]) -> Any:
+        """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
+        return self.channel.read_message(self.first, sent, len(self.drawn))
+
+    def add(self, sent: Mapping[int, Any]) -> Counts:
+        """The sum of the silos' messages, given by position; shape (draws, m)."""
+        total = self.channel.add(self.first, sent, len(self.drawn))
+        if not self.channel.single_replies:
+            self.check_total(sorted(sent), total)
+        return total
+
+    def check_total(self, who: Sequence[int], total: Counts) -> None:
+        """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
+        for part, row in zip(self.drawn, total, strict=True):
+            part.protocol.check_total(part, who, row)
+
+    def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
+        """The k and the guarantee of every part (see `ThresholdPlan.certify`)."""
+        certified = {id(part): part.certify(who) for part in self.different}
+        return [certified[id(part)] for part in self.single_plans]
+
+    def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
+        """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each part."""
+        rows = total if len(total) == len(self.parts) else [total[0]] * len(self.parts)
+        each = zip(self.single_plans, rows, ks, strict=True)
+        found = [part.protocol.read_off(part, who, row, k) for part, row, k in each]
+        return list(accumulate(found, max)) if self.by == "level" else found  # nested, and coverage only rises
+
+    # Files.
+
+    @cached_property
+    def payload(self) -> bytes:
+        """The plan as it is signed."""
+        return encode(self._content)
+
+    @property
+    def _content(self) -> "_Plan":
+        return _Plan(
+            **{name: getattr(self, name) for name in _STATED},
+            silos=tuple(silo.form for silo in self.silos),
+            coordinator=None if self.coordinator is None else self.coordinator.form,
+            request=_stated(self.request),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan, which answers state."""
+        return digest(self.payload)
+
+    def fields(self) -> dict[str, Any]:
+        """What the plan states, as JSON values."""
+        stated: dict[str, Any] = json.loads(self.payload)
+        return stated
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_payload, (self.payload,)
+
+    def sign(self, coordinator: SiloKeys) -> str:
+        """The plan as a signed JSON message that names its coordinator. It is read back as every silo will read it.
+
+        Raises
+        ------
+        InputError
+            If silos could not read it, or would read another plan.
+        """
+        stated = replace(self, coordinator=coordinator.public_keys())
+        text = sign("plan", stated._content, coordinator.signing)
+        try:
+            read_plan(text)
+        except Refusal as refusal:
+            raise InputError("plan", f"must be readable by silos, which would reject it: {refusal}") from None
+        return text
+
+    # Descriptions.
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The names of the parts: a level, a group or class, the score of a side, or None."""
+        return SIDES if self.by == "side" else tuple(self.parts)
+
+    @property
+    def assumed(self) -> str:
+        """The guarantee's assumption about the silos or the new record."""
+        return self.first.assumed
+
+    @property
+    def method_rows(self) -> list[tuple[str, str]]:
+        """Additional rows of the method, (name, value) each."""
+        return self.first.method_rows
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """The request, its privacy loss and its guarantee as (name, value) rows."""
+        request, size = self.request, "secret" if self.silos[0].size is None else "public"
+        score = " and ".join(SIDES) if self.by == "side" else self.score or "not stated"
+        rows = [
+            ("method", self.method),
+            ("score", score),
+            ("requested", self._requested),
+            ("privacy of an answer", str(self.privacy())),
+            ("candidate thresholds", self.candidates.description),
+            ("silos", f"{len(self.silos)}, their numbers of records {size}"),
+            *self.first.trust_rows,
+        ]
+        if request.classes is not None:
+            rows.append(("classes", class_list(request.classes)))
+        rows += [(ABOUT[key], text) for key, text in request.about.items()]
+        return [*rows, ("answers until", self.closes or "any time"), ("session", self.session), ("plan", self.digest)]
+
+    @property
+    def _requested(self) -> str:
+        """The requested coverage, in words."""
+        first = self.first
+        if self.by == "level":
+            return "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
+        if self.by == "side":
+            covered = 1 - sum(part.alpha for part in self.single_plans)
+            return f"coverage {float(covered):g} by both sides together"
+        delta = "" if first.delta is None else f", delta {first.delta:g}"
+        each = "" if self.by is None else f" for each {self.by} of {class_list(tuple(self.parts))}"
+        return f"coverage {float(first.level):g}{delta}{each}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Warnings about unusual levels or an unusual total failure probability."""
+        failures = [part.delta or 0.0 for part in self.different]
+        return unusual(min(part.alpha for part in self.different), sum(failures) or None)
+
+    @property
+    def promise_lines(self) -> list[str]:
+        """The guarantees by number of answers: for each of several levels or sides, and once for all groups."""
+        lead: Callable[[Any], str] = {
+            None: lambda name: "",
+            "level": lambda alpha: f"alpha {float(alpha):g}, ",
+            "side": lambda side: f"{side}, ",
+            "group": lambda name: f"each of {len(self.parts)} groups, ",
+            "class": lambda name: f"each of {len(self.parts)} classes, ",
+        }[self.by]
+        named = zip(self.names, self.different, strict=False)
+        return [f"{lead(name)}{line}" for name, part in named for line in part.promise_lines]
+
+    def _section(self) -> Section:
+        return Section(
+            "Plan of a federation",
+            "federated plan; reading it costs no privacy budget",
+            warnings=tuple(self.remarks),
+            parts=(Section("", facts=tuple(self.rows)),),
+            notes=tuple(f"  {line}" for line in self.promise_lines),
+        )
+
+    def _brief(self) -> str:
+        rows = dict(self.rows)
+        silos = f"{rows['silos'].partition(',')[0]} silos"
+        return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
 
 
-def _candidate_fields(candidates: Candidates) -> dict[str, Any]:
-    """The recipe of the candidates, or their values if there is no such recipe."""
-    recipe = dict(candidates.recipe)
-    return recipe if recipe["kind"] in BUILDERS else {"kind": "of", "values": candidates.edges.tolist()}
+_SHARED = ("silos", "liars", "dropouts", "missing", "population", "colluding", "n_min", "n_typical")
+_FEWEST, _OF_OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
 
 
-def _read_candidates(fields: Mapping[str, Any]) -> Candidates:
-    if fields.get("kind") in BUILDERS:
-        made = Candidates.from_recipe(fields)
-        refuse_contradiction(made.recipe != fields)
-        return made
-    if fields.get("kind") != "of":
-        raise Refusal("malformed", "the plan names candidates of an unknown kind")
-    if set(fields) != {"kind", "values"}:
-        raise Refusal("malformed", "the plan describes its candidates wrongly")
-    return Candidates.of(fields["values"])
+class _Plan(Form):
+    """What a plan states."""
+
+    silos: tuple[SiloForm, ...]
+    coordinator: SiloForm | None
+    request: dict[str, Any]
+    method: str
+    liars: int
+    dropouts: int
+    missing: Missing
+    population: Population
+    colluding: int | None
+    n_min: int
+    n_typical: int
+    session: str
+    closes: str | None
+    derived: str
 
 
-_TERMS: shapes.Shape = {
-    "alpha": shapes.LEVEL,
-    "delta": shapes.nullable(
-        shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
-    ),
-    "epsilon": shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "epsilon")),
-    "score": shapes.nullable(SCORE),
-    "candidates": shapes.Field("candidates", (dict,), _read_candidates, _candidate_fields),
-    "silos": shapes.listed(SILO),
-    "liars": shapes.INTEGER,
-    "dropouts": shapes.INTEGER,
-    "missing": shapes.choice(*MISSING),
-    "population": shapes.choice(*POPULATIONS),
-    "session": shapes.TEXT,
-    "closes": shapes.nullable(shapes.Field("a time", (str,), lambda text: write_time(read_time(text)))),
-    **WORDS,
-}
-"""The terms of a plan. In a file, `_ORDER` and the method's fields precede them."""
+_STATED = tuple(name for name in _Plan.__struct_fields__ if name not in ("silos", "coordinator", "request"))
+
+
+@lru_cache(maxsize=16)
+def read_plan(text: str) -> FederatedPlan:
+    """Read a signed plan, and derive what follows from it.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    stated, signer, _ = read_message("plan", text, _Plan)
+    if stated.coordinator is None or any(silo.signature is None for silo in stated.silos):
+        raise Refusal("malformed", "the plan must name its coordinator and contain signed silos; request the original")
+    if stated.coordinator.signing != signer:
+        raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
+    plan: FederatedPlan = read_content("plan", lambda: _made(stated))
+    if plan.derived != stated.derived:
+        raise Refusal(
+            "malformed",
+            "other mechanisms follow from the plan here than at its coordinator; use the same version of confide",
+        )
+    if plan.payload != encode(stated):
+        raise Refusal("malformed", "the plan is not written as its content is; request the original")
+    return plan
+
+
+def _made(stated: _Plan) -> FederatedPlan:
+    """The plan of a request that a file states."""
+    if not stated.request.keys() <= set(_ASKED):
+        raise InputError("request", f"must have no other arguments than {', '.join(_ASKED)}")
+    coordinator = stated.coordinator
+    return FederatedPlan(
+        **{name: getattr(stated, name) for name in _STATED if name != "derived"},
+        silos=tuple(silo.silo() for silo in stated.silos),
+        coordinator=None if coordinator is None else coordinator.silo(),
+        request=read_request(stated.request),
+    )
+
+
+def _of_payload(payload: bytes) -> FederatedPlan:
+    return _made(msgspec.json.decode(payload, type=_Plan))
+
+
+def _stated(request: Request) -> dict[str, Any]:
+    """The arguments of a request as JSON values, with the values of your own candidates."""
+    stated, candidates = stated_request(request), request.candidates
+    if isinstance(candidates, Candidates) and not candidates.is_built:
+        stated["candidates"] = {"kind": "of", "values": candidates.edges.tolist()}
+    return stated
+
+
+def _check_groups(method: str, silos: Iterable[Silo]) -> None:
+    """Check that the numbers of records of groups or classes can stay secret."""
+    if method != "private-qq":
+        raise InputError(
+            "method",
+            "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
+            f"certificate of {method!r} needs them",
+        )
+    if any(silo.size is not None for silo in silos):
+        raise InputError(
+            "silos",
+            "must keep their sizes secret where groups or classes have thresholds of their own",
+            remedy="Issue public files without a size: SiloKeys.public(), or confide federated public",
+        )
+
+
+# In words.
+
+
+def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
+    """The fingerprints of coordinator and silos, and one number for all of them, if the plan states them."""
+    if plan.coordinator is None:
+        return []
+    rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
+    if silos:
+        rows += [(f"silo {silo.name}", fingerprint(silo.identity) + _records(silo)) for silo in plan.silos]
+        rows += [("roster, all of them", roster_number([plan.coordinator, *plan.silos]))]
+    return rows
+
+
+def roster_number(participants: Iterable[Silo]) -> str:
+    """One number for coordinator and silos, longer than that of one of them: see `confide.federated.fingerprint`."""
+    return fingerprint(roster(participants), groups=12)
+
+
+def _records(silo: Silo) -> str:
+    return "" if silo.size is None else f", {silo.size} records"
+
+
+def collusion_text(plan: FederatedPlan | ThresholdPlan) -> str | None:
+    """How many colluding silos the privacy of an answer withstands, in words; None if it relies on no other silo."""
+    count = plan.channel.colluders
+    if count is None:
+        return None
+    who = f"at most {count} of the {len(plan.silos)} silos" if count else "no silo"
+    return f"{who} may collude with the coordinator"
+
+
+def promise_ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
+    """Ranges of numbers of answers with the same guarantee, the largest numbers first, and its text."""
+    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
+        most, *others = numbers
+        yield f"{others[-1]} to {most}" if others else f"{most}", words
+
+
+def _promised(promise: Promise) -> str:
+    if promise.infinite == "always":
+        return "the threshold +inf"
+    covers = f"coverage at least {promise.coverage:.6g}"
+    return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")

@@ -1,43 +1,76 @@
-"""Make a plan from a request: by the requested method, or by the recommended one.
+"""Make a plan from a request: by the requested method, or by the recommended one; and compare the methods.
 
-Targets, slopes and noise follow from public numbers. Expected coverages are not guarantees: they hold for scores of a
-known distribution (docs/federated.md, "Which method").
+Expected coverages are not guarantees: they hold for scores of a known distribution (docs/federated.md, "Which method").
+A public pilot sample gives those of its scores.
 """
 
-import math
 import secrets
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
-from typing import TypeAlias, Unpack
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import AnyCandidates, Candidates
-from confide.core import OnPilot, check_about
-from confide.errors import InputError, SimilarNameWarning
-from confide.federated.envelope import write_time
-from confide.federated.keys import Silo
-from confide.federated.plan import AnyPlan, FederatedPlan
-from confide.federated.protocols import METHODS, PROTOCOLS, Options
-from confide.federated.terms import PlanChoices, Terms, check_count
-from confide.ledger import name_key, similar
-from confide.scores import score_kind
-from confide.support import (
-    MOST_RECORDS,
-    Level,
-    caller_stacklevel,
-    check_unknown_arguments,
-    exact_level,
-    one_of,
-    positive_integer,
-    privacy_loss,
-    public_classes,
+from confide.candidates import AnyCandidates
+from confide.core import (
+    SIDES,
+    By,
+    OnPilot,
+    Pilot,
+    Request,
+    answered_on_pilot,
+    different_levels,
+    exact_shares,
+    levels_of_sides,
+    part_of_failure,
+    share_of_pilot,
+    typical_of_groups,
 )
+from confide.errors import InputError, SimilarNameWarning
+from confide.federated.keys import Silo
+from confide.federated.messages import write_time
+from confide.federated.plan import FederatedPlan, ThresholdPlan
+from confide.federated.protocols import METHODS, PROTOCOLS
+from confide.federated.terms import Missing, Population
+from confide.ledger import name_key, similar
+from confide.mechanisms import Neighbors, split_epsilon
+from confide.scores import score_kind
+from confide.support import Level, caller_stacklevel, check_unknown_arguments, one_of, privacy_loss
+
+BY: tuple[By, ...] = ("level", "group", "class", "side")
+
+
+class PlanChoices(TypedDict, total=False):
+    """Options of a plan by any method; `plan` describes them."""
+
+    by: By | None
+    names: Sequence[str | int]
+    shares: Sequence[Level] | None
+    neighbors: Neighbors
+    score: str | None
+    candidates: AnyCandidates
+    unit: float | None
+    delta: Level | None
+    liars: int
+    dropouts: int
+    missing: Missing
+    population: Population | None
+    colluding: int | None
+    n_min: int | None
+    n_typical: int | None
+    closes: datetime | None
+    classes: Iterable[Any] | int | None
+    about: Mapping[str, str] | None
+
 
 _DEFAULTS: PlanChoices = {
+    "by": None,
+    "names": (),
+    "shares": None,
+    "neighbors": "add_remove",
     "score": None,
     "candidates": None,
     "unit": None,
@@ -47,7 +80,7 @@ _DEFAULTS: PlanChoices = {
     "missing": "independent",
     "population": None,
     "colluding": None,
-    "n_min": 1,
+    "n_min": None,
     "n_typical": None,
     "closes": None,
     "classes": None,
@@ -55,52 +88,172 @@ _DEFAULTS: PlanChoices = {
 }
 
 
-def plan_by_method(
+def plan(
     silos: Sequence[Silo],
-    alpha: Level,
+    alpha: Level | Sequence[Level],
     epsilon: float,
-    method: str,
+    *,
+    method: str | None = None,
     **choices: Unpack[PlanChoices],
 ) -> FederatedPlan:
-    """The plan by one method, with the arguments and errors of `confide.federated.plan`."""
+    """Plan a federated calibration: one message from each silo, then a threshold with a stated guarantee, or several.
+
+    Parameters
+    ----------
+    silos
+        The invited silos, either all with a public size, or all without (sizes stay secret, `private-qq` only).
+    alpha
+        Miscoverage level in (0, 1), or several different ones: their thresholds are nested. With `by="side"` the level
+        of the interval, split in halves, or a pair (lower side, upper side).
+    epsilon
+        Privacy loss per record, for all thresholds together. Levels and sides are about the same records and divide it;
+        but with `secure-sum` one opened histogram serves all levels, so they cost as much as one.
+    method
+        `"private-qq"`, `"secure-sum"`, `"fedcp2-qq"` or `"fedcp2-qq-sum"`; by default the one of the first two that
+        `compare` recommends for these sizes and terms.
+    by, names
+        `"group"` or `"class"` for a threshold of each, with all their **public** names; `"side"` for one of each end of
+        conformalized quantile regression, as in `confide.calibrate_sides`. The numbers of records of groups stay
+        secret, so the method is `private-qq` and silos have no public size. If a group has too few records its
+        threshold is +inf.
+    shares
+        Division of epsilon among levels or sides, in their order; equal by default. Not for levels of `secure-sum`.
+    neighbors
+        For groups and classes: the adjacency of epsilon. Under `add_remove` each may cost the whole epsilon. A replaced
+        record can leave one group and enter another, so under `replace_one` each costs half of it.
+    score, candidates, unit
+        As in `confide.calibrate`. By default, private-qq and secure-sum use as many candidates as suit the sizes. For
+        sides the scores are `cqr_low` and `cqr_high`.
+    delta
+        Failure probability of training-conditional guarantees for all levels or sides at once; by default the guarantee
+        is marginal.
+    liars
+        Number of Byzantine silos, which may send anything; by default none.
+    dropouts
+        Number of silos that may be missing while the threshold is still planned to be finite; by default none. If more
+        are missing the guarantee still holds, if necessary by the threshold +inf. A sum opens only with all silos: if
+        one does not answer, the others pay again for a new plan.
+    missing
+        `"independent"` (default): a silo answers independently of its scores; `"arbitrary"`: no such assumption.
+    population
+        `"mixture"` (default for `secure-sum`) or `"common"` (all others).
+    colluding
+        For `secure-sum` and `fedcp2-qq-sum`: number of silos that may collude with the coordinator; by default fewer
+        than half, and one of two.
+    n_min, n_typical
+        For secret sizes: public lower bound on, and guess of, the number of records per silo, for groups of one group
+        in one silo. With `n_min` = 0, the default for groups, the guarantee also holds where silos have no records, at
+        a small cost.
+    closes
+        Time after which answers are late.
+    classes, about
+        As in `confide.calibrate`: public, part of what silos agree to, and kept in the calibration, which then rejects
+        other classes. A silo whose scores are of other classes does not answer.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used, or no finite threshold can be guaranteed with so few records.
+
+    Examples
+    --------
+    >>> from confide.candidates import Candidates
+    >>> from confide.federated import SiloKeys
+    >>> keys = [SiloKeys.generate(f"hospital {i}") for i in range(5)]
+    >>> silos, few = [one.public(size=200) for one in keys], Candidates.unit(100)
+    >>> p = plan(silos, alpha=0.1, epsilon=5.0, candidates=few)
+    >>> p.method, p.certify()[1].coverage, p.promises()[5].infinite, p.promises()[4].infinite
+    ('private-qq', 0.9, 'never', 'always')
+    >>> plan(silos, alpha=0.1, epsilon=0.5, candidates=few).method
+    'secure-sum'
+
+    Two levels, and a threshold of each group:
+
+    >>> plan(silos, [0.2, 0.1], 4.0, candidates=few, method="private-qq").privacy().epsilon
+    4.0
+    >>> secret = [one.public() for one in keys]
+    >>> groups = plan(secret, 0.1, 2.0, by="group", names=["women", "men"], candidates=few, n_typical=300)
+    >>> groups.privacy().epsilon, list(groups.parts)
+    (2.0, ['women', 'men'])
+    """
     check_unknown_arguments("plan", choices, _DEFAULTS)
-    asked = _DEFAULTS | choices
-    delta, n_min, score = asked["delta"], asked["n_min"], asked["score"]
+    options = _DEFAULTS | choices
+    options["by"] = _by(alpha, options)
+    if method is None:
+        method = _recommended_method(silos, alpha, epsilon, options)
     row = PROTOCOLS[one_of("method", method, METHODS)]
-    options = Options(
-        colluding=asked["colluding"],
-        n_min=check_count("n_min", n_min, MOST_RECORDS),
-        n_typical=positive_integer("n_typical", asked["n_typical"] or max(n_min, 1000), most=MOST_RECORDS),
-    )
-    sizes = [silo.size or options.n_typical for silo in silos]
-    terms = Terms(
-        alpha=exact_level("alpha", alpha),
-        delta=None if delta is None else float(exact_level("delta", delta)),
+    levels: Any = alpha
+    shares = options["shares"]
+    if options["by"] == "level":
+        given = different_levels(levels)
+        order = sorted(range(len(given)), key=lambda i: -given[i])
+        levels = tuple(given[i] for i in order)
+        if shares is not None:
+            exact = exact_shares(shares, len(given))
+            shares = tuple(exact[i] for i in order)
+    grouped, closes = options["by"] in ("group", "class"), options["closes"]
+    n_min = options["n_min"] if options["n_min"] is not None else 0 if grouped else 1
+    typical = typical_of_groups(len(options["names"]), max(n_min, 1)) if grouped else max(n_min, 1000)
+    request = Request(
+        alpha=levels,
         epsilon=privacy_loss("epsilon", epsilon),
-        score=score,
-        candidates=_listed(asked["candidates"], asked["unit"], score, method, sizes, epsilon),
-        silos=tuple(silos),
-        liars=asked["liars"],
-        dropouts=asked["dropouts"],
-        missing=asked["missing"],
-        population=row.draws.populations[0] if asked["population"] is None else asked["population"],
-        session=secrets.token_hex(16),
-        closes=None if asked["closes"] is None else write_time(asked["closes"]),
-        classes=None if asked["classes"] is None else public_classes("classes", asked["classes"]),
-        about=check_about(asked["about"]),
+        by=options["by"],
+        names=options["names"],
+        shares=shares,
+        score=options["score"],
+        classes=options["classes"],
+        about=options["about"],
+        candidates=_candidates(method, options),
+        unit=options["unit"],
+        neighbors=_neighbors(silos, options),
+        delta=options["delta"],
     )
-    _check_apart([silo.name for silo in terms.silos])
-    row.check(terms)
-    if asked["colluding"] is not None and row.channel(terms).single_replies:
-        raise InputError(
-            "colluding",
-            ("belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos"),
-        )
-    channel = row.channel(terms).planned(terms, options)
-    protocol = row.draws.planned(terms, options, channel)
-    channel.check_length(terms, row.name, protocol.candidate_advice)
-    carrying = channel.carrying(protocol.bits(terms))
-    return FederatedPlan(**vars(terms), method=row.name, protocol=protocol, channel=carrying)
+    made = FederatedPlan(
+        silos=tuple(silos),
+        request=request,
+        method=method,
+        liars=options["liars"],
+        dropouts=options["dropouts"],
+        missing=options["missing"],
+        population=row.draws.populations[0] if options["population"] is None else options["population"],
+        colluding=options["colluding"],
+        n_min=n_min,
+        n_typical=typical if options["n_typical"] is None else options["n_typical"],
+        session=secrets.token_hex(16),
+        closes=None if closes is None else write_time(closes),
+    )
+    _check_apart([silo.name for silo in made.silos])
+    return made
+
+
+def _by(alpha: Any, options: PlanChoices) -> By | None:
+    """What distinguishes the thresholds; several levels need not be announced."""
+    by = options["by"]
+    if by is not None:
+        one_of("by", by, BY)
+    if by == "side" and options["score"] is not None:
+        raise InputError("score", f"must be left out for two sides: their scores are {' and '.join(SIDES)}")
+    if by == "class" and options["classes"] is not None:
+        raise InputError("classes", "must be left out with by='class': names are the classes")
+    several = by is None and not isinstance(alpha, str) and isinstance(alpha, Iterable)
+    return "level" if several else by
+
+
+def _candidates(method: str, options: PlanChoices) -> AnyCandidates:
+    """The given candidates; published methods have others by default, because their noise does not depend on them."""
+    if method in _SUITED or options["candidates"] is not None or options["unit"] is not None:
+        return options["candidates"]
+    return score_kind(SIDES[0] if options["by"] == "side" else options["score"]).candidates()
+
+
+_SUITED = ("private-qq", "secure-sum")
+
+
+def _neighbors(silos: Sequence[Silo], options: PlanChoices) -> Neighbors:
+    """The adjacency of the privacy loss: given for groups, else by whether sizes are public."""
+    if options["by"] in ("group", "class"):
+        return options["neighbors"]
+    return "replace_one" if silos and getattr(silos[0], "size", None) is not None else "add_remove"
 
 
 _COMPARED = 100
@@ -120,60 +273,7 @@ def _check_apart(names: Sequence[str]) -> None:
             warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
-_FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
-
-
-def _listed(
-    candidates: AnyCandidates,
-    unit: float | None,
-    score: str | None,
-    method: str,
-    sizes: Sequence[int],
-    epsilon: float,
-) -> Candidates:
-    """The given candidates; else as many as suit the sizes and epsilon, for methods whose noise depends on them."""
-    kind = score_kind(score)
-    spread = kind.choose_candidates(candidates, unit)
-    if isinstance(spread, Candidates):
-        return spread
-    by_noise = method in ("private-qq", "secure-sum")
-    if candidates is None and unit is None and not by_noise:
-        return kind.candidates()
-    if not by_noise:
-        return Candidates.quantiles(spread, _OTHERS)
-    more = 1 if spread.unit or spread.around else spread.shape.federated_factor
-    return Candidates.quantiles(spread, _suitable(method, sizes, privacy_loss("epsilon", epsilon), more))
-
-
-def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> int:
-    """The number of candidates that cost about as much as they resolve.
-
-    private-qq: half as many as a silo of median size has records, times epsilon. secure-sum: as many as a noisy
-    histogram of all records, whose spread grows with them.
-
-    Examples
-    --------
-    >>> _suitable("private-qq", [88] * 96, 1.0, 1), _suitable("secure-sum", [60] * 96, 1.0, 1)
-    (44, 400)
-    """
-    if method == "secure-sum":
-        many = _bins_for(max(1, sum(sizes)), 0.1, epsilon / 2)
-        return int(min(max(many, _FEWEST), _MOST_SUMMED)) * min(more, 2)
-    return round(min(max(more * median(sizes or [1]) * epsilon / 2, more * _FEWEST), _MOST))
-
-
-def _bins_for(n: int, alpha: float, epsilon: float) -> int:
-    """About the best number of bins of a noisy histogram of even scores.
-
-    More bins cost less distance between candidates, n/(2m) ranks, and more spread: the noise of alpha m bins lies
-    beyond the threshold.
-
-    Examples
-    --------
-    >>> _bins_for(1000, 0.1, 1.0), _bins_for(100_000, 0.1, 1.0)
-    (315, 6786)
-    """
-    return max(2, round(math.pow(n * epsilon / (0.4 * math.sqrt(2 * alpha)), 2 / 3)))
+# Comparison.
 
 
 _SHARES = (0.6, 0.4, 0.25, 0.15)
@@ -186,7 +286,6 @@ _USEFUL = 0.3
 _RARELY = 0.01
 _BELL = 0.1
 """Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie."""
-
 
 COMPARABLE = ("fedcp2-qq-sum",)
 """Published methods that can be compared on request."""
@@ -220,7 +319,7 @@ class Alternative:
     """
 
     method: str
-    plan: AnyPlan | None
+    plan: FederatedPlan | None
     reason: str | None
     silos: int
     left_out: float = 0.0
@@ -233,7 +332,7 @@ class Alternative:
     @property
     def missed(self) -> float:
         """The miscoverage level, for several thresholds their mean; 0 without a plan."""
-        return 0.0 if self.plan is None else float(np.mean([float(ask.alpha) for ask in self.plan.single_plans]))
+        return 0.0 if self.plan is None else float(np.mean([float(part.alpha) for part in self.plan.single_plans]))
 
     @property
     def worst(self) -> float:
@@ -241,67 +340,111 @@ class Alternative:
         return max(self.expected, self.expected_gaussian)
 
 
-PlanMaker: TypeAlias = Callable[[Sequence[Silo], str, PlanChoices], AnyPlan]
-"""Makes a plan of one threshold or of several from silos, a method and options."""
+def compare(
+    silos: Sequence[Silo],
+    alpha: Any,
+    epsilon: float,
+    *,
+    pilot: Any = None,
+    also: Sequence[str] = (),
+    **options: Unpack[PlanChoices],
+) -> tuple[Alternative, ...]:
+    """Compare the private methods for these silos: `private-qq`, `secure-sum`, and `private-qq` without small silos.
 
+    Parameters
+    ----------
+    silos, alpha, epsilon, options
+        As in `plan`.
+    pilot
+        A PUBLIC sample, as in `confide.plan`: a `confide.core.Pilot`, or scores, shape (N,). For several levels
+        the result is that of the last one. Not for sides, which have two scores.
+    also
+        Published methods to compare as well, from `COMPARABLE`; they are not recommended.
 
-def alternatives(silos: Sequence[Silo], make: PlanMaker, options: PlanChoices) -> list[Alternative]:
-    """Both methods of confide with all silos, and private-qq without the smallest; one is recommended if possible."""
-    found = _with_all(silos, make, options) + _with_the_largest(silos, make, options)
+    Returns
+    -------
+    tuple of Alternative
+        One of them is recommended, if any has a plan. One without some silos is recommended only if no plan with all of
+        them serves.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used by any method.
+
+    Examples
+    --------
+    >>> from confide.federated import SiloKeys
+    >>> silos = [SiloKeys.generate(f"school {i}").public(size=20 + i) for i in range(12)]
+    >>> [(one.method, one.silos) for one in compare(silos, 0.1, 1.0) if one.recommended]
+    [('secure-sum', 12)]
+    >>> [one.method for one in compare(silos, [0.2, 0.1], 2.0) if one.recommended]
+    ['secure-sum']
+    """
+    by = _by(alpha, _DEFAULTS | options)
+    if pilot is not None and by == "side":
+        raise InputError("pilot", "must be left out for two sides, which have two scores")
+    if (not options.get("names")) == (by in ("group", "class")):
+        raise InputError("names", f"must be {'left out' if options.get('names') else 'given'} with by={by!r}")
+    published = [_alternative(silos, alpha, epsilon, one_of("also", name, COMPARABLE), options) for name in also]
+    found = _with_all(silos, alpha, epsilon, options) + _with_the_largest(silos, alpha, epsilon, options)
     best = _best(found)
-    return [replace(one, recommended=one is best) for one in found]
+    marked = [replace(one, recommended=one is best) for one in found] + published
+    sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
+    return tuple(_with_pilot(one, sample) for one in marked)
 
 
-def alternative_plan(silos: Sequence[Silo], make: PlanMaker, method: str, options: PlanChoices) -> Alternative:
-    """The plan by one method for these silos."""
-    try:
-        made = make(silos, method, options)
-    except InputError as error:
-        return Alternative(method, None, str(error), len(silos))
-    asks = list({id(ask): ask for ask in made.single_plans}.values())  # the one plan of all groups once
-    laws = reference_laws(asks[0].candidates.size)
-    answers = {name: [answer_law(ask, below) for ask in asks] for name, below in laws.items()}
-    expected = {name: float(np.mean([law @ laws[name] for law in answers[name]])) for name in laws}
-    infinite = max(float(law[-1]) for found in answers.values() for law in found)
-    return Alternative(method, made, None, len(silos), 0.0, expected["even"], expected["bell"], infinite)
-
-
-def recommended(silos: Sequence[Silo], alpha: Level, epsilon: float, **options: Unpack[PlanChoices]) -> FederatedPlan:
-    """The plan with all silos that `compare` recommends.
+def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> str:
+    """The method of the best plan with all silos, of the threshold that has the least loss.
 
     Raises
     ------
     InputError, InputTypeError
         The error of the first method, if none has a plan.
     """
-    make = one_threshold(alpha, epsilon)
-    found = _with_all(silos, make, options)
+    by, shares = options["by"], options["shares"]
+    if by in ("group", "class") or (by == "level" and shares is not None):  # a sum has no shares
+        return "private-qq"
+    alone = options | PlanChoices(by=None, shares=None, names=())
+    if by == "level":
+        levels = different_levels(alpha)
+        alpha, alone["delta"] = levels[0], part_of_failure(options["delta"], len(levels))
+    elif by == "side":
+        budgets = split_epsilon(privacy_loss("epsilon", epsilon), exact_shares(shares, len(SIDES)))
+        least = budgets.index(min(budgets))
+        alpha, epsilon = levels_of_sides(alpha)[least], budgets[least]
+        alone |= PlanChoices(score=SIDES[least], delta=part_of_failure(options["delta"], len(SIDES)))
+    found = _with_all(silos, alpha, epsilon, alone)
     best = _best(found)
-    if best is None or best.plan is None:
-        return make(silos, found[0].method, options).single_plans[0]  # raises the error of the first method
-    return best.plan.single_plans[0]
+    if best is None:
+        plan(silos, alpha, epsilon, method=found[0].method, **alone)  # raises the error of the first method
+    return found[0].method if best is None else best.method
 
 
-def one_threshold(alpha: Level, epsilon: float) -> PlanMaker:
-    """A maker of plans of one threshold."""
-    return lambda silos, method, options: plan_by_method(silos, alpha, epsilon, method, **options)
+def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
+    """The plan by one method for these silos."""
+    asked = options.copy()
+    if PROTOCOLS[method].channel.single_replies:
+        asked.pop("colluding", None)  # it relies on no other silo
+    try:
+        made = plan(silos, alpha, epsilon, method=method, **asked)
+    except InputError as error:
+        return Alternative(method, None, str(error), len(silos))
+    laws = reference_laws(made.candidates.size)
+    answers = {name: [answer_law(part, below) for part in made.different] for name, below in laws.items()}
+    expected = {name: float(np.mean([law @ laws[name] for law in answers[name]])) for name in laws}
+    infinite = max(float(law[-1]) for found in answers.values() for law in found)
+    return Alternative(method, made, None, len(silos), 0.0, expected["even"], expected["bell"], infinite)
 
 
-def _with_all(silos: Sequence[Silo], make: PlanMaker, options: PlanChoices) -> list[Alternative]:
-    found = [alternative_plan(silos, make, "private-qq", _alone(options))]
+def _with_all(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
+    found = [_alternative(silos, alpha, epsilon, "private-qq", options)]
     if silos and silos[0].size is not None:  # only private-qq keeps sizes secret
-        found.append(alternative_plan(silos, make, "secure-sum", options))
+        found.append(_alternative(silos, alpha, epsilon, "secure-sum", options))
     return found
 
 
-def _alone(options: PlanChoices) -> PlanChoices:
-    """The options of a method that relies on no other silo."""
-    alone = options.copy()
-    alone.pop("colluding", None)
-    return alone
-
-
-def _with_the_largest(silos: Sequence[Silo], make: PlanMaker, options: PlanChoices) -> list[Alternative]:
+def _with_the_largest(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
     """private-qq without the smallest silos, and the share of records that is left out."""
     sizes = [silo.size or 0 for silo in silos]
     total, found = sum(sizes), []
@@ -310,7 +453,7 @@ def _with_the_largest(silos: Sequence[Silo], make: PlanMaker, options: PlanChoic
         largest = sorted(by_size[:count])
         kept = sum(sizes[i] for i in largest)
         if count < len(silos) and sizes[by_size[0]] > sizes[by_size[-1]] and kept >= _FEWEST_RECORDS * total:
-            one = alternative_plan([silos[i] for i in largest], make, "private-qq", _alone(options))
+            one = _alternative([silos[i] for i in largest], alpha, epsilon, "private-qq", options)
             found.append(replace(one, left_out=1 - kept / total))
     return found
 
@@ -329,9 +472,9 @@ def reference_laws(m: int) -> dict[str, NDArray[np.float64]]:
     return {"even": np.append(at, 1.0), "bell": np.append(ndtr((at - 0.5) / _BELL), 1.0)}
 
 
-def answer_law(ask: FederatedPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
+def answer_law(part: ThresholdPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
     """The law of the threshold over the candidates. It is drawn with a seed, because it uses no private data."""
-    return ask.protocol.answer_law(ask, below, np.random.default_rng(0))
+    return part.protocol.answer_law(part, below, np.random.default_rng(0))
 
 
 def _best(found: list[Alternative]) -> Alternative | None:
@@ -348,70 +491,11 @@ def _best(found: list[Alternative]) -> Alternative | None:
     return min(simple, key=lambda one: one.worst) if simple else best
 
 
-def plan(
-    silos: Sequence[Silo],
-    alpha: Level,
-    epsilon: float,
-    *,
-    method: str | None = None,
-    **choices: Unpack[PlanChoices],
-) -> FederatedPlan:
-    """Plan a federated calibration: one message from each silo, then a threshold with a stated guarantee.
-
-    Parameters
-    ----------
-    silos
-        The invited silos, either all with a public size, or all without (sizes stay secret, `private-qq` only).
-    alpha
-        Miscoverage level in (0, 1).
-    epsilon
-        Privacy loss per record.
-    method
-        `"private-qq"`, `"secure-sum"`, `"fedcp2-qq"` or `"fedcp2-qq-sum"`; by default the one of the first two that
-        `compare` recommends for these sizes and terms.
-    score, candidates, unit
-        As in `confide.calibrate`. By default, private-qq and secure-sum use as many candidates as suit the sizes.
-    delta
-        Failure probability of a training-conditional guarantee; by default the guarantee is marginal.
-    liars
-        Number of Byzantine silos, which may send anything; by default none.
-    dropouts
-        Number of silos that may be missing while the threshold is still planned to be finite; by default none. If more
-        are missing the guarantee still holds, if necessary by the threshold +inf. A sum with dropouts needs at least 5
-        silos and a second small message, by which share holders open the sum of the silos that answered (`openings`,
-        `open_part`). If more are missing, nothing opens.
-    missing
-        `"independent"` (default): a silo answers independently of its scores; `"arbitrary"`: no such assumption.
-    population
-        `"mixture"` (default for `secure-sum`) or `"common"` (all others).
-    colluding
-        For `secure-sum` and `fedcp2-qq-sum`: number of silos that may collude with the coordinator; by default fewer
-        than half, and one of two.
-    n_min, n_typical
-        For secret sizes: public lower bound on, and guess of, the number of records per silo. With `n_min` = 0 the
-        guarantee also holds where silos have no records, at a small cost.
-    closes
-        Time after which answers are late.
-    classes, about
-        As in `confide.calibrate`: public, part of what silos agree to, and kept in the calibration, which then rejects
-        other classes. A silo whose scores are of other classes does not answer.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If an argument cannot be used, or no finite threshold can be guaranteed with so few records.
-
-    Examples
-    --------
-    >>> from confide.candidates import Candidates
-    >>> from confide.federated import SiloKeys
-    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> p = plan(silos, alpha=0.1, epsilon=5.0, candidates=Candidates.unit(100))
-    >>> p.method, p.certify()[1].coverage, p.promises()[5].infinite, p.promises()[4].infinite
-    ('private-qq', 0.9, 'never', 'always')
-    >>> plan(silos, alpha=0.1, epsilon=0.5, candidates=Candidates.unit(100)).method
-    'secure-sum'
-    """
-    if method is None:
-        return recommended(silos, alpha, epsilon, **choices)
-    return plan_by_method(silos, alpha, epsilon, method, **choices)
+def _with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
+    """The alternative with its results on a public pilot sample; for several levels those of the last one."""
+    if one.plan is None or sample is None:
+        return one
+    part = one.plan.single_plans[-1]
+    law = answer_law(part, share_of_pilot(sample, part.candidates))
+    on_pilot = answered_on_pilot(sample, law, part.candidates, part.level, part.size or one.silos * 1000)
+    return replace(one, on_pilot=on_pilot)

@@ -1,19 +1,20 @@
 """A silo's policy: the coordinator, the methods and the privacy budget that it accepts."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from confide.errors import InputError
-from confide.federated.envelope import PREFIX, fields_of, read_file
 from confide.federated.keys import check_name, fingerprint
-from confide.federated.plan import AnyPlan
+from confide.federated.messages import PREFIX, Form, read_content, read_file, write_file
+from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.ledger import Cost
-from confide.support import SCHEMA, positive_integer, privacy_loss, read_text, shapes, write_text
+from confide.support import positive_integer, privacy_loss, read_text, write_text
 
 DEFAULT_METHODS = ("private-qq", "secure-sum")
 """The methods that a policy allows by default; both are private."""
@@ -73,17 +74,24 @@ class Policy:
                     "peers", "must be identities of 64 hexadecimal digits, by name", remedy="See Silo.identity"
                 )
 
-    def check(self, plan: AnyPlan, signer: str, own: int) -> None:
-        """Reject a plan, signed by `signer`, that the rules do not allow; `own` is the silo's position in it.
+    def check(self, plan: FederatedPlan, own: int, cost: Cost) -> None:
+        """Reject a plan that the rules do not allow.
 
-        `check_cost` then checks the charge.
+        Parameters
+        ----------
+        plan
+            The plan, as it was read.
+        own
+            The silo's position in it.
+        cost
+            The charge under the adjacency of the silo's ledger: `SiloLedger.cost`.
 
         Raises
         ------
         Refusal
             `coordinator-unknown` or `not-allowed`.
         """
-        self.check_coordinator(plan, signer)
+        self.check_coordinator(plan)
         if plan.method not in self.methods:
             raise Refusal("not-allowed", f"the policy does not allow {plan.method!r}; add it to methods to allow it")
         if (colluders := plan.channel.colluders) is not None:
@@ -94,22 +102,9 @@ class Policy:
                     f"requires {self.least_colluding}; request a plan that withstands more, or lower least_colluding",
                 )
             self._check_peers(plan, own)
+        self._check_cost(cost)
 
-    def check_cost(self, plan: AnyPlan, cost: Cost) -> None:
-        """Reject a private plan whose answer would be charged more than `per_plan`.
-
-        Parameters
-        ----------
-        plan
-            The plan.
-        cost
-            The charge under the adjacency of the silo's ledger: `SiloLedger.cost`.
-
-        Raises
-        ------
-        Refusal
-            `not-allowed`.
-        """
+    def _check_cost(self, cost: Cost) -> None:
         if cost.epsilon > self.per_plan:
             raise Refusal(
                 "not-allowed",
@@ -117,7 +112,7 @@ class Policy:
                 f"allows {self.per_plan:g} for one",
             )
 
-    def check_coordinator(self, plan: AnyPlan, signer: str) -> None:
+    def check_coordinator(self, plan: FederatedPlan) -> None:
         """Reject a plan that is not signed by the pinned coordinator.
 
         Raises
@@ -125,12 +120,12 @@ class Policy:
         Refusal
             `coordinator-unknown`.
         """
-        if plan.coordinator is None or self.coordinator not in (signer, plan.coordinator.identity):
+        if plan.coordinator is None or self.coordinator not in (plan.coordinator.signing, plan.coordinator.identity):
             raise Refusal(
                 "coordinator-unknown", "the plan is signed with another key than the policy pins; request a new plan"
             )
 
-    def _check_peers(self, plan: AnyPlan, own: int) -> None:
+    def _check_peers(self, plan: FederatedPlan, own: int) -> None:
         """Check that all other silos are pinned."""
         for i, silo in enumerate(plan.silos):
             if i == own or (pinned := self.peers.get(silo.name)) == silo.identity:
@@ -146,8 +141,7 @@ class Policy:
 
     def to_json(self) -> str:
         """The policy as JSON text."""
-        content = {"kind": PREFIX + "policy", "schema": SCHEMA, **shapes.write_shape(self, _SHAPE)}
-        return json.dumps(content, indent=1) + "\n"
+        return write_file("policy", {**vars(self), "peers": dict(self.peers)})
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""
@@ -167,9 +161,17 @@ class Policy:
         Refusal
             `malformed`.
         """
-        content = read_file("policy", text, "policy", f"the file must have kind {PREFIX + 'policy'!r}")
-        with fields_of("policy", content) as fields:
-            return cls(**shapes.read_shape(fields, _SHAPE))
+        stated = read_file("policy", text, _Stated, f"the file must have kind {PREFIX + 'policy'!r}")
+        made: Policy = read_content("policy", lambda: cls(**msgspec.structs.asdict(stated)))
+        return made
 
 
-_SHAPE = shapes.shape_of(Policy, peers=shapes.OBJECT)
+class _Stated(Form):
+    """The content of a file, in which the fields with a default may be left out."""
+
+    coordinator: str
+    budget: float
+    per_plan: float
+    methods: tuple[str, ...] = DEFAULT_METHODS
+    peers: dict[str, str] = msgspec.field(default_factory=dict)
+    least_colluding: int = 1

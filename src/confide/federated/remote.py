@@ -1,12 +1,8 @@
 """A round over any transport: `run` at the coordinator, `serve` in a silo, and a `Courier` between them.
 
 If something fails in a silo, only a code of `confide.federated.refusals` is sent to the coordinator.
-
-A sum with dropouts has two requests. The second one goes to every node, also to silent ones. Share holders help to open
-one list of answers only. So the list can be kept in a file before the second request, and a retry uses the same list.
 """
 
-import json
 import logging
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -18,26 +14,17 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.errors import InputError
-from confide.federated.aggregate import aggregate
+from confide.federated.aggregate import aggregate, check_keys
 from confide.federated.answer import Scores, answer
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease
-from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
-from confide.federated.open_part import open_part
-from confide.federated.openings import addressee, openings
-from confide.federated.plan import AnyPlan, share_holders_text
+from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.several_plans import read_plan
 from confide.federated.silo_ledger import SiloLedger
-from confide.support import write_text
 
 LOG = logging.getLogger("confide")
-MOST_CHARACTERS = 200_000_000
-"""Limit for a stored list, which has the answers of all silos."""
-
 _SHOWN = 10
 
 __all__ = [
@@ -53,7 +40,7 @@ def __dir__() -> list[str]:
 # Messages and couriers
 
 Request: TypeAlias = Mapping[str, Any]
-"""The signed text `plan`; the second request of a sum with dropouts also has `openings`, a list of texts."""
+"""The signed text `plan`."""
 Reply: TypeAlias = Mapping[str, Any]
 """The text `answer`, or the code `refused`."""
 
@@ -196,13 +183,8 @@ def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger 
 
 def _message(request: Request, silo: SiloSetup) -> str:
     plan = str(request["plan"])
-    if "openings" in request:
-        for text in request["openings"]:
-            if addressee(text) == silo.keys.name:
-                return open_part(plan, text, silo.keys, silo.policy, silo.ledger)
-        raise Refusal("not-invited", "none of the openings is for this silo")
     scores = silo.scores() if callable(silo.scores) else silo.scores
-    read, _ = read_plan(plan)
+    read = read_plan(plan)
     wanted = silo.groups if read.by in ("group", "class") else None
     groups = wanted() if callable(wanted) else wanted
     return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
@@ -240,10 +222,6 @@ class Round:
         The engine's error code by node; its text is dropped.
     silent
         Nodes that did not reply in time.
-    opening
-        The replies to the second request of a sum with dropouts, with parts of the sum as answers.
-    listed
-        The answers on the list of the second request.
 
     Examples
     --------
@@ -255,8 +233,6 @@ class Round:
     refused: dict[Any, str] = field(default_factory=dict)
     errors: dict[Any, int | str] = field(default_factory=dict)
     silent: list[Any] = field(default_factory=list)
-    opening: "Round | None" = None
-    listed: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> list[Any]:
@@ -286,7 +262,7 @@ class Round:
                 texts.append(f"{what}: {_listed(f'{node} ({code})' for node, code in sorted(codes.items()))}")
         if self.silent:
             texts.append(f"silent: {_listed(map(str, self.silent))}")
-        return "; ".join(texts) + (f"; second request: {self.opening}" if self.opening else "")
+        return "; ".join(texts)
 
 
 class NotReleasedError(Refusal):
@@ -316,16 +292,9 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def run(
-    courier: Courier,
-    nodes: Collection[Any],
-    plan: str,
-    *,
-    keys: SiloKeys | None = None,
-    keep: str | Path | None = None,
+    courier: Courier, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = None
 ) -> tuple[FederatedRelease, Round]:
     """Send a plan to all nodes and aggregate their answers. Unusable answers are left out and recorded.
-
-    A sum with dropouts is opened by a second request to all nodes.
 
     Parameters
     ----------
@@ -334,33 +303,27 @@ def run(
     nodes
         The courier's names of the nodes.
     plan
-        The signed plan, or several plans under one signature.
+        The signed plan.
     keys
-        The coordinator's keys, which sign the release. A plan with a second request needs them.
-    keep
-        A file that stores the list of answers before the second request. If too few share holders help, run again with
-        this file, because they help to open one list only.
+        The coordinator's keys, which sign the release.
 
     Raises
     ------
     NotReleasedError
-        If too few silos answered; sums without dropouts need all silos. The error names the missing silos.
+        If too few silos answered; sums need all silos. The error names the missing silos.
     InputError
         If `keys` are not those that signed the plan; then no request is sent.
     """
-    asked = both_rounds(courier, nodes, plan, keys, keep)
-    return released(plan, asked, keys), asked
-
-
-def both_rounds(
-    courier: Courier, nodes: Collection[Any], plan: str, keys: SiloKeys | None, keep: str | Path | None
-) -> Round:
-    """The replies to all requests of a plan, without aggregation."""
-    second = check_second_round(plan, keys)
+    check_keys(read_plan(plan), keys)
     asked = one_round(courier, {node: {"plan": plan} for node in nodes})
-    if second and keys is not None:
-        asked.opening = one_round(courier, second_requests(plan, asked, keys, None if keep is None else Path(keep)))
-    return asked
+    answers = list(asked.answers.values())
+    try:
+        return aggregate(plan, answers, keys=keys, drop_refused=True), asked
+    except Refusal as refusal:
+        read = read_plan(plan)
+        heard = {_silo_of(read, text) for text in answers}
+        missing = tuple(silo.name for silo in read.silos if silo.name not in heard)
+        raise NotReleasedError(refusal, missing, asked) from None
 
 
 def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
@@ -373,71 +336,7 @@ def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
     return found.close(requests)
 
 
-def check_second_round(plan: str, keys: SiloKeys | None) -> bool:
-    """Whether a plan has a second request, which needs keys. Call it before silos are charged for the first."""
-    read, envelope = read_plan(plan)
-    opened = share_holders_text(read) is not None
-    if opened if keys is None else keys.public().signing != envelope.signer:
-        raise InputError(
-            "keys", "must be the coordinator's keys, which signed the plan: they sign the list of a secure sum"
-        )
-    return opened
-
-
-def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> FederatedRelease:
-    """Aggregate the replies. Unusable messages are left out and recorded; the release is signed if there are keys."""
-    answers = list(asked.listed or asked.answers.values())
-    parts = list(asked.opening.answers.values()) if asked.opening else []
-    with _naming_the_missing(plan, answers, asked):
-        return aggregate(plan, answers, parts=parts, keys=keys, drop_refused=True)
-
-
-def second_requests(plan: str, asked: Round, keys: SiloKeys, keep: Path | None) -> dict[Any, Request]:
-    """The second requests: each node gets the opening of its silo, and a silent node those without a known node.
-
-    The list of answers is written to the file `keep` first. If the file exists, its list is used instead of `asked`.
-    """
-    read, _ = read_plan(plan)
-    kept = None if keep is None else _kept(read, keep)
-    asked.listed = tuple(asked.answers.values()) if kept is None else kept
-    with _naming_the_missing(plan, asked.listed, asked):
-        texts = openings(plan, asked.listed, keys, drop_refused=True)
-    if keep is not None and kept is None:
-        content = {"plan": read.digest, "answers": asked.listed}
-        write_text(keep, json.dumps(content, indent=1) + "\n", overwrite=False)
-    silos = {node: _silo_of(read, text) for node, text in asked.answers.items()}
-    known = set(silos.values())
-    others = [text for name, text in texts.items() if name not in known]
-    sent: dict[Any, Request] = {}
-    for node in asked.nodes:
-        name = silos.get(node)
-        if own := others if name is None else [texts[name]] if name in texts else []:
-            sent[node] = {"plan": plan, "openings": own}
-    return sent
-
-
-def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
-    if not keep.exists():
-        return None
-    content = parse(keep.read_text(encoding="utf-8"), "stored list", MOST_CHARACTERS)
-    if content.get("plan") != plan.digest or not isinstance(content.get("answers"), list):
-        raise InputError("keep", "must name a new file, or that of an earlier run of this plan", got=repr(str(keep)))
-    return tuple(str(text) for text in content["answers"])
-
-
-@contextmanager
-def _naming_the_missing(plan: str, answers: Collection[str], asked: Round) -> Iterator[None]:
-    """Turn a `Refusal` into an error that names the silos without a usable answer."""
-    try:
-        yield
-    except Refusal as refusal:
-        read, _ = read_plan(plan)
-        heard = {_silo_of(read, text) for text in answers}
-        missing = tuple(silo.name for silo in read.silos if silo.name not in heard)
-        raise NotReleasedError(refusal, missing, asked) from None
-
-
-def _silo_of(plan: AnyPlan, text: str) -> str | None:
+def _silo_of(plan: FederatedPlan, text: str) -> str | None:
     """The name of the silo of an answer; None if it cannot be used."""
     with suppress(Refusal):
         return plan.silos[read_answer(plan, text).silo].name

@@ -4,15 +4,13 @@ The signature belongs to the file and is not part of the release. A signed file 
 with the same SHA-256. Saving that release writes no signature. `aggregate` signs federated releases.
 """
 
-import json
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from confide.core import Document, Release, register_kind
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.calibration import FederatedRelease
-from confide.federated.envelope import MOST_CHARACTERS, PREFIX, sign_message, verify_message
 from confide.federated.keys import Silo, SiloKeys
+from confide.federated.messages import MOST_CHARACTERS, PREFIX, envelope, open_message, signature_of
 from confide.federated.refusals import Refusal
 from confide.federated.verification import Verification
 from confide.support import parse_object
@@ -46,7 +44,7 @@ def sign(released: Release, keys: SiloKeys) -> str:
     Raises
     ------
     InputError, InputTypeError
-        If it is not a non-federated release, is too long, or has integers that are too large for a message.
+        If it is not a non-federated release, or is too long.
 
     Examples
     --------
@@ -64,17 +62,10 @@ def sign(released: Release, keys: SiloKeys) -> str:
         raise InputTypeError("released", "must be a release, of thresholds", got=type(released).__name__)
     if isinstance(released, FederatedRelease):
         raise InputError("released", "must not be federated: `aggregate(keys=...)` signs federated releases")
-    text = sign_message(KIND, {"release": json.loads(released.to_json())}, keys.signing)
-    try:
-        _read(text)
-    except FormatError:
-        raise InputError(
-            "released",
-            (
-                f"must have at most {MOST_CHARACTERS} characters to be signed, and no group that is named by an "
-                "integer of more than 64 bits"
-            ),
-        ) from None
+    payload = released.to_json().encode()
+    text = envelope(KIND, payload, *signature_of(KIND, payload, keys.signing))
+    if len(text) > MOST_CHARACTERS:
+        raise InputError("released", f"must have at most {MOST_CHARACTERS} characters, signed")
     return text
 
 
@@ -89,9 +80,9 @@ def read_signed(text: str) -> Read:
     document = Document.from_json(text)
     if isinstance(document, FederatedRelease):
         return Read(document, None if document.signature is None else document.signer)
-    if parse_object(text, _NAME_BITS)["kind"] != PREFIX + KIND:
+    if "payloadType" not in parse_object(text, _NAME_BITS):
         return Read(document, None)
-    return Read(document, verify_message(KIND, text).signer)
+    return Read(document, open_message(KIND, text)[1])
 
 
 def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verification:
@@ -117,15 +108,13 @@ def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verificat
 
 def _read(text: str) -> Release:
     try:
-        content = verify_message(KIND, text).content
-        release = content.get("release")
-        if set(content) != {"release"} or not isinstance(release, Mapping):
-            raise Refusal("malformed", "a signed file must have one field, release, which is an object")
-        if str(release.get("kind")) == PREFIX + KIND:
-            raise Refusal("malformed", "a signed file must not contain another signed file")
-        document: Any = Document.from_json(json.dumps(release))
+        payload, _ = open_message(KIND, text)
     except Refusal as refusal:
         raise FormatError("file", "must be a signed release as it was signed", remedy=str(refusal)) from None
+    inside = payload.decode(errors="replace")
+    if '"payloadType"' in inside[:100]:
+        raise FormatError("file", "must not contain another signed file")
+    document: Any = Document.from_json(inside)
     if not isinstance(document, Release) or isinstance(document, FederatedRelease):
         raise FormatError("release", "must not be federated")
     return document

@@ -4,12 +4,8 @@ An answer is a release like any other. Its request is the plan's digest, and its
 ledger accepts once. The charge is on disk before the data are used, and the message is on disk before it is returned.
 So a second request gets the first message again, and a session has one answer. If a silo is interrupted between charge
 and message, its budget is spent without an answer, and it never answers twice.
-
-The list of answers (survivor set) that a silo has helped to open is kept in the same way, at no cost: it is on disk
-before the part is returned, and each session has one list.
 """
 
-import hashlib
 import math
 import warnings
 from collections.abc import Callable
@@ -18,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from confide.errors import BudgetError, OtherDataError, OtherDataWarning
-from confide.federated.plan import AnyPlan
+from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import (
     Cost,
@@ -37,8 +33,6 @@ from confide.ledger import (
 from confide.support import caller_stacklevel
 
 RECORDS = "calibration records"
-OPENINGS = "sums opened with other silos"
-"""The ledger's data set for the list that was opened in each session. It is not about the silo's own records."""
 
 MechanismInput = TypeVar("MechanismInput")
 
@@ -91,24 +85,20 @@ class SiloLedger:
         """Identity of this ledger for public files: see `confide.Ledger.identity`."""
         return self.ledger.identity()
 
-    def answered(self, plan: AnyPlan) -> str | None:
+    def answered(self, plan: FederatedPlan) -> str | None:
         """Time at which this plan was answered, UTC, ISO 8601; None if it was not."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.charged_at
 
-    def kept_answer(self, plan: AnyPlan) -> str | None:
+    def kept_answer(self, plan: FederatedPlan) -> str | None:
         """The message that answered this plan; None if there is none for any reason."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest else entry.release
 
-    def has_opened_list(self, plan: AnyPlan) -> bool:
-        """Whether a list of this plan's session is recorded as opened by this silo."""
-        return self._entry(opening_token(plan)) is not None
-
     def _entry(self, token: str) -> Entry | None:
         return self.ledger.snapshot().entry(token)
 
-    def cost(self, plan: AnyPlan, own: int) -> Cost:
+    def cost(self, plan: FederatedPlan, own: int) -> Cost:
         """The charge for the answer of silo `own`: its loss under the adjacency of the ledger's account.
 
         Raises
@@ -120,7 +110,7 @@ class SiloLedger:
 
     def charge_answer(
         self,
-        plan: AnyPlan,
+        plan: FederatedPlan,
         cost: Cost,
         budget: float,
         read: Callable[[], MechanismInput],
@@ -197,30 +187,3 @@ class SiloLedger:
             f"{decimal_form(spent)}, and this answer costs {decimal_form(cost.epsilon)}; request a plan that costs "
             "less, or raise the budget"
         )
-
-    def store_part(
-        self, plan: AnyPlan, listed: str, read: Callable[[], MechanismInput], draw: Callable[[MechanismInput], str]
-    ) -> str:
-        """The part for a list of answers: the stored one, or a new one. The list is on disk first.
-
-        It costs nothing, also when the budget is spent. A run that ended before its part was stored can be repeated,
-        because the part follows from the list and the keys.
-
-        Raises
-        ------
-        Refusal
-            `session-used` if another list of the session was opened.
-        """
-
-        def kept(entry: Entry) -> str | None:
-            if entry.request != listed:
-                raise Refusal("session-used", "this silo has opened another list of this session; request a new plan")
-            return entry.release
-
-        cost, once = Cost(0.0, "replace_one", f"{plan.method}, opened"), SingleRelease(opening_token(plan), kept)
-        return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), read, lambda _: None, draw)
-
-
-def opening_token(plan: AnyPlan) -> str:
-    """The ledger's token for the one list that is opened in a session."""
-    return hashlib.sha256(f"open|{plan.session}".encode()).hexdigest()[:32]

@@ -1,21 +1,22 @@
-"""The terms of a federated calibration that do not depend on its method: silos, closing time and guarantee."""
+"""The terms of one threshold of a federation that do not depend on its method: silos, level, loss and candidates."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias
 
-from confide.candidates import AnyCandidates, Candidates
-from confide.core import check_about
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
-from confide.federated.envelope import read_time
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 from confide.mechanisms import Neighbors
-from confide.support import Classes, Level, one_of, public_classes
+
+Counts: TypeAlias = NDArray[np.int64]
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]
 """`independent`: a silo answers independently of its scores. `arbitrary`: no assumption."""
@@ -30,34 +31,9 @@ MOST_SILOS = 10_000
 MOST_CANDIDATES = 2**16
 
 
-class PlanChoices(TypedDict, total=False):
-    """Options of a plan by any method; `confide.federated.plan` describes them."""
-
-    score: str | None
-    candidates: AnyCandidates
-    unit: float | None
-    delta: Level | None
-    liars: int
-    dropouts: int
-    missing: Missing
-    population: Population | None
-    colluding: int | None
-    n_min: int
-    n_typical: int | None
-    closes: datetime | None
-    classes: Iterable[Any] | int | None
-    about: Mapping[str, str] | None
-
-
-class AnyPlanChoices(PlanChoices, total=False):
-    """The same options, with the method."""
-
-    method: str | None
-
-
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a federated calibration.
+    """The terms of one threshold.
 
     Parameters
     ----------
@@ -73,22 +49,8 @@ class Terms:
         Public candidate thresholds.
     silos
         The invited silos, with public keys and public sizes (or None: secret).
-    liars
-        Number of Byzantine silos that the guarantee withstands (not for sums).
-    dropouts
-        Number of missing silos with which the threshold is still planned to be finite.
-    missing
-        Assumption about silos that do not answer.
-    population
-        The population of new records that the guarantee is about.
-    session
-        Random identifier, used once.
-    closes
-        UTC time in ISO format after which answers are late, or None.
-    classes
-        For a score of classes: their names, or their number, the same in every silo; None if not stated.
-    about
-        Public metadata, as in `confide.calibrate`.
+    liars, dropouts, missing, population, colluding, n_min, n_typical
+        As in `confide.federated.plan`.
     """
 
     alpha: Fraction
@@ -101,26 +63,13 @@ class Terms:
     dropouts: int
     missing: Missing
     population: Population
-    session: str
-    closes: str | None
-    classes: Classes | None = field(default=None, kw_only=True)
-    about: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
+    colluding: int | None
+    n_min: int
+    n_typical: int
 
     def __post_init__(self) -> None:
-        if self.classes is not None:
-            object.__setattr__(self, "classes", public_classes("classes", self.classes))
-        object.__setattr__(self, "about", dict(check_about(self.about)))
-        check_silos(self.silos)
-        if not isinstance(self.candidates, Candidates):
-            raise InputTypeError("candidates", "must be a confide.Candidates", got=type(self.candidates).__name__)
         if self.candidates.size > MOST_CANDIDATES:
             raise InputError("candidates", f"must number at most {MOST_CANDIDATES}", got=str(self.candidates.size))
-        check_count("liars", self.liars, len(self.silos) - 1)
-        check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
-        one_of("missing", self.missing, MISSING)
-        one_of("population", self.population, POPULATIONS)
-        if len(self.session) != 32 or not set(self.session) <= set("0123456789abcdef"):
-            raise InputError("session", "must have 32 hexadecimal digits")
 
     @property
     def level(self) -> Fraction:
@@ -152,10 +101,6 @@ class Terms:
     @cached_property
     def _places(self) -> dict[str, int]:
         return {silo.name: i for i, silo in enumerate(self.silos)}
-
-    def closed(self, now: datetime) -> bool:
-        """Whether answers made at this time are late."""
-        return self.closes is not None and now > read_time(self.closes)
 
 
 def check_silos(silos: Sequence[Silo]) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease
-from confide.federated.envelope import digest
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 
@@ -80,9 +79,7 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
 
 
 def _made_from(released: FederatedRelease) -> str:
-    if (opened := released.opened) is not None:
-        return f"the threshold was recomputed from {len(opened.parts)} signed parts of share holders"
-    if any(isinstance(item, dict) for item in released.sent.values()):
+    if released.plan.channel.single_replies:
         return f"the threshold was recomputed from {len(released.sent)} signed answers"
     return "the threshold is stated by the coordinator and cannot be recomputed from this file"
 
@@ -98,13 +95,10 @@ def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     if name not in released.answered:
         why = dict(released.refused).get(name)
         return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
-    if released.opened is not None:
-        same = answer.reply.ephemeral == dict(released.opened.counted)[name]
-    elif name not in released.sent:
-        return f"an answer of {name!r} counts, but it cannot be identified: the calibration is not signed", False
+    if plan.channel.single_replies:
+        same = answer.digest == read_answer(plan, released.sent[name]).digest
     else:
-        sent = released.sent[name]
-        same = answer.digest == (sent if isinstance(sent, str) else digest(sent["content"]))
+        same = answer.digest == released.sent[name]
     if not same:
         return f"another answer of {name!r} counts than this one", False
     return f"the answer of {name!r} counts", True

@@ -7,7 +7,7 @@ from pathlib import Path
 from confide.core import Document, Plan, Release
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation
-from confide.federated import AnyPlan, FederatedPlan, SeveralPlans
+from confide.federated import FederatedPlan
 from confide.ledger import Ledger
 from confide.reports.ledger_page import ledger_page
 from confide.reports.page import Page, page_of
@@ -20,7 +20,7 @@ from confide.watching import CorrectedRelease, Watch
 
 
 def report(
-    release: Document | Plan | Ledger | AnyPlan,
+    release: Document | Plan | Ledger | FederatedPlan,
     *,
     title: str | None = None,
     evaluation: Evaluation | str | Path | None = None,
@@ -92,6 +92,6 @@ def _section(value: object) -> Section:
         case Evaluation():
             private = (protection(value.privacy),) if value.private else ()
             return Section("Evaluation", parts=(evaluation_section(value), *private))
-        case FederatedPlan() | SeveralPlans():
+        case FederatedPlan():
             return describe(value)
     raise InputTypeError("release", "must be a calibration, of any kind, or a plan", type(value).__name__)

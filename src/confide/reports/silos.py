@@ -25,7 +25,7 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
     if answers and release.by is not None:
         raise InputError("answers", "must be left out: the calibration has several thresholds")
     plan, refused = release.plan, dict(release.refused)
-    asks, replies = {id(ask): ask for ask in plan.single_plans}.values(), _replies(release, answers)
+    asks, replies = plan.different, _replies(release, answers)
     rows = []
     for i, silo in enumerate(plan.silos):
         targets = dict.fromkeys(ask.protocol.target_rank(i) for ask in asks)

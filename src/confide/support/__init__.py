@@ -58,6 +58,7 @@ from confide.support.files import (
     has_locks,
     kind_named,
     kind_of,
+    kind_stated,
     locked,
     new_file,
     read_as,

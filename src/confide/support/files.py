@@ -4,11 +4,11 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError
 from confide.support.checks import OTHER_SCHEMA, SCHEMA
@@ -19,6 +19,8 @@ from confide.support.object_stores import FileLocation, ObjectPath, as_place
 
 HEAD = 2**16
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s*"schema":\s*(\d{1,3})\b)?')
+_SIGNED = re.compile(rb'\A\s*\{\s*"payloadType":\s*"([^"]{1,120})"')
+"""A signed message (DSSE), whose kind is in the type of its payload."""
 _TITLE = " · confide</title>".encode()
 _REQUEST = b"# A request to confide"
 WRITTEN_BY = "Written by confide"
@@ -46,8 +48,6 @@ class FileKind(StrEnum):
     CHECKPOINT = "the checkpoint of a silo's keys"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
-    OPENING = "a coordinator's opening"
-    PART = "a share holder's part"
     SILO = "a silo's public file"
     KEYS = "private keys"
     POLICY = "a silo's policy"
@@ -61,8 +61,7 @@ class FileKind(StrEnum):
 _DOCUMENTS = {
     "release": FileKind.RELEASE,
     "published-counts": FileKind.COUNTS,
-    "federated.calibration": FileKind.RELEASE,
-    "federated.several": FileKind.RELEASE,
+    "federated.release": FileKind.RELEASE,
     "federated.own-share": FileKind.RELEASE,
     "federated.signed-release": FileKind.SIGNED,
     "evaluation": FileKind.EVALUATION,
@@ -72,10 +71,7 @@ _DOCUMENTS = {
     "counting-plan": FileKind.COUNTING,
     "federated.checkpoint": FileKind.CHECKPOINT,
     "federated.plan": FileKind.PLAN,
-    "federated.plans": FileKind.PLAN,
     "federated.answer": FileKind.ANSWER,
-    "federated.opening": FileKind.OPENING,
-    "federated.part": FileKind.PART,
     "federated.silo": FileKind.SILO,
     "federated.private-keys": FileKind.KEYS,
     "federated.policy": FileKind.POLICY,
@@ -148,8 +144,26 @@ def kind_of_content(head: bytes) -> FileKind:
         return FileKind.CARD
     if head.startswith(_REQUEST):
         return FileKind.REQUEST
+    if (signed := _SIGNED.match(head)) is not None:
+        return kind_named(kind_stated({"payloadType": signed[1].decode(errors="replace")}) or "")
     document = _DOCUMENT.match(head)
     return FileKind.OTHER if document is None else kind_named(document[1].decode())
+
+
+def kind_stated(content: Mapping[str, Any]) -> str | None:
+    """The kind that a document states: in its field `kind`, or in the type of a signed payload.
+
+    Examples
+    --------
+    >>> kind_stated({"payloadType": "application/vnd.confide.federated.plan+json; schema=1"})
+    'confide/federated.plan'
+    """
+    kind = content.get("kind")
+    if (
+        signed := re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", str(content.get("payloadType")))
+    ) is not None:
+        return f"confide/{signed[1]}"
+    return kind if isinstance(kind, str) else None
 
 
 def kind_named(name: str) -> FileKind:

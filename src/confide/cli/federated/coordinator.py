@@ -1,9 +1,8 @@
-"""Commands of the coordinator: `confide federated plan`, `list` and `aggregate`.
+"""Commands of the coordinator: `confide federated plan` and `aggregate`.
 
 Also functions that read the files of a federation.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,27 +19,20 @@ from confide.core import By
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
-    AnyPlan,
+    FederatedPlan,
     Policy,
     Refusal,
-    Shared,
     Silo,
     SiloKeys,
     collusion_text,
     fingerprint,
-    openings,
-    plan_groups,
-    plan_levels,
-    plan_sides,
-    read_plan,
     read_time,
     replies,
-    share_holders_text,
 )
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
-from confide.support import FileKind, kind_of, read_text, write_text
+from confide.support import FileKind, kind_of, read_text
 from confide.tables import SIDES, class_keys
 
 
@@ -120,13 +112,11 @@ def read_policy(path: Path) -> Policy:
         raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
 
 
-def plan_lines(plan: AnyPlan, *, opened: str = "") -> list[str]:
-    """Lines about a plan: the silos it relies on, its metadata, and the share holders of its sum."""
+def plan_lines(plan: FederatedPlan) -> list[str]:
+    """Lines about a plan: the silos it relies on, and its method."""
     lines = [f"{name}: {words}" for name, words in plan.method_rows]
     if (collude := collusion_text(plan)) is not None:
         lines.insert(0, f"{plan.protocol.reliance_label} the other silos: {collude}")
-    if by := share_holders_text(plan):
-        lines.append(f"the sum is opened by {by}{opened}")
     return lines
 
 
@@ -172,17 +162,26 @@ class PlanOptions:
     about: tuple[str, ...] = ()
 
     def options(self, columns: Columns) -> dict[str, Any]:
-        """The arguments that all functions for plans share."""
-        kept = ("unit", "delta", "dropouts", "liars", "colluding", "n_typical")
+        """The arguments that all methods share; the levels are in `levels`."""
+        by, kept = self.by(columns), ("unit", "delta", "dropouts", "liars", "colluding", "n_min", "n_typical")
+        classes = None if columns.classes is None else split(columns.classes)
+        named = {} if by not in ("group", "class") else {"names": self.names(by, classes)}
         return {
             **{name: getattr(self, name) for name in kept},
+            **named,
+            "by": None if by == "level" else by,
             "score": None if columns.score == SIDES else columns.score,
             "candidates": optional_candidates(self.candidates),
             "missing": "arbitrary" if self.arbitrary else "independent",
             "closes": None if self.closes is None else read_time(self.closes),
-            "classes": None if columns.classes is None else split(columns.classes),
+            "classes": None if by == "class" else classes,
             "about": parse_metadata(self.about),
         }
+
+    @property
+    def levels(self) -> Any:
+        """The level, or several."""
+        return levels_of(self.alpha) if len(levels_of(self.alpha)) > 1 else self.alpha
 
     def by(self, columns: Columns) -> By | None:
         """The kind of parts with a threshold each; None for one threshold."""
@@ -200,33 +199,15 @@ class PlanOptions:
             )
         return kinds[0] if kinds else None
 
-    def plan(self, silos: Sequence[Silo], columns: Columns) -> AnyPlan:
-        """Make the plan, or the plans of several levels, of groups or classes, or of two sides."""
-        by, options = self.by(columns), {**self.options(columns), "method": self.method}
-        options |= {} if self.n_min is None else {"n_min": self.n_min}
-        match by:
-            case "level":
-                return plan_levels(silos, levels_of(self.alpha), self.epsilon, **options)
-            case "side":
-                return plan_sides(silos, self.alpha, self.epsilon, **options)
-            case "group":
-                return plan_groups(silos, self.names(by), self.alpha, self.epsilon, **options)
-            case "class":
-                names = self.names(by, options.pop("classes"))
-                return plan_groups(silos, names, self.alpha, self.epsilon, by="class", **options)
-        return make_plan(silos, self.alpha, self.epsilon, **options)
+    def plan(self, silos: Sequence[Silo], columns: Columns) -> FederatedPlan:
+        """Make the plan."""
+        return make_plan(silos, self.levels, self.epsilon, method=self.method, **self.options(columns))
 
     def compared(
         self, silos: Sequence[Silo], columns: Columns, sample: Any, also: Sequence[str]
     ) -> tuple[Alternative, ...]:
         """Compare the methods for the same options."""
-        by, options = self.by(columns), self.options(columns)
-        least = (0 if by in ("group", "class") else 1) if self.n_min is None else self.n_min
-        alpha = levels_of(self.alpha) if by == "level" else self.alpha
-        names = self.names(by, options.pop("classes") if by == "class" else None)
-        return compare_methods(
-            silos, alpha, self.epsilon, by=by, names=names, pilot=sample, also=also, n_min=least, **options
-        )
+        return compare_methods(silos, self.levels, self.epsilon, pilot=sample, also=also, **self.options(columns))
 
     def names(self, by: By | None, classes: Any = None) -> Any:
         """The names of the groups or classes; None otherwise."""
@@ -264,7 +245,7 @@ def plan(
         raise click.UsageError("--out is missing; it is optional only with --compare")
     coordinator = SiloKeys.load(keys)
     silos, own = silos_of_plan(silo, coordinator.public_keys())
-    made: AnyPlan | None
+    made: FederatedPlan | None
     if compare:
         sample, _ = pilot.sample()
         with capture_warnings() as caught:
@@ -281,7 +262,6 @@ def plan(
         with capture_warnings() as caught:
             made = terms.plan(silos, pilot.columns)
         caught.warn()
-    first = made.single_plans[0]
     output.write(made.sign(coordinator))
     for note in made.remarks:
         print_warning(note)
@@ -289,12 +269,12 @@ def plan(
     for path in own:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
     if terms.method is None:
-        print_text(f"method: {first.method}, which suits these silos (--compare shows why)")
+        print_text(f"method: {made.method}, which suits these silos (--compare shows why)")
     print_text(f"privacy: {made.privacy()}")
-    print_text(f"candidate thresholds: {first.candidates.description}")
+    print_text(f"candidate thresholds: {made.candidates.description}")
     for line in plan_lines(made):
         print_text(line)
-    print_text(f"promised {first.assumed}:")
+    print_text(f"promised {made.assumed}:")
     for line in made.promise_lines:
         print_text(f"  {line}")
 
@@ -334,51 +314,6 @@ def _expected(one: Alternative) -> str:
     return "; ".join(parts)
 
 
-@command("federated list")
-def list_answers(
-    *, answers: tuple[Path, ...], plan: Path, keys: Path, out_folder: Path, drop_refused: bool = False
-) -> None:
-    r"""List the answers of a sum with dropouts: a file for every opener.
-
-    An opener is a share holder; the list is the survivor set. Make the list
-    once, after all answers have arrived: silos help to open only one list of a
-    session. Send every opener the file with its name, even if it has not
-    answered. Each sends back its part, for aggregate.
-
-    Example:
-
-      confide federated list *-answer.json --plan plan.json \
-        --keys coordinator.key --out-folder openings
-    """
-    text, messages = read_text(plan), read_messages(answers, FileKind.ANSWER, drop_refused=drop_refused)
-    read, _ = read_plan(text)
-    files = {
-        out_folder / f"{name}.json": opening
-        for name, opening in openings(text, messages, SiloKeys.load(keys), drop_refused=drop_refused).items()
-    }
-    for path, opening in files.items():
-        if path.exists() and read_text(path) != opening:
-            raise InputError(
-                "output",
-                f"{str(path)!r} is another list or another file",
-                remedy="Silos open only one list of a session: send the existing files, or choose another folder",
-            )
-    try:
-        out_folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InputError("output", f"{str(out_folder)!r} cannot be written: {error.strerror}") from None
-    for path, opening in files.items():
-        if not path.exists():
-            write_text(path, opening, overwrite=False)
-    assert isinstance(read.channel, Shared)  # otherwise there is no list
-    counted = {name for name, _ in json.loads(next(iter(files.values())))["content"]["counted"]}
-    absent = ", ".join(silo.name for silo in read.silos if silo.name not in counted)
-    print_text(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")
-    print_text(
-        f"openings: {out_folder}, a file for each of {len(files)} openers; {read.channel.needed} of them must help"
-    )
-
-
 @command("federated aggregate")
 def aggregate(
     *, answers: tuple[Path, ...], plan: Path, output: Output, keys: Path | None = None, drop_refused: bool = False
@@ -391,17 +326,10 @@ def aggregate(
         --plan plan.json --keys coordinator.key --out released.json
     """
     output.check(FileKind.RELEASE, *answers, plan, keys)
-    parts = [path for path in answers if kind_of(path) is FileKind.PART]
-    sent = [path for path in answers if path not in parts]
-    text, messages = read_text(plan), read_messages(sent, FileKind.ANSWER, drop_refused=drop_refused)
+    text, messages = read_text(plan), read_messages(answers, FileKind.ANSWER, drop_refused=drop_refused)
+    signing = None if keys is None else SiloKeys.load(keys)
     with capture_warnings(CoverageWarning) as caught:
-        released = aggregate_answers(
-            text,
-            messages,
-            parts=read_messages(parts, FileKind.PART),
-            keys=None if keys is None else SiloKeys.load(keys),
-            drop_refused=drop_refused,
-        )
+        released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
     output.save(released.to_json(), f"{released}\nsaved")
     if line := _spread(replies(text, messages, drop_refused=drop_refused)):
         print_text(line)

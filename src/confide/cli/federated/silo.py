@@ -1,4 +1,4 @@
-"""Commands of a silo: `confide federated keygen`, `public`, `policy`, `answer`, `open` and `own`."""
+"""Commands of a silo: `confide federated keygen`, `public`, `policy`, `answer` and `own`."""
 
 import math
 from dataclasses import dataclass, replace
@@ -27,13 +27,12 @@ from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
     DEFAULT_METHODS,
     RECORDS,
-    AnyPlan,
+    FederatedPlan,
     FederatedRelease,
     Policy,
     SiloKeys,
     SiloLedger,
     identity_rows,
-    open_part,
     own_share,
     read_plan,
 )
@@ -317,12 +316,11 @@ def answer(
     policy = rules.read()
     output.check(FileKind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
-    read, _ = read_plan(text)
-    of_scores = read.single_plans[0]
-    table.check_score(SIDES if read.by == "side" else of_scores.score)
+    read = read_plan(text)
+    table.check_score(SIDES if read.by == "side" else read.score)
     _check_by(read, by, table.columns)
     names = read.names if read.by in ("group", "class") else None
-    counts = table.counted(of_scores.candidates, of_scores.classes, names, by)
+    counts = table.counted(read.candidates, read.request.classes, names, by)
     own_keys = SiloKeys.load(keys)
     earlier = records.open().answered(read)
     with capture_warnings(OtherDataWarning) as caught:
@@ -339,12 +337,12 @@ def answer(
         )
     if rows := identity_rows(read, silos=not read.channel.single_replies):
         print_text(aligned(rows))
-    for line in plan_lines(read, opened=": `confide federated open`, with this ledger"):
+    for line in plan_lines(read):
         print_text(line)
     print_text(records.spent(policy.budget))
 
 
-def _check_by(plan: AnyPlan, by: str | None, columns: Columns) -> None:
+def _check_by(plan: FederatedPlan, by: str | None, columns: Columns) -> None:
     """Check that --by is given if, and only if, the plan needs it."""
     each = plan.by
     if each == "group" and by is None:
@@ -356,47 +354,6 @@ def _check_by(plan: AnyPlan, by: str | None, columns: Columns) -> None:
 
 
 # Commands without a privacy cost
-
-
-@command("federated open")
-def open_sum(
-    *,
-    opening: Path,
-    plan: Path,
-    keys: Path,
-    coordinator: Path | None = None,
-    policy: Path | None = None,
-    ledger: str,
-    output: Output,
-) -> None:
-    r"""Help to open the sum of the answers on a list: one small signed file.
-
-    Opening reconstructs the sum of a survivor set (list). It needs no records
-    and has no privacy cost, because the silos on the list have paid for the
-    sum. The ledger stores the list; no other list of this session is opened.
-    If you repeat the command, it writes the same part again.
-
-    Example:
-
-      confide federated open openings/north.json --plan plan.json \
-        --keys north.key --coordinator coordinator.json \
-        --ledger north.db --out north-part.json
-    """
-    output.check(FileKind.PART, opening, plan, keys, coordinator, policy, file_of(ledger))
-    part = open_part(
-        read_text(plan), read_text(opening), SiloKeys.load(keys), _whose(coordinator, policy), SiloLedger(ledger)
-    )
-    output.save(part, "part")
-    print_text("nothing was charged")
-
-
-def _whose(coordinator: Path | None, policy: Path | None) -> Policy:
-    """A policy with the coordinator; its other fields do not matter, because nothing is paid."""
-    if policy is not None:
-        return read_policy(policy)
-    if coordinator is None:
-        raise click.UsageError("--coordinator is needed, or --policy that contains it, and not both")
-    return Policy(read_silo(coordinator).identity, budget=1.0, per_plan=1.0)
 
 
 @command("federated own")

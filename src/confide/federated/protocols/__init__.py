@@ -4,7 +4,7 @@ From terms and options they make planned methods and channels, which define a si
 guarantee.
 """
 
-from confide.federated.protocols.channels import Channel, Clear, Masked, Shared, SharedAnswer
+from confide.federated.protocols.channels import Channel, Clear, Masked
 from confide.federated.protocols.fedcp2_qq import (
     FedCP2QQ,
     PublishedChoice,
@@ -14,17 +14,16 @@ from confide.federated.protocols.fedcp2_qq import (
     published_quantile,
 )
 from confide.federated.protocols.method import Method, Promise, Row
-from confide.federated.protocols.plan_fields import Counts, Options
 from confide.federated.protocols.secure_sum import NoisyCounts
 from confide.federated.protocols.sorted_replies import PrivateQQ
 
 PROTOCOLS: dict[str, Row] = {
     row.name: row
     for row in (
-        Row("private-qq", PrivateQQ, (Clear, Clear)),  # of confide, private in the silo; the default
-        Row("secure-sum", NoisyCounts, (Masked, Shared)),  # of confide, private in the sum
-        Row("fedcp2-qq", FedCP2QQ, (Clear, Clear)),  # published, private in the silo
-        Row("fedcp2-qq-sum", FedCP2QQ, (Masked, Shared)),  # the same, and the single replies are hidden
+        Row("private-qq", PrivateQQ, Clear),  # of confide, private in the silo; the default
+        Row("secure-sum", NoisyCounts, Masked),  # of confide, private in the sum
+        Row("fedcp2-qq", FedCP2QQ, Clear),  # published, private in the silo
+        Row("fedcp2-qq-sum", FedCP2QQ, Masked),  # the same, and the single replies are hidden
     )
 }
 METHODS = tuple(PROTOCOLS)

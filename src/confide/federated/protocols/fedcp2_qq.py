@@ -28,12 +28,11 @@ from confide.errors import InputError
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import too_few_records
-from confide.federated.protocols.plan_fields import Options, read_field, refuse_contradiction
-from confide.federated.protocols.sorted_replies import SortedReplies, mean_law_of_choice, read_ranks
+from confide.federated.protocols.sorted_replies import SortedReplies, mean_law_of_choice
 from confide.federated.quantile_of_quantiles import least_above, qq_coverage, smallest_k_of_ranks
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
-from confide.support import Fields, Level, exact_level, positive_integer, privacy_loss, scale_for
+from confide.support import Level, exact_level, positive_integer, privacy_loss, scale_for
 
 _ROUNDING = 1e-13
 """Relative increase of levels, so that rounded values still reach the claimed level."""
@@ -71,7 +70,7 @@ class FedCP2QQ(SortedReplies):
     published_k: int
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, channel: Channel) -> Self:
         """The published ranks and k of least compensation over all gamma."""
         m, n, summed = len(terms.silos), terms.silos[0].size or 0, not channel.single_replies
         if len({silo.size for silo in terms.silos}) > 1:
@@ -83,16 +82,8 @@ class FedCP2QQ(SortedReplies):
         if choice is None:
             raise too_few_records()
         made = cls((choice.rank,) * m, choice.k)
-        if summed and made.certify(terms, range(channel.least(terms)))[0] > channel.least(terms):
+        if summed and made.certify(terms, range(m))[0] > m:
             raise too_few_records()
-        return made
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the fields `targets` and `published_k`; the silos of a sum have equal sizes."""
-        made = cls(read_ranks(fields, terms), read_field(fields, "published_k", terms))
-        if not channel.single_replies:
-            refuse_contradiction(len({silo.size for silo in terms.silos}) > 1)
         return made
 
     def loss(self, terms: Terms, i: int) -> float:

@@ -1,4 +1,4 @@
-"""The interface of a method of one-shot federated calibration: its draw, certificate, loss and JSON fields.
+"""The interface of a method of one-shot federated calibration: its draw, certificate and loss.
 
 A silo draws a vector over the candidates, a channel adds the vectors of all silos, and the threshold follows from the
 sum. A method is a frozen dataclass of public numbers. Planning, own shares and pages treat some methods apart:
@@ -9,18 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.plan_fields import Counts, Options
-from confide.federated.terms import Population, Terms
+from confide.federated.terms import Counts, Population, Terms
 from confide.guarantee import AboutSilos, Guarantee, GuaranteeKind
 from confide.mechanisms import PrivacyStatement
-from confide.support import Fields
 
 
 @dataclass(frozen=True)
@@ -61,22 +59,13 @@ class Method(ABC):
     """Advice on the number of candidates, for errors about a bound on it."""
 
     @classmethod  # noqa: B027 - most have no terms of their own
-    def check(cls, terms: Terms, *, opened: bool) -> None:
-        """Reject terms that the method does not support; `opened`: whether the sum opens without some silos."""
+    def check(cls, terms: Terms) -> None:
+        """Reject terms that the method does not support."""
 
     @classmethod
     @abstractmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, channel: Channel) -> Self:
         """Plan the method for these terms, from public numbers; an error if no finite threshold is possible."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the method from its fields in a plan; an error for values that `planned` cannot give."""
-
-    @abstractmethod
-    def fields(self) -> dict[str, Any]:
-        """The method's fields in a plan by name; those of `UNUSED_DEFAULTS` that it leaves out are written so."""
 
     @abstractmethod
     def target_rank(self, i: int) -> Fraction | None:
@@ -113,7 +102,7 @@ class Method(ABC):
 
     @abstractmethod
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """The rank of the answer that becomes the threshold (see `FederatedPlan.certify`), and the guarantee."""
+        """The rank of the answer that becomes the threshold (see `ThresholdPlan.certify`), and the guarantee."""
 
     @abstractmethod
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
@@ -152,19 +141,15 @@ def too_few_records() -> InputError:
 
 
 class Row(NamedTuple):
-    """A method by its name in plans: the class of the draw, and the channels without and with dropouts."""
+    """A method by its name in plans: the class of the draw, and the channel."""
 
     name: str
     draws: type[Method]
-    channels: tuple[type[Channel], type[Channel]]
-
-    def channel(self, terms: Terms) -> type[Channel]:
-        """The channel for these terms; a sum with dropouts has a second message."""
-        return self.channels[terms.dropouts > 0]
+    channel: type[Channel]
 
     def check(self, terms: Terms) -> None:
         """Reject unsupported terms with an error for the argument of `confide.federated.plan`."""
-        draws, channel = self.draws, self.channel(terms)
+        draws, channel = self.draws, self.channel
         if terms.size is None and not draws.secret_sizes:
             raise InputError(
                 "silos",
@@ -175,6 +160,12 @@ class Row(NamedTuple):
             raise InputError(
                 "liars", f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"
             )
+        if terms.dropouts and not channel.single_replies:
+            raise InputError(
+                "dropouts",
+                f"must be 0 for the method {self.name!r}: its sum opens only with all silos",
+                remedy="If one does not answer, make a new plan without it, for which the others pay again",
+            )
         if terms.population not in draws.populations:
             raise InputError(
                 "population",
@@ -182,4 +173,4 @@ class Row(NamedTuple):
                 remedy="Secure-sum supports 'mixture', without delta",
             )
         channel.check(terms, self.name, draws.candidate_advice)
-        draws.check(terms, opened=channel.second_message)
+        draws.check(terms)

@@ -2,26 +2,25 @@
 
 Every silo adds a share of noise to its counts. The privacy is that of the opened sum, and the certificate that of a
 noisy histogram of all records by the last rule, also for non-IID silos (docs/theory-one-number.md, Theorem W3;
-docs/theory-federated.md, Theorems F5, F9, F6 and F7). Sizes must be public.
+docs/theory-federated.md, Theorems F5, F6 and F7). Sizes must be public.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.plausible import check_plausible
-from confide.federated.protocols.channels import Channel, by_size
+from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import Method, Promise, too_few_records
-from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
 from confide.federated.sharing import check_scale, noise_law, noise_share
-from confide.federated.terms import Terms
+from confide.federated.terms import Counts, Terms
 from confide.guarantee import (
     Guarantee,
     chosen_by_last_rule,
@@ -29,7 +28,7 @@ from confide.guarantee import (
     log_concave_residual_life,
     most_beyond,
 )
-from confide.support import Fields, float_above, scale_for
+from confide.support import float_above, scale_for
 
 MOST_DEFICIT = 2**30
 _DRAWS = 1000
@@ -44,10 +43,7 @@ class NoisyCounts(Method):
     scale
         The noise scale of the opened sum.
     target
-        The target rank among all records, if all silos must answer; None if it follows from the silos on the list.
-    weights
-        For non-IID silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F7). None for IID
-        silos.
+        The target rank among all records.
     honest
         Number of silos that are certainly in the sum and do not collude, from the channel.
 
@@ -60,9 +56,6 @@ class NoisyCounts(Method):
     >>> made = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", population="common")
     >>> made.protocol.scale, made.channel.colluding, made.loss(0), made.certify()[1].coverage
     (1.0, 3, 2.0, 0.9)
-    >>> opened = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", dropouts=1)
-    >>> opened.channel.colluding, opened.channel.needed, len(opened.channel.openers), opened.channel.least(opened)
-    (2, 6, 7, 6)
     """
 
     theorem = "Theorems F6 and F7"
@@ -71,54 +64,25 @@ class NoisyCounts(Method):
     candidate_advice = "; 30 to 400 serve best"
 
     scale: float
-    target: int | None
-    weights: Literal["sizes"] | None
+    target: int
     honest: int
 
     @classmethod
-    def check(cls, terms: Terms, *, opened: bool) -> None:
-        """Reject delta, and lists of silos that may depend on the scores."""
+    def check(cls, terms: Terms) -> None:
+        """Reject delta."""
         if terms.delta is not None:
             remedy = "Private-qq has a training-conditional guarantee"
             raise InputError("delta", "must be left out for the method 'secure-sum'", remedy=remedy)
-        if opened and terms.missing != "independent":
-            raise InputError(
-                "missing",
-                "must be 'independent' for the method 'secure-sum' with dropouts",
-                remedy="Private-qq supports 'arbitrary'",
-            )
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
-        """The least noise for the loss, and the smallest certified target; the shortest list must have one, too."""
-        scale, all_silos = check_scale(scale_for(2, terms.epsilon), terms.size or 0), range(len(terms.silos))
-        made = cls(scale, None, _weights(terms), channel.honest(terms))
-        target = made.target_of(terms, all_silos)
-        if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
+    def planned(cls, terms: Terms, channel: Channel) -> Self:
+        """The least noise for the loss, and the smallest certified target."""
+        n, honest = terms.size or 0, channel.honest(terms)
+        scale = check_scale(scale_for(2, terms.epsilon), n)
+        beyond = most_beyond(terms.level, _exchangeable(terms), _cost(scale, len(terms.silos), honest))
+        if not 0 <= beyond < n:
             raise too_few_records()
-        return made if channel.second_message else replace(made, target=target)
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read the fields `scale` and, if all silos must answer, `targets` (only one) and `weights`."""
-        n, target, weights = terms.size or 0, None, _weights(terms)
-        if not channel.second_message:
-            targets = read_field(fields, "targets", terms)
-            refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
-            target = int(targets[0])
-            if weights is not None:
-                read_field(fields, "weights", terms)
-        made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms))
-        check_scale(made.scale, n)
-        return made
-
-    def fields(self) -> dict[str, Any]:
-        """The fields: the target as the only one of `targets`, the others by their own names."""
-        stated: dict[str, Any] = {"scale": self.scale}
-        if self.target is None:
-            return stated
-        stated["targets"] = (self.target,)
-        return stated if self.weights is None else {**stated, "weights": self.weights}
+        return cls(scale, n - beyond, honest)
 
     def bits(self, terms: Terms) -> int:
         """The number of bits for counts and noise."""
@@ -136,52 +100,22 @@ class NoisyCounts(Method):
         return counts + noise_share(len(counts), self.scale, self.honest)
 
     def check_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
-        """Reject a sum that the records of these silos and the noise do not explain."""
-        check_plausible(total, _records(terms, who), self.scale, len(who) / self.honest)
+        """Reject a sum that the records of the silos and the noise do not explain."""
+        check_plausible(total, terms.size or 0, self.scale, len(terms.silos) / self.honest)
 
     def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
-        """The candidate that the rule selects for the target rank among the records of these silos."""
-        target = self.target_of(terms, who)
-        if target is None:
-            return math.inf
-        beyond = _records(terms, who) - target
-        return float(terms.candidates.values[int(chosen_by_last_rule(total, beyond))])
-
-    def target_of(self, terms: Terms, who: Sequence[int]) -> int | None:
-        """The target rank among the records of these silos; None for +inf."""
-        if self.target is not None:
-            return self.target
-        n = _records(terms, who)
-        beyond = most_beyond(terms.level, _exchangeable(terms, n), self.cost(len(who)))
-        return n - beyond if 0 <= beyond < n else None
+        """The candidate that the rule selects for the target rank."""
+        return float(terms.candidates.values[int(chosen_by_last_rule(total, (terms.size or 0) - self.target))])
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """The guarantee for the sum of these silos, with k = 0, because replies are not sorted."""
-        target, coverage, n = self.target_of(terms, who), 1.0, _records(terms, who)  # by +inf
-        if target is not None:
-            coverage = float(limit_coverage(n - target, _exchangeable(terms, n), self.cost(len(who))))
-        return 0, self.guarantee(terms, coverage, who)
+        """The guarantee for the sum of all silos, with k = 0, because replies are not sorted."""
+        beyond, cost = (terms.size or 0) - self.target, _cost(self.scale, len(terms.silos), self.honest)
+        return 0, self.guarantee(terms, float(limit_coverage(beyond, _exchangeable(terms), cost)), who)
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
-        """The guarantee of the stated target for all silos, or the guarantees for lists of these numbers of silos."""
-        m, level = len(terms.silos), terms.level
-        if self.target is not None:
-            return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
-        sizes = sorted(silo.size or 0 for silo in terms.silos)
-
-        def has_target(n: int, shares: int) -> bool:
-            return most_beyond(level, _exchangeable(terms, n), self.cost(shares)) >= 0
-
-        # If the smallest silos have a target in spite of all shares of noise, every list has one.
-        always = has_target(sum(sizes[: numbers[-1]]), m)
-        found = {}
-        for count in numbers:
-            if always or has_target(sum(sizes[:count]), count):
-                found[count] = Promise(float(level), 0, "never")
-            else:
-                some = has_target(sum(sizes[m - count :]), count)
-                found[count] = Promise(float(level) if some else 1.0, 0, "perhaps" if some else "always")
-        return found
+        """The guarantee for all silos."""
+        m = len(terms.silos)
+        return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
 
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
         """None is proved: the guarantee is marginal."""
@@ -190,35 +124,21 @@ class NoisyCounts(Method):
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """The law from drawn counts and drawn noise of all silos."""
-        n, size, target = terms.size or 0, len(below), self.target_of(terms, range(len(terms.silos)))
-        if target is None:
-            return np.append(np.zeros(size - 1), 1.0)
+        n, size = terms.size or 0, len(below)
         shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
         noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
-        chosen = chosen_by_last_rule(counts, n - target)
+        chosen = chosen_by_last_rule(counts, n - self.target)
         law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
         return law
 
-    def cost(self, shares: int) -> float:
-        """What this number of shares of noise costs, in ranks."""
-        return _cost(self.scale, shares, self.honest)
 
-
-def _weights(terms: Terms) -> Literal["sizes"] | None:
-    return "sizes" if terms.population == "mixture" else None
-
-
-def _records(terms: Terms, who: Sequence[int]) -> int:
-    return sum(terms.silos[i].size or 0 for i in who)
-
-
-def _exchangeable(terms: Terms, n: int) -> int:
+def _exchangeable(terms: Terms) -> int:
     """The number of records that are exchangeable with the new one.
 
     A record of silo j with probability n_j/n costs one record and one rank (Theorem F7).
     """
-    return n - 1 if terms.population == "mixture" else n
+    return (terms.size or 0) - (terms.population == "mixture")
 
 
 @lru_cache(maxsize=64)

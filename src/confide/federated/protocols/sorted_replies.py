@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,12 @@ from confide.federated.many_silos import StandIns, tails
 from confide.federated.private_quantiles import MANY, best_private_qq
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import Method, Promise, too_few_records
-from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
-from confide.federated.terms import Terms
+from confide.federated.terms import Counts, Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, PrivacyStatement, PrivatePredictionSets, Slopes
 from confide.selection import selection_law, zcdp_of_range
-from confide.support import Fields
 
 Choosing: TypeAlias = Slopes | PrivatePredictionSets
 _UNLIKELY = 35.0
@@ -49,10 +47,6 @@ class SortedReplies(Method):
     @abstractmethod
     def mechanism(self, terms: Terms, i: int) -> Mechanism:
         """The mechanism that silo i runs on its counts."""
-
-    def fields(self) -> dict[str, Any]:
-        """The method's fields, each by its own name."""
-        return dict(vars(self))
 
     def target_rank(self, i: int) -> Fraction:
         """T_i, or for a secret size the offset from rate (n + 1)."""
@@ -170,15 +164,6 @@ def mean_law_of_choice(mechanism: Choosing, counts: NDArray[np.int64]) -> NDArra
     return mean
 
 
-def read_ranks(fields: Fields, terms: Terms) -> tuple[int, ...]:
-    """Read integer target ranks, one for every silo, from 1 to its size."""
-    targets: tuple[Fraction, ...] = read_field(fields, "targets", terms)
-    refuse_contradiction(len(targets) != len(terms.silos) or any(target.denominator > 1 for target in targets))
-    refuse_contradiction(any(not 0 < t <= (silo.size or 0) for t, silo in zip(targets, terms.silos, strict=True)))
-    return tuple(int(target) for target in targets)
-
-
-MOST_DENOMINATOR = 1000
 _ALL_DRAWS, _LEAST_DRAWS = 400, 8
 
 
@@ -221,7 +206,7 @@ class PrivateQQ(SortedReplies):
     rise: int = 0
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, channel: Channel) -> Self:
         """The mechanisms of least expected coverage among the certified ones."""
         m = len(terms.silos)
         sure = m - terms.liars - terms.dropouts
@@ -234,32 +219,14 @@ class PrivateQQ(SortedReplies):
             honest=m if terms.missing == "arbitrary" else sure,
             absent=terms.dropouts,
             most_k=sure,
-            n_min=options.n_min,
-            n_typical=options.n_typical,
+            n_min=terms.n_min,
+            n_typical=terms.n_typical,
         )
         if found is None:
             raise too_few_records()
         one, targets = found.mechanisms[0], tuple(mechanism.offset for mechanism in found.mechanisms)
-        sizes = options.n_min, options.n_typical
+        sizes = terms.n_min, terms.n_typical
         return cls(targets, one.rate, one.left, one.right, one.scale, *sizes, one.flat, one.rise)
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """Read its fields, each by its own name."""
-        names = ("targets", "rate", "left", "right", "scale", "n_min", "n_typical")
-        weights = [name for name in ("flat", "rise") if "flat" in fields or "rise" in fields]
-        made = cls(*(read_field(fields, name, terms) for name in (*names, *weights)))
-        refuse_contradiction(not 0 <= made.flat < terms.candidates.size or made.flat.denominator > MOST_DENOMINATOR)
-        refuse_contradiction(len(made.targets) != len(terms.silos) or not 0 <= made.rate < 1)
-        if terms.size is not None:
-            within = (0 < target <= (silo.size or 0) for target, silo in zip(made.targets, terms.silos, strict=True))
-            refuse_contradiction(made.rate != 0 or not all(within))
-        return made
-
-    def fields(self) -> dict[str, Any]:
-        """The fields, each by its own name; the prior weights only if there is a rise."""
-        stated = super().fields()
-        return stated if self.rise else {name: value for name, value in stated.items() if name not in ("flat", "rise")}
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:
         """The slope mechanism."""

@@ -1,0 +1,223 @@
+"""Signed messages: DSSE envelopes of JSON. What is signed is the bytes that are sent; every kind is the form of a type.
+
+A message is {"payloadType", "payload", "signatures": [{"keyid", "sig"}]} with the payload in base64: a Dead Simple
+Signing Envelope (https://github.com/secure-systems-lab/dsse). Ed25519 signs the type and the payload. The payload is
+JSON with the fields of one type, and is accepted only if its content is written with the same bytes. `keyid` is the
+public key. Times are UTC, to the second, for example 2030-01-31T12:00:00Z.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
+from confide.federated.refusals import Refusal
+from confide.support import SCHEMA, check_schema, kind_named, needs_extra, parse_object
+
+MOST_CHARACTERS = 16_000_000
+PREFIX = "confide/federated."
+
+Content = TypeVar("Content")
+
+
+class Form(msgspec.Struct, forbid_unknown_fields=True):
+    """The base of the contents of messages; a field that it does not have raises an error."""
+
+
+class _Signature(Form):
+    keyid: str
+    sig: str
+
+
+class _Envelope(Form):
+    payloadType: str  # noqa: N815 - the names of DSSE
+    payload: str
+    signatures: list[_Signature]
+
+
+class Message(NamedTuple, Generic[Content]):
+    """The content of a message, the key that signed it, in hexadecimal, and the digest of its payload.
+
+    The reader decides whether to trust the key.
+    """
+
+    content: Content
+    signer: str
+    digest: str
+
+
+def encode(content: Any) -> bytes:
+    """The payload of a message with this content."""
+    return msgspec.json.encode(content)
+
+
+def digest(payload: bytes) -> str:
+    """SHA-256, hexadecimal."""
+    return hashlib.sha256(payload).hexdigest()
+
+
+def type_of(kind: str) -> str:
+    """The type of the payload of a kind of messages.
+
+    Examples
+    --------
+    >>> type_of("plan")
+    'application/vnd.confide.federated.plan+json; schema=1'
+    """
+    return f"application/vnd.confide.federated.{kind}+json; schema={SCHEMA}"
+
+
+def sign(kind: str, content: Any, signing_key: bytes) -> str:
+    """Sign a content with an Ed25519 private key; `kind` is for example "plan" or "answer"."""
+    payload = encode(content)
+    key, signature = signature_of(kind, payload, signing_key)
+    return envelope(kind, payload, key, signature)
+
+
+def signature_of(kind: str, payload: bytes, signing_key: bytes) -> tuple[str, bytes]:
+    """The public key, in hexadecimal, and the signature of a payload."""
+    with needs_extra("federation", "standard"):
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.from_private_bytes(signing_key)
+    return key.public_key().public_bytes_raw().hex(), key.sign(_signed_bytes(kind, payload))
+
+
+def envelope(kind: str, payload: bytes, signer: str, signature: bytes) -> str:
+    """The text of a message with this signature."""
+    made = _Envelope(type_of(kind), _base64(payload), [_Signature(signer, _base64(signature))])
+    return msgspec.json.format(encode(made), indent=1).decode() + "\n"
+
+
+def read_message(kind: str, text: str, form: type[Content], most: int = MOST_CHARACTERS) -> Message[Content]:
+    """Check the size, the type, the signature and the content of a message.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    payload, signer = open_message(kind, text, most)
+    content = read_content(kind, lambda: msgspec.json.decode(payload, type=form))
+    if encode(content) != payload:
+        raise Refusal("malformed", f"the {kind} is not written as its content is; request the original")
+    return Message(content, signer, digest(payload))
+
+
+def open_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> tuple[bytes, str]:
+    """The payload of a message, and the key that signed it; raises a `Refusal`."""
+    if not isinstance(text, str) or len(text) > most:
+        raise Refusal("malformed", f"the {kind} must be a str of at most {most} characters")
+    try:
+        made = msgspec.json.decode(text, type=_Envelope)
+        payload, (signature,) = _bytes(made.payload), made.signatures
+    except (ValueError, RecursionError):
+        raise Refusal("malformed", f"the {kind} is not a signed message; request the original") from None
+    if made.payloadType != type_of(kind):
+        raise Refusal("malformed", _other_type(made.payloadType, kind))
+    verify(kind, payload, signature.keyid, signature.sig)
+    return payload, signature.keyid
+
+
+def verify(kind: str, payload: bytes, signer: str, signature: str) -> None:
+    """Verify the signature of a payload, in base64, by a key in hexadecimal; raises a `Refusal`, `altered`."""
+    with needs_extra("federation", "standard"):
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        if not re.fullmatch("[0-9a-f]{64}", signer):
+            raise ValueError
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signer))
+        key.verify(_bytes(signature), _signed_bytes(kind, payload))
+    except (InvalidSignature, ValueError):
+        raise Refusal("altered", f"the signature of the {kind} does not match; request the original") from None
+
+
+def read_content(kind: str, read: Any) -> Any:
+    """What a function makes of the content of a message; every error about it is a `Refusal`, mostly `malformed`."""
+    try:
+        return read()
+    except (Refusal, MissingExtraError):
+        raise
+    except (ConfideError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+        if isinstance(error.__cause__, Refusal | MissingExtraError):  # of a value inside
+            raise error.__cause__ from None
+        why = str(error) if isinstance(error, ConfideError) else f"the {kind} lacks a field, or has a wrong one"
+        raise Refusal("malformed", f"{why}; request the original") from None
+
+
+def _signed_bytes(kind: str, payload: bytes) -> bytes:
+    """The pre-authentication encoding of DSSE."""
+    stated = type_of(kind).encode()
+    return b"DSSEv1 %d %b %d %b" % (len(stated), stated, len(payload), payload)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _bytes(text: str) -> bytes:
+    """The bytes of a text in base64, of which each has one."""
+    data = base64.b64decode(text, validate=True)
+    if _base64(data) != text:
+        raise ValueError
+    return data
+
+
+def _other_type(stated: str, expected: str) -> str:
+    found = re.fullmatch(r"application/vnd\.confide\.([a-z.-]+)\+json; schema=(\d+)", stated)
+    is_a, must_be = kind_named(found[1] if found else ""), kind_named(PREFIX + expected)
+    if found and found[1] == f"federated.{expected}":
+        return f"the message must be of schema {SCHEMA}; found {found[2]}"
+    return f"the message is {is_a}, not {must_be}; choose another file"
+
+
+# Files that only their owner uses have neither a signature nor a checksum.
+
+
+def write_file(kind: str, fields: Mapping[str, Any]) -> str:
+    """The text of such a file."""
+    return json.dumps({"kind": PREFIX + kind, "schema": SCHEMA, **fields}, indent=1) + "\n"
+
+
+def read_file(kind: str, text: str, form: type[Content], hint: str, most: int = 1_000_000) -> Content:
+    """Read a file of one kind; raises a `Refusal`, `malformed`, with a hint for other files."""
+    if len(text) > most:
+        raise Refusal("malformed", f"the file must have at most {most} characters")
+    try:
+        content = parse_object(text)
+        check_schema(content, PREFIX + kind, kind)
+    except FormatError as error:
+        raise Refusal("malformed", str(error)) from None
+    except ValueError:
+        raise Refusal("malformed", "the file is not a valid JSON object; request the original") from None
+    if content.pop("kind", None) != PREFIX + kind:
+        raise Refusal("malformed", hint)
+    del content["schema"]
+    made: Content = read_content(kind, lambda: msgspec.convert(content, form))
+    return made
+
+
+def write_time(time: datetime) -> str:
+    """Write a time as UTC in ISO format, to the second."""
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        raise InputTypeError("closes", "must be a datetime with a time zone")
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_time(text: str) -> datetime:
+    """The inverse of `write_time`."""
+    try:
+        time = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        raise Refusal("malformed", "a time must have the form 2030-01-31T12:00:00Z") from None
+    if write_time(time) != text:
+        raise Refusal("malformed", "a time must have the form 2030-01-31T12:00:00Z")
+    return time
