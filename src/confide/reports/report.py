@@ -69,7 +69,7 @@ def report(
     """
     with needs_extra("a page", "standard", "jinja2"):
         pass
-    if isinstance(release, Release):
+    if isinstance(release, Release) and not isinstance(release, CorrectedRelease):
         budget = Ledger(ledger, create=False) if isinstance(ledger, str | Path) else ledger
         section = release_section(release, evaluation_of(release, evaluation), answers, budget, file_name)
         return page_of(section, title, file=(file_name, release.to_json()))
