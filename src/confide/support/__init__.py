@@ -29,6 +29,7 @@ from confide.support.checks import (
     as_number,
     bisect,
     ceil_to,
+    check_types,
     check_unknown_arguments,
     exact_level,
     float_above,
