@@ -6,7 +6,7 @@ import pytest
 import confide
 import confide.tables
 from confide import federated
-from confide.cli.choices import parse_candidates
+from confide.cli.request import parse_candidates
 from confide.core import candidates_of
 from confide.scores import score_kind
 from tests.calibrations import suited

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.cli.output import CapturedWarnings, capture_warnings, print_note
+from confide.core import check_together
 from confide.errors import InputError
 from confide.ledger import (
     Account,
@@ -103,6 +104,11 @@ class LedgerOptions:
         """The files that accounting reads or writes."""
         return file_of(self.ledger), self.ledger_key
 
+    def refuse(self, other: str) -> None:
+        """Reject all of these options with another one."""
+        if given := [name for name, value in vars(self).items() if value]:
+            raise InputError(given[0], f"must be left out with {other}")
+
     @contextmanager
     def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:
         """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
@@ -124,7 +130,9 @@ class LedgerOptions:
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set as arguments for `calibrate_table`; empty without them."""
+        check_together(ledger=self.ledger, dataset=self.dataset)
         if self.ledger is None or self.dataset is None:
+            self.refuse("no ledger, which alone charges")
             return {}
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for everything else")

@@ -97,6 +97,7 @@ from confide.support.object_stores import (
     FileLocation,
     ObjectPath,
     as_place,
+    has_password,
     names_object,
     names_server,
     of_store,

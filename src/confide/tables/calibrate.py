@@ -214,7 +214,6 @@ class Rows:
         return {row: named[None if row is None else canonical_name(row)] for row in request.rows}
 
 
-
 @takes_alpha
 def calibrate_table(
     source: Any,

@@ -402,7 +402,7 @@ def with_score(what: ColumnSpec, score: str | None) -> ColumnSpec:
     if (isinstance(what, ClassColumns) and task == "classification") or (
         isinstance(what, TargetColumns) and task == "regression"
     ):
-        return replace(what, score=score)
+        return replace(what, score=str(score))
     return what
 
 

@@ -160,8 +160,8 @@ def evaluate(
         raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=str(", ".join(unknown)))
     private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_ARRAY_OPTIONS)}
     if epsilon is None and (private or people is not None):
-        named = ", ".join([*private, *([] if people is None else ["people"])])
-        raise InputError(named, "must be left out without epsilon: the numbers are not private")
+        first = next(iter(private), "people")
+        raise InputError(first, "must be left out without epsilon: the numbers are not private")
     request = None if epsilon is None else PrivateRequest(epsilon, **private)
     arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
     further: dict[str, Any] = {name: given[name] for name in _ARRAY_OPTIONS if given.get(name) is not None}
@@ -250,7 +250,7 @@ def _tallied(
     own = release.needs_groups(sets=isinstance(what, ClassColumns))
     if own and by is None:
         each = "true class" if release.by == "class" else "group"
-        raise InputError("by", f"must be given, the column of each record's {each}: the release has a threshold for each")
+        raise InputError("by", f"must be given, the column of each record's {each}, each of which has a threshold")
     reader, comparison = _comparison(table, what, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups = None if by is None else _group_column(table, by, release, what)
