@@ -71,9 +71,9 @@ KINDS = {
     "class weights": (CLASSES, (*SURE, "--set", "class_weights={ant = 0.5, bee = 1, cat = 2}"), MODEL, ()),
     "weights": (CLASSES, (*SURE, "--set", "weights=w", "--set", "weight_bound=1.5"), MODEL, ()),
     "levels": (CLASSES, ("--alpha", "0.3,0.2", "--epsilon", "1000"), MODEL, ()),
-    "labels": (("--probabilities", "p_*", "--truth", "t_*"), SURE, MODEL, ()),
+    "labels": (("--probabilities", "p_*", "--set", "truth=t_*"), SURE, MODEL, ()),
     "losses": (
-        ("--losses", "l_*", "--loss", "shortfall", "--candidates", "unit:5"),
+        ("--set", "losses=l_*", "--set", "loss=shortfall", "--set", "candidates=unit:5"),
         SURE,
         None,
         (),
@@ -85,14 +85,6 @@ KINDS = {
         (),
     ),
 }
-
-
-def of_request(columns: Sequence[str]) -> list[str]:
-    """The options of columns as `calibrate` takes them: those that it lacks are arguments of its request."""
-    pairs = zip(columns[::2], columns[1::2], strict=True)
-    others = ("--truth", "--losses", "--loss", "--candidates")
-    of = {name: ["--set", f"{name[2:]}={value}"] if name in others else [name, value] for name, value in pairs}
-    return [word for words in of.values() for word in words]
 
 
 class Source:
@@ -200,7 +192,7 @@ def expected(released, name):
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate and report give the numbers of the calls on arrays."""
     columns, asked, model, by = KINDS[name]
-    run("calibrate", source, *of_request(columns), *asked, "--out", "cal.json", "--force")
+    run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
     released = load_release("cal.json")
     if model is not None:
         keep = ("--keep", "id", "--out", "sets.parquet", "--force")
@@ -232,7 +224,7 @@ def test_a_private_evaluation_counts_the_same_from_every_source(run, source, nam
     released = confide.calibrate(rng.random(2000), 0.2, 50.0, score=score, candidates=candidates)
     released.save("private-cal.json", overwrite=True)
     columns, by = KINDS[name][0], ("--by", "ward", "--groups", "north")
-    widths = ("--width-bins", "1,3") if name == "residuals" else ()
+    widths = ("--set", "width_bins=1,3") if name == "residuals" else ()
     found = run(
         "evaluate", source, *columns, *by, *widths, "--calibration", "private-cal.json", "--epsilon", "1", "--json"
     ).json["counts"]
@@ -286,11 +278,11 @@ WATCHED = ("scores", "lac", "quantiles", "sides", "groups", "classes", "levels")
 def test_a_release_is_watched_on_every_source(run, source, folder, name):
     """With an epsilon without noise, the counts of a look equal those of evaluate and predict."""
     columns, asked, model, by = KINDS[name]
-    run("calibrate", source, *of_request(columns), *asked, "--out", "cal.json", "--force")
+    run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
     level = ("--alpha", "0.2") if name == "levels" else ()
     first = (*level, "--epsilon", "1000", "--batch", "900", "--json", "--look", "one")
-    tolerance = ("--tolerance", "0.3", "--state", "watch.json")  # no alarm, whatever the draw
-    output = run("watch cal.json", source, *columns, *by, *tolerance, *first).json
+    tolerance = ("--set", "tolerance=0.3", "--state", "watch.json")  # no alarm, whatever the draw
+    output = run("watch", source, "--calibration", "cal.json", *columns, *by, *tolerance, *first).json
     run("evaluate", source, *columns, *by, *level, "--calibration", "cal.json", "--out", "ev.json", "--force")
     found = confide.Evaluation.load("ev.json")
     parts = {"groups": found.groups, "classes": found.classes}.get(name)
@@ -300,7 +292,7 @@ def test_a_release_is_watched_on_every_source(run, source, folder, name):
     assert output["counts"] == [count for pair in covered for count in pair]
     if name in ("lac", "groups", "classes", "levels"):
         words = ("--unlabelled", "--state", "sizes.json")
-        output = run("watch cal.json", source, *model, *by, *words, *first).json
+        output = run("watch", source, "--calibration", "cal.json", *model, *by, *words, *first).json
         sizes = {part.name: part.covered for part in found.shares}
         assert output["counts"] == [sizes.get(str(size), 0) for size in range(4)]
 
@@ -328,15 +320,15 @@ NONSENSE = {
     "levels in a federation": ("federated answer", (*CLASSES, "--alpha", "0.2,0.1"), USAGE, "--alpha"),
     "labels in a federation": (
         "federated answer",
-        ("--probabilities", "p_*", "--truth", "t_*"),
+        ("--probabilities", "p_*", "--set", "truth=t_*"),
         REFUSED,
-        "--truth",
+        "truth",
     ),
     "many records of a person in a federation": (
         "federated answer",
-        (*CLASSES, "--person", "person", "--max-records-per-person", "2", "--order", "id"),
+        (*CLASSES, "--set", "people.person=person", "--set", "people.most=2", "--set", "people.order=id"),
         REFUSED,
-        "--max-records-per-person",
+        "people.most",
     ),
     "levels of groups": (
         "calibrate",
@@ -388,7 +380,7 @@ def test_invalid_combinations_raise_one_line_errors(confide_run, folder, case):
 def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name):
     columns, asked, _, by = KINDS[name]
     source = Source(write(folder / "records.parquet", DATA))
-    run("calibrate", source, *of_request(columns), *asked, "--out", "cal.json")
+    run("calibrate", source, *columns, *asked, "--out", "cal.json")
     run("evaluate", source, *columns, *by, "--calibration", "cal.json", "--out", "ev.json")
     done = confide_run("report", "cal.json", "--evaluation", "ev.json", "--out", "report.html")
     assert done.code == 0, done.err

@@ -31,14 +31,14 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
     assert released.about["outputs"].startswith("logits")
     applied = ("--calibration", "cal.json")
     figures = [
-        confide_run("evaluate", "z.csv", *applied, *columns, "--logits", "--json"),
+        confide_run("evaluate", "z.csv", *applied, *columns, "--set", "logits=true", "--json"),
         confide_run("evaluate", "p.csv", *applied, "--probabilities", "p_*", "--label", "label", "--json"),
     ]
     assert figures[0].json["found"] == figures[1].json["found"]
     assert "warning" not in figures[0].err
     assert "'cal.json' was made from logits; softmax in double precision; 'p_*' is read as" in figures[1].err
-    assert confide_run("predict", "z.csv", *applied, *columns[:2], "--logits", "--out", "sets.csv").code == 0
-    refused = confide_run("predict", "p.csv", *applied, "--probabilities", "p_*", "--logits", "--out", "other.csv")
+    assert confide_run("predict", "z.csv", *applied, *columns[:2], "--set", "logits=true", "--out", "sets.csv").code == 0
+    refused = confide_run("predict", "p.csv", *applied, "--probabilities", "p_*", "--set", "logits=true", "--out", "other.csv")
     assert refused.refused == (REFUSED, "table")
 
 

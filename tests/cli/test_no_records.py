@@ -78,7 +78,7 @@ def test_existence_of_records_is_secret(confide_run, folder, case, skip):
             (folder / written).unlink(missing_ok=True)
         command, *words = OPTIONS[case]
         within = () if command != "federated" else (words.pop(0),)
-        left_out = ("--set", "skip_incomplete=true") if command == "calibrate" else ("--skip-incomplete",)
+        left_out = ("--set", "skip_incomplete=true")
         done = confide_run(command, *within, "t.csv", *words, *(left_out if skip else ()))
         # Warnings depend on the drawn threshold, which differs from run to run; errors do not.
         assert (done.code, "error" in done.err) == (0, False), (rows, done.err)

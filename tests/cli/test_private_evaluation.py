@@ -69,7 +69,7 @@ def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, draw_wi
     two = evaluate(*asked, "--json").json
     assert two["earlier"] == [Ledger("budget.db").account("patients").entries[0].charged_at]
     assert two["counts"] == json.loads((folder / "one.json").read_text())["counts"]
-    wider = evaluate(*asked, "--confidence", "0.99", "--json").json
+    wider = evaluate(*asked, "--set", "confidence=0.99", "--json").json
     assert (wider["counts"], wider["confidence"]) == (two["counts"], 0.99)
     assert wider["found"]["release"]["coverage"]["low"] < two["found"]["release"]["coverage"]["low"]
     assert "spent 1 in 1 release (1 evaluation) (add_remove)" in confide_run("ledger", "list", "budget.db").out
@@ -79,8 +79,8 @@ def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, draw_wi
     assert Ledger("budget.db").account("patients").spent().epsilon == 2
     confide_run("ledger", "limit", "budget.db", "patients", 2.5)
     drawn = len(spent)
-    assert evaluate("--epsilon", 1, "--parts", "none", *PAID).refused == (REFUSED, "--dataset")
-    assert evaluate("--epsilon", 0.1, "--neighbors", "replace_one", *PAID).refused == (REFUSED, "--neighbors")
+    assert evaluate("--epsilon", 1, "--set", "parts=[]", *PAID).refused == (REFUSED, "--dataset")
+    assert evaluate("--epsilon", 0.1, "--set", "neighbors=replace_one", *PAID).refused == (REFUSED, "neighbors")
     assert len(spent) == drawn
 
 
@@ -112,12 +112,12 @@ def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, 
 
 REFUSED_WORDS = {
     "by alone": (("--epsilon", 1, "--by", "ward"), "--by"),
-    "parts": (("--epsilon", 1, "--parts", "klass"), "--parts"),
-    "widths": (("--epsilon", 1, "--width-bins", "wide"), "--width-bins"),
-    "n": (("--epsilon", 1, "--n", 5), "--n"),
-    "other n": (("--epsilon", 1, "--neighbors", "replace_one", "--n", 5), "--n"),
+    "parts": (("--epsilon", 1, "--set", "parts=klass"), "parts"),
+    "widths": (("--epsilon", 1, "--set", "width_bins=wide"), "width_bins"),
+    "n": (("--epsilon", 1, "--set", "n=5"), "n"),
+    "other n": (("--epsilon", 1, "--set", "neighbors=replace_one", "--set", "n=5"), "n"),
     "no such person": (
-        ("--epsilon", 1, "--person", "unknown", "--max-records-per-person", 1, "--order", "visit"),
+        ("--epsilon", 1, "--set", "people.person=unknown", "--set", "people.most=1", "--set", "people.order=visit"),
         "column",
     ),
 }  # fmt: skip

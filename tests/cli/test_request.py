@@ -10,7 +10,8 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import DONE, REFUSED, USAGE
-from confide.cli.request import NAMES, written_request
+from confide.cli.request import NAMES
+from confide.cli.request_file import written_request
 from confide.core import load_release
 from confide.tables.calibrate import TableOptions
 from tests.files import class_table, write

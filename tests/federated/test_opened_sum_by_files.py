@@ -26,7 +26,7 @@ NAMES = ("north", "south", "east", "west", "far")
 def files(tmp_path, monkeypatch, run):
     """Five hospitals, and a plan that allows one dropout."""
     monkeypatch.chdir(tmp_path)
-    how = ("--method", "secure-sum", "--dropouts", 1, "--colluding", 1, "--candidates", "unit:21")
+    how = ("--method", "secure-sum", "--dropouts", 1, "--colluding", 1, "--set", "candidates=unit:21")
     made = Files(run, dict.fromkeys(NAMES, 60), asked=("--alpha", 0.2, "--epsilon", 4, *how))
     assert "the sum is opened by 4 of 5 silos" in made.plan()
     return made

@@ -27,7 +27,7 @@ def keys_of(name):
 def files(tmp_path, monkeypatch, run):
     """Three hospitals and a coordinator, with all public files in one folder."""
     monkeypatch.chdir(tmp_path)
-    asked = ("--alpha", 0.2, "--epsilon", 4, "--candidates", "unit:21", "--method", "secure-sum")
+    asked = ("--alpha", 0.2, "--epsilon", 4, "--set", "candidates=unit:21", "--method", "secure-sum")
     keys = {name: keys_of(name) for name in (*NAMES, "coordinator")}
     return Files(run, dict.fromkeys(NAMES, 40), asked=asked, keys=keys)
 
