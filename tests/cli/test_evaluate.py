@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.exit_codes import CLAIM_FAILED, DONE, REFUSED, USAGE
+from confide.cli.exit_codes import CLAIM_FAILED, DONE, REFUSED
 from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
 from tests.builders import slow
 from tests.files import NAMES, classified, write
@@ -132,17 +132,17 @@ def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
 
 REFUSALS = [
     # the release, the options of evaluate, the exit code, the subject of the error
-    ("groups", CLASSES, USAGE, "--by"),
+    ("groups", CLASSES, REFUSED, "--by"),
     ("numbers", (*CLASSES, *BY), REFUSED, "table"),
     ("numbers", (*CLASSES, "--by", "warden"), REFUSED, "column"),
     ("letters", (*CLASSES, "--by", "number"), REFUSED, "--groups"),
     ("one", (*CLASSES, "--by", "s"), REFUSED, "column"),
     ("one", (*SCORES, "--by", "place"), REFUSED, "--by"),
-    ("classes", SCORES, USAGE, "--by"),
+    ("classes", SCORES, REFUSED, "--by"),
     ("classes", (*CLASSES, "--classes", "a,b,c"), REFUSED, "--classes"),
-    ("sides", ("--score-column", "y"), USAGE, "--prediction"),
-    ("sides", ("--prediction", "low", "--target", "y"), REFUSED, "--calibration"),
-    ("labels", CLASSES, REFUSED, "--calibration"),
+    ("sides", ("--score-column", "y"), REFUSED, "--calibration"),
+    ("sides", ("--prediction", "low", "--target", "y"), REFUSED, "--prediction"),
+    ("labels", CLASSES, REFUSED, "--label"),
     ("weights", (*CLASSES, "--fail-below-promise"), REFUSED, "--fail-below-promise"),
 ]
 
@@ -163,7 +163,7 @@ def test_other_refusals(confide_run, folder):
     holes = write(folder / "a.parquet", {**DATA, "ward": [None, *WARD[1:]]})
     assert confide_run("evaluate", holes, *asked, *BY).refused == (REFUSED, "table")
     predict = confide_run("predict", holes, "--calibration", "release.json", *MODEL, *BY, "--out", "s.csv")
-    assert predict.refused == (USAGE, "--by")
+    assert predict.refused == (REFUSED, "--by")
     counted = write(folder / "b.parquet", {f"p_{k}": P[:, k] for k in range(3)} | {"label": LABEL})
     assert "(other)" in confide_run("evaluate", counted, *asked).out  # no label is 0, 1 or 2
     assert confide_run("evaluate", counted, *asked, "--classes", ",".join(NAMES), "--out", "ev.json").code == DONE

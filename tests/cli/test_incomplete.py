@@ -34,9 +34,7 @@ def test_left_out_records_are_counted_only_where_n_is_public(confide_run, record
     public = confide_run("calibrate", records, *ASKED, *SKIP, "--neighbors", "replace_one")
     assert LEFT_OUT in public.out
     assert load_release("cal.json").n == N - HOLES
-    public = confide_run(
-        "calibrate", records, *ASKED, *SKIP, "--neighbors", "replace_one", "--json"
-    ).json
+    public = confide_run("calibrate", records, *ASKED, *SKIP, "--neighbors", "replace_one", "--json").json
     assert public["left_out"] == HOLES
     without = confide_run("calibrate", records, *ASKED, "--neighbors", "replace_one", "--json")
     assert without.code == REFUSED

@@ -37,8 +37,12 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
     assert figures[0].json["found"] == figures[1].json["found"]
     assert "warning" not in figures[0].err
     assert "'cal.json' was made from logits; softmax in double precision; 'p_*' is read as" in figures[1].err
-    assert confide_run("predict", "z.csv", *applied, *columns[:2], "--set", "logits=true", "--out", "sets.csv").code == 0
-    refused = confide_run("predict", "p.csv", *applied, "--probabilities", "p_*", "--set", "logits=true", "--out", "other.csv")
+    assert (
+        confide_run("predict", "z.csv", *applied, *columns[:2], "--set", "logits=true", "--out", "sets.csv").code == 0
+    )
+    refused = confide_run(
+        "predict", "p.csv", *applied, "--probabilities", "p_*", "--set", "logits=true", "--out", "other.csv"
+    )
     assert refused.refused == (REFUSED, "table")
 
 

@@ -33,10 +33,6 @@ FIRST = ("--state", "watch.json", "--look", "1", "--epsilon", 1, "--batch", 500)
         ("recalibrate", "records.parquet", *COLUMNS, "--out", "new.json"),
         ("evaluate", "records.parquet", *COLUMNS),
         ("predict", "records.parquet", "--probabilities", "p_*", "--out", "sets.csv"),
-        pytest.param(("report", "--out", "page.html"), marks=pytest.mark.slow),
-        ("card", "--out", "README.md"),
-        ("show",),
-        ("verify",),
     ],
     ids=lambda words: words[0],
 )

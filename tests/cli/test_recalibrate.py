@@ -131,7 +131,7 @@ def test_losses_are_read_off_the_release(months, confide_run):
     assert load_release("risk-2.json").loss == "shortfall"
     assert confide_run(*renewing("risk.json", "2.parquet"), *COLUMNS, "--out", "x.json").refused == (
         REFUSED,
-        "--calibration",
+        "--label",
     )
 
 

@@ -76,7 +76,7 @@ BAD = {
     ),
     "aps": (("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--score", "aps"), REFUSED, "--score"),
     "counts alone": (("calibrate", "--counts", "c.csv", "--out", "x.json"), USAGE, "--alpha"),
-    "nothing": (("calibrate", "--alpha", "0.1", "--epsilon", "1", "--out", "x.json"), USAGE, "--help"),
+    "nothing": (("calibrate", "--alpha", "0.1", "--epsilon", "1", "--out", "x.json"), USAGE, "--counts"),
     "no level": (("calibrate", "records.parquet", "--epsilon", "1", "--out", "x.json"), USAGE, "--alpha"),
     "no level of counts": (
         ("calibrate", "--counts", "c.csv", "--score-column", "s", "--epsilon", "1", "--out", "x.json"),

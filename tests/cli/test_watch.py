@@ -22,7 +22,9 @@ def look(confide_run, folder):
 
     def run(name, covered, missed, *options, columns=COLUMNS):
         path = write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [covered, missed])})
-        return confide_run("watch", path, "--calibration", "cal.json", "--state", "watch.json", "--look", name, *columns, *options)
+        return confide_run(
+            "watch", path, "--calibration", "cal.json", "--state", "watch.json", "--look", name, *columns, *options
+        )
 
     return run
 
@@ -76,7 +78,20 @@ def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     assert confide_run(*words, "--out", "other.json").code == DONE
     other = confide_run(*watch, "--look", "3", "--set", "reference=other.json")
     assert other.refused == (REFUSED, "reference")
-    labelled = ("watch", path, "--calibration", "cal.json", "--state", "new.json", *columns, "--label", "name", *FIRST, "--look", "1")
+    labelled = (
+        "watch",
+        path,
+        "--calibration",
+        "cal.json",
+        "--state",
+        "new.json",
+        *columns,
+        "--label",
+        "name",
+        *FIRST,
+        "--look",
+        "1",
+    )
     assert confide_run(*labelled, "--set", "reference=ev.json").refused == (REFUSED, "reference")
 
 

@@ -6,7 +6,7 @@ import pytest
 import confide
 import confide.tables
 from confide import federated
-from confide.cli.request import parse_candidates
+from confide.cli.request import NAMES, read_arguments
 from confide.core import candidates_of
 from confide.scores import score_kind
 from tests.calibrations import suited
@@ -72,7 +72,7 @@ def test_a_number_gives_default_candidates_of_other_scores():
 def test_a_federation_and_the_command_line_accept_a_number():
     silos = [federated.SiloKeys.generate(name).public(size=300) for name in ("a", "b")]
     assert federated.plan(silos, 0.2, 2.0, score="lac", candidates=20, method="private-qq").candidates == EVEN
-    assert parse_candidates("20") == 20
+    assert read_arguments("calibrate", NAMES, {}, ["candidates=20"]) == {"candidates": 20}
 
 
 @pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20", (1, 2)], ids=repr)

@@ -76,10 +76,9 @@ def calibrate(
 
 def _from_table(source: Source, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
     """Release thresholds of the scores of a table."""
-    what, words = source.what(take_columns(stated)), take_words(stated, *source.files)
-    with budget.charging() as receipt:
-        request = TableRequest.of(what, **stated, **words, **budget.account(source.file))
-        make_release(request, source, receipt, budget, output)
+    what, words, partition = take_columns(stated), take_words(stated, *source.files), stated.pop("partition", None)
+    request = TableRequest.of(source.what(what), **stated, **words)
+    make_release(request, source, budget, partition, output)
 
 
 def _counting_plan(stated: dict[str, Any]) -> tuple[CountingPlan, dict[str, Any]]:

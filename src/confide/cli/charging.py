@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from confide.cli.output import CapturedWarnings, capture_warnings, print_note
-from confide.core import check_together
+from confide.core import Payer, check_together
 from confide.errors import InputError
 from confide.ledger import (
     Account,
@@ -127,6 +127,12 @@ class LedgerOptions:
         if receipt.new and path is not None:
             where = "the current folder" if path.parent == Path() else str(path.parent)
             print_note(f"created the ledger {path.name} in {where}: it has no earlier charges")
+
+    def payer(self, file: str, partition: str | None, *, divided: bool) -> Payer:
+        """Who pays for a release; what is stated is checked before a ledger, which may be a new file, is opened."""
+        stated = Payer(self.ledger, self.dataset, partition)  # type: ignore[arg-type]
+        stated.check(divided=divided)
+        return replace(stated, **self.account(file))
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set as arguments for `calibrate_table`; empty without them."""

@@ -4,6 +4,7 @@ A parameter, or a field of its dataclass, has the name of the argument of the Py
 `confide.cli.options`. An option without a default is required.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
@@ -49,8 +50,15 @@ def command(path: str, names: Collection[str] = ()) -> Callable[[Callable[..., i
 
 
 _STATED = "confide.stated"
-_OUTPUTS = ("out", "public", "out_folder")
-"""The parameters that set an output; the first that a command has."""
+_WORDS = ("table", "column")
+"""Arguments whose errors are about an option only if they say what it must be; others are about what was read."""
+
+_ALSO = {
+    "output": ("out", "public", "out_folder"), "overwrite": ("force",), "release": ("previous",),
+    "previous": ("release",), "calibration": ("release", "previous"), "groups": ("group_names",),
+    "names": ("groups", "group_names"), "key": ("ledger_key",),
+}  # fmt: skip
+"""Other names of arguments in the API, and the parameters that set them; the first that a command has."""
 
 
 def stated_elsewhere(names: Collection[str]) -> None:
@@ -73,17 +81,17 @@ def _names() -> dict[str, Any]:
 def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
     """Call the argument of an error by the option that sets it."""
     options = {str(one.name): one.opts[0] for one in parameters if isinstance(one, click.Option)}
-    options["output"] = next((options[name] for name in _OUTPUTS if name in options), "output")
-    release = options.get("release", options.get("previous"))
-    options |= {} if release is None else dict.fromkeys(("release", "previous", "calibration"), release)
+    for name, others in _ALSO.items():
+        options |= {name: options[other] for other in others if name not in options and other in options}
     try:
         yield
     except ConfideError as error:
         meta = _names()
         name = meta.get(error.argument, error.argument)
-        if name not in meta.get(_STATED, ()):
+        is_option = name not in _WORDS or error.requirement.startswith("must")
+        if is_option and name not in meta.get(_STATED, ()):
             error.argument = options.get(name, name)
-        error.remedy = error.remedy.replace("overwrite=True", "--force")
+        error.remedy = re.sub(r"\b(\w+)=True\b", lambda flag: options.get(flag[1], flag[0]), error.remedy)
         raise
 
 

@@ -65,10 +65,8 @@ def recalibrate(
     what = source.what(take_columns(stated, release))
     if asked is not None:
         _check_same(what, asked, release)
-    words = take_words(stated, *source.files)
-    with budget.charging() as receipt:
-        request = TableRequest.again(release, what, **stated, **words, **budget.account(file))
-        make_release(request, source, receipt, budget, output)
+    words, partition = take_words(stated, *source.files), stated.pop("partition", None)
+    make_release(TableRequest.again(release, what, **stated, **words), source, budget, partition, output)
 
 
 _SAME = (

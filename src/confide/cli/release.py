@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from confide.cli.charging import LedgerOptions, Receipt
@@ -15,18 +16,20 @@ from confide.tables import TableRequest
 
 
 def make_release(
-    request: TableRequest, source: Source, receipt: Receipt, budget: LedgerOptions, output: PrintedOutput
+    request: TableRequest, source: Source, budget: LedgerOptions, partition: str | None, output: PrintedOutput
 ) -> None:
     """Make, write and print a release; the ledger's limit is checked before the table is opened, if it can be."""
     public = request.request.public_n
     output.check(FileKind.RELEASE, *source.files, *budget.files)
-    if budget.ledger is not None and not request.is_divided and (request.n is not None or not public):
-        request.check_limit()
-    with output.new(FileKind.RELEASE) as part, source.open("counting") as (table, progress):
-        released = request.release(table, progress)
-        counts = public and request.columns.skip_incomplete  # otherwise their number is secret
-        left_out = {"left_out": table.left_out()} if counts else {}
-        part.write_text(released.to_json(), encoding="utf-8")
+    with budget.charging() as receipt:
+        request = replace(request, payer=budget.payer(source.file, partition, divided=request.is_divided))
+        if request.payer.has_ledger and not request.is_divided and (request.n is not None or not public):
+            request.check_limit()
+        with output.new(FileKind.RELEASE) as part, source.open("counting") as (table, progress):
+            released = request.release(table, progress)
+            counts = public and request.columns.skip_incomplete  # otherwise their number is secret
+            left_out = {"left_out": table.left_out()} if counts else {}
+            part.write_text(released.to_json(), encoding="utf-8")
     print_release(released, request.request, receipt, left_out, output)
 
 

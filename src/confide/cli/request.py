@@ -280,7 +280,10 @@ def take_columns(stated: dict[str, Any], release: Release | None = None) -> Colu
     if kind is LossColumns and isinstance(stated.get("candidates"), Candidates):
         named["candidates"] = stated["candidates"]
     if others := [name for name in COLUMN_NAMES if name in stated]:
-        raise InputError(others[0], f"must be left out with {first}, which names the columns of another score")
+        why = f"with {first}, which names the columns of another score"
+        if release is not None and release.loss is not None:
+            why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
+        raise InputError(others[0], f"must be left out {why}")
     named_by("what", first)
     made: ColumnSpec = kind(**named)
     return made

@@ -74,6 +74,7 @@ from confide.federated.reply_laws import RandomRankReply, ReplyLaw
 from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
 from confide.federated.signed import read_signed, sign, signed_by
 from confide.federated.silo_ledger import RECORDS, SiloLedger
+from confide.federated.terms import AnyPlanChoices
 from confide.federated.verification import Verification, verify
 
 __all__ = [

@@ -21,6 +21,7 @@ from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
     AnyPlan,
+    AnyPlanChoices,
     Policy,
     Refusal,
     Shared,
@@ -40,7 +41,6 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
-from confide.federated.terms import AnyPlanChoices
 from confide.support import FileKind, check_unknown_arguments, kind_of, read_text, write_text
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TargetColumns, class_keys
 
