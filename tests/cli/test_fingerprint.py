@@ -78,18 +78,6 @@ def test_renewals(run):
     assert "fingerprint of the model" in Path("page.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_levels_and_groups_state_it(run, folder):
-    base = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--set", "fingerprint=probe.csv", "--out")
-    plan = ("--alpha", 0.1, "--epsilon", 1)
-    assert run(*base, "levels.json", "--alpha", "0.1,0.2", "--epsilon", 1).code == 0
-    assert run(*base, "classes.json", "--set", "by_class=true", *plan).code == 0
-    for name in ("levels", "classes"):
-        assert confide.load(f"{name}.json").for_model(confide.ModelFingerprint.of(MODEL))
-    level = ("predict", "records.csv", "--calibration", "levels.json", *COLUMNS, "--alpha", 0.1, "--out", "sets.csv")
-    assert run(*level).err.count("the model was not compared") == 1
-
-
 def test_the_file_of_a_model(run, folder):
     (folder / "model.onnx").write_bytes(b"model")
     stated = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--alpha", 0.1, "--epsilon", 1)

@@ -34,8 +34,8 @@ COMMANDS = {
         "evaluate", "batch.csv", "--calibration", "cal.json", *COLUMNS, "--epsilon", 1, *PAID, "--out", "out.json"
     ),
     "watch": (
-        "watch", "batch.csv", "--calibration", "cal.json", "--state", "out.json", "--look", "Monday", *COLUMNS, "--epsilon", 1,
-        "--batch", 500, *PAID,
+        "watch", "batch.csv", "--calibration", "cal.json", "--state", "out.json", "--look", "Monday", *COLUMNS,
+        "--epsilon", 1, "--batch", 500, *PAID,
     ),
     "recalibrate": ("recalibrate", "batch.csv", "--calibration", "cal.json", *COLUMNS, "--out", "out.json", *PAID),
 }  # fmt: skip

@@ -82,7 +82,8 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
     """Call the argument of an error by the option that sets it."""
     options = {str(one.name): one.opts[0] for one in parameters if isinstance(one, click.Option)}
     for name, others in _ALSO.items():
-        options |= {name: options[other] for other in others if name not in options and other in options}
+        if name not in options and (sets_it := [other for other in others if other in options]):
+            options[name] = options[sets_it[0]]
     try:
         yield
     except ConfideError as error:
