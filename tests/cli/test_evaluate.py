@@ -155,15 +155,10 @@ def test_invalid_combinations_raise(confide_run, folder, kind, columns, code, su
     assert not (folder / "ev.json").exists()
 
 
-def test_other_refusals(confide_run, folder):
-    """A record without a group; --by with one threshold; columns that only count; another release's evaluation."""
+def test_columns_that_only_count_and_the_evaluation_of_another_release(confide_run, folder):
     release("one").save("release.json")
     release("groups").save("groups.json")
     asked = ("--calibration", "release.json", *CLASSES)
-    holes = write(folder / "a.parquet", {**DATA, "ward": [None, *WARD[1:]]})
-    assert confide_run("evaluate", holes, *asked, *BY).refused == (REFUSED, "table")
-    predict = confide_run("predict", holes, "--calibration", "release.json", *MODEL, *BY, "--out", "s.csv")
-    assert predict.refused == (REFUSED, "--by")
     counted = write(folder / "b.parquet", {f"p_{k}": P[:, k] for k in range(3)} | {"label": LABEL})
     assert "(other)" in confide_run("evaluate", counted, *asked).out  # no label is 0, 1 or 2
     assert confide_run("evaluate", counted, *asked, "--classes", ",".join(NAMES), "--out", "ev.json").code == DONE
@@ -179,29 +174,6 @@ def test_warnings_are_in_the_json_too(confide_run, folder):
     done = confide_run("evaluate", path, "--calibration", "release.json", *CLASSES, "--json")
     assert [f"warning: {one}\n" for one in done.json["warnings"]] == [done.err]
     assert done.json["warnings"][0].startswith("the threshold is +inf")
-
-
-def test_the_parts_with_least_coverage_are_named(confide_run, folder):
-    """A class with half of the promised coverage, and a worse one with too few records for certainty."""
-    label = np.array(["a"] * 2000 + ["stroma"] * 240 + ["rare"] * 3)
-    right = np.concatenate([RNG.random(2000) < 0.98, np.arange(240) % 2 == 0, [True, False, False]])
-    own = np.where(right, 0.98, 0.01)
-    columns = {f"p_{name}": np.where(label == name, own, (1 - own) / 2) for name in ("a", "stroma", "rare")}
-    release("sure").save("release.json")
-    asked = (
-        "evaluate",
-        write(folder / "a.parquet", columns | {"label": label}),
-        "--calibration",
-        "release.json",
-        *CLASSES,
-    )
-    done, output = confide_run(*asked), confide_run(*asked, "--json")
-    found = output.json["found"]["release"]
-    tables = {table["kind"]: [part["name"] for part in table["parts"] if part["below"]] for table in found["tables"]}
-    assert set(tables) == {"class", "size"}
-    assert tables["class"] == ["stroma"]
-    assert all(sentence in done.out for sentence in found["sentences"])
-    assert found["sentences"][0].startswith("1 of 3 classes is covered less than 0.9 beyond chance")
 
 
 @pytest.mark.parametrize("private", [(), ("--epsilon", "1")])

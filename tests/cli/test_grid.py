@@ -330,7 +330,7 @@ NONSENSE = {
         REFUSED,
         "people.most",
     ),
-    "levels of groups": ("calibrate", (*CLASSES, "--alpha", "0.2,0.1", "--set", "by_class=true"), REFUSED, "by"),
+    "levels of groups": ("calibrate", (*CLASSES, "--alpha", "0.2,0.1", "--set", "by_class=true"), REFUSED, "--by"),
     "a unit of probabilities": ("calibrate", (*CLASSES, *SURE, "--set", "unit=1"), REFUSED, "unit"),
     "a unit of a column of probabilities": (
         "calibrate",

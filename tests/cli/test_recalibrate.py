@@ -141,16 +141,22 @@ def test_secret_numbers_stay_secret(months, confide_run):
     assert ran.refused == (REFUSED, "--n")
 
 
-# --- candidates around a guess, as they are typed
-
-
-def test_calibrate_and_plan_take_a_guess(months, confide_run):
-    public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1", "--set", "candidates=around:0.8")
-    assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, "--out", "1.json").code == 0
-    assert dict(load_release("1.json").recipe) | {"size": 0} == {
-        "kind": "spread", "of": "probability", "size": 0, "around": 0.8,
-    }  # fmt: skip
-    planned = confide_run("plan", *public, "--n", N, "--json").json["candidates"]["recipe"]
-    assert planned["around"] == 0.8
-    ran = confide_run("calibrate", "1.parquet", "--score-column", "s", *public, "--out", "2.json")
-    assert ran.refused == (REFUSED, "around")
+def test_the_file_of_the_request_again(months, confide_run):
+    """The columns are those of the file; what the release states must be equal, and the budget may be another."""
+    (months / "r.toml").write_text(
+        'probabilities = "p_*"\nlabel = "y"\nalpha = 0.1\nneighbors = "replace_one"\ncandidates = "around:0.8"\n'
+    )
+    asked = ("--request", "r.toml", "--epsilon")
+    assert confide_run("calibrate", "1.parquet", *asked, 1, "--out", "1.json").code == 0
+    assert dict(load_release("1.json").recipe)["around"] == 0.8
+    renew = (*renewing("1.json", "2.parquet"), *asked, 2)
+    ran = confide_run(*renew, "--out", "2.json")
+    assert ran.code == 0, ran.err
+    assert load_release("2.json").epsilon == 2.0
+    assert load_release("2.json").renews == load_release("1.json").checksum
+    assert confide_run(*renew, "--label", "y", "--out", "x.json").refused == (REFUSED, "--label")
+    text = (months / "r.toml").read_text()
+    for line, name in (("alpha = 0.2", "alpha"), ("delta = 0.1", "delta"), ('score = "aps"', "--score")):
+        (months / "r.toml").write_text(text.replace("alpha = 0.1", line) if name == "alpha" else f"{text}{line}\n")
+        refused = confide_run(*renew, "--out", "x.json")
+        assert refused.refused == (REFUSED, name.removeprefix("--")), refused.err
