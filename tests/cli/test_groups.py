@@ -18,7 +18,9 @@ WARD = np.where(np.arange(3000) % 3 == 0, "south", "north")
 
 @pytest.fixture
 def records(folder):
-    table = class_table(lists=False).append_column("ward", [WARD]).append_column("site", [np.where(WARD == "south", 7, 1)])
+    table = (
+        class_table(lists=False).append_column("ward", [WARD]).append_column("site", [np.where(WARD == "south", 7, 1)])
+    )
     return write(folder / "records.parquet", table)
 
 

@@ -52,7 +52,9 @@ def test_errors_of_tables_columns_and_outputs(confide_run, records):
 
 def test_an_option_that_is_an_argument_is_stated_by_set(confide_run, records):
     ran = confide_run("calibrate", records, *ASKED, "--delta", 0.1, "--out", "new.json")
-    assert ran.error.startswith("No such option: --delta; state it as --set delta=VALUE; see `confide calibrate --help`")
+    assert ran.error.startswith(
+        "No such option: --delta; state it as --set delta=VALUE; see `confide calibrate --help`"
+    )
     assert ran.code == USAGE
     assert "--label" in confide_run("calibrate", records, "--lable", "name").error
 
