@@ -48,6 +48,8 @@ def test_a_file_serves_plan_and_calibrate(confide_run, folder, records):
     typed = confide_run("plan", *ASKED, "--set", "delta=0.05", "--n", 500, "--json").json
     assert confide_run("plan", "--request", "r.toml", "--n", 500, "--json").json == typed
     assert typed["guarantee"]["delta"] == 0.05
+    grouped = confide_run("plan", "--request", "r.toml", "--by", "ward", "--groups", "a,b", "--n", 500)
+    assert grouped.out.startswith("for each group or class, with 500 records in it:\npromise: ")
 
 
 @pytest.mark.parametrize(

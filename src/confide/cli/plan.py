@@ -1,22 +1,34 @@
 """`confide plan` and `budget plan`: guarantees and costs of a calibration, or a year, computed without data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import click
 
+from confide.arrays import GroupColumns
 from confide.cli.command import command
 from confide.cli.help import Group
 from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.request import NAMES, RequestOptions, split, take_columns
 from confide.cli.values import Findings, Source
-from confide.core import IN_WORDS, BudgetPlan, Pilot, Plan, PlannedReleases, best_of, by_rules, needed_by_scores
+from confide.core import (
+    IN_WORDS,
+    BudgetPlan,
+    Pilot,
+    Plan,
+    PlannedReleases,
+    Request,
+    best_of,
+    by_rules,
+    needed_by_scores,
+)
+from confide.core import make_plan as plan_of_terms
 from confide.core import plan as make_plan
 from confide.errors import InputError
 from confide.ledger import decimal_form
 from confide.support import FileKind, Section, Table, aligned, to_text
-from confide.tables import ColumnSpec, read_pilot
+from confide.tables import ClassColumns, ColumnSpec, read_pilot
 
 
 @command("plan", names=NAMES)
@@ -47,12 +59,13 @@ def plan(
     skip, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
     if people is not None:
         arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
+    division: dict[str, Any] = {name: arguments.pop(name) for name in ("by", "groups", "by_class") if name in arguments}
     output.check(FileKind.PAGE, *(() if source is None else source.files))
-    made = make_plan(**arguments)  # checks public choices before anything is opened
+    made = _plan(arguments, division, what)  # checks public choices before anything is opened
     left_out: dict[str, int] = {}
     if source is not None:
         sample, left_out = read_sample(source, what, skip=skip)
-        made = make_plan(**arguments, pilot=sample)
+        made = replace(made, pilot=Pilot.of(sample, arguments["score"]))
     if output.out is not None:
         from confide.reports import report
 
@@ -62,8 +75,21 @@ def plan(
     numbers = needed_by_scores(**shared) if needed else {}
     document = {**_document(made), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _needed(numbers) if numbers else None
-    texts = (made, table_of_needed, left_out_text(left_out), output.saved())
+    each = f"for each group or class, with {made.n} records in it:" if division else None
+    texts = (each, made, table_of_needed, left_out_text(left_out), output.saved())
     print_result(lambda: document, *texts, as_json=output.as_json)
+
+
+def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], what: ColumnSpec | None) -> Plan:
+    """The plan of a request, or of each of its groups or classes, which are planned alike."""
+    if not division:
+        return make_plan(**arguments)
+    classes = what.classes if isinstance(what, ClassColumns) else None
+    names = division.get("groups", classes or (0, 1))  # their number changes nothing
+    by: Any = "class" if division.get("by_class") else "group"
+    rest = {name: value for name, value in arguments.items() if name != "n"}
+    request = Request(by=by, names=GroupColumns(names) if isinstance(names, Mapping) else names, **rest)
+    return plan_of_terms(next(iter(request.terms.values())), arguments.get("n", 1000))
 
 
 def read_sample(source: Source, what: ColumnSpec | None, *, skip: bool) -> tuple[Pilot, dict[str, int]]:
