@@ -80,7 +80,7 @@ KINDS = {
     ),
     "people": (
         CLASSES,
-        (*SURE, "--set", "people.person=person", "--set", "people.most=2", "--set", "people.order=id"),
+        (*SURE, "--set", "people={person = 'person', most = 2, order = 'id'}"),
         MODEL,
         (),
     ),
@@ -326,7 +326,7 @@ NONSENSE = {
     ),
     "many records of a person in a federation": (
         "federated answer",
-        (*CLASSES, "--set", "people.person=person", "--set", "people.most=2", "--set", "people.order=id"),
+        (*CLASSES, "--set", "people={person = 'person', most = 2, order = 'id'}"),
         REFUSED,
         "people.most",
     ),

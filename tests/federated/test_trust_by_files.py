@@ -114,8 +114,8 @@ def test_a_policy_file_states_what_options_state(files, run):
     assert said.split("\n", 1)[1] == run("show", "policy.json").split("\n", 1)[1]
     assert run(*words, "--out", "policy.json", code=4)
     assert "would replace the input" in run(*words, "--out", "public/north.json", "--force", code=3)
-    twice = files.answer("north", "--policy", "policy.json", code=2)
-    assert "--coordinator must be left out with --policy: the policy contains it" in twice
+    twice = files.answer("north", "--policy", "policy.json", code=3)
+    assert "--coordinator: must be left out with --policy: the policy contains it" in twice
     assert "or --policy" in files.answer("north", rules=("--budget", 4), code=2)
     files.plan()
     assert "the policy requires 2" in files.answer("north", rules=BY_POLICY, code=3)
