@@ -56,6 +56,7 @@ DATA = pa.table(
 SURE = ("--alpha", "0.2", "--epsilon", "1000")
 CLASSES, MODEL = ("--probabilities", "p_*", "--label", "label"), ("--probabilities", "p_*")
 SIDES = ("--prediction", "low,high")
+PEOPLE = ("--set", "people={person = 'person', most = 2, order = 'id'}")
 
 KINDS = {
     # name: options of calibrate and evaluate, options of calibrate alone, options of predict or None, its --by
@@ -80,7 +81,7 @@ KINDS = {
     ),
     "people": (
         CLASSES,
-        (*SURE, "--set", "people={person = 'person', most = 2, order = 'id'}"),
+        (*SURE, *PEOPLE),
         MODEL,
         (),
     ),
@@ -318,39 +319,11 @@ def test_a_silo_answers_from_every_source(run, confide_run, source, folder, name
 
 NONSENSE = {
     "levels in a federation": ("federated answer", (*CLASSES, "--alpha", "0.2,0.1"), USAGE, "--alpha"),
-    "labels in a federation": (
-        "federated answer",
-        ("--probabilities", "p_*", "--set", "truth=t_*"),
-        REFUSED,
-        "truth",
-    ),
-    "many records of a person in a federation": (
-        "federated answer",
-        (*CLASSES, "--set", "people={person = 'person', most = 2, order = 'id'}"),
-        REFUSED,
-        "people.most",
-    ),
+    "labels in a federation": ("federated answer", (*MODEL, "--set", "truth=t_*"), REFUSED, "truth"),
+    "many records of a person in a federation": ("federated answer", (*CLASSES, *PEOPLE), REFUSED, "people.most"),
     "levels of groups": ("calibrate", (*CLASSES, "--alpha", "0.2,0.1", "--set", "by_class=true"), REFUSED, "--by"),
     "a unit of probabilities": ("calibrate", (*CLASSES, *SURE, "--set", "unit=1"), REFUSED, "unit"),
-    "a unit of a column of probabilities": (
-        "calibrate",
-        ("--score-column", "s", "--score", "lac", *SURE, "--set", "unit=1"),
-        REFUSED,
-        "unit",
-    ),
-    "classes of predictions": (
-        "calibrate",
-        ("--prediction", "f", "--target", "t", *SURE, "--set", "by_class=true"),
-        REFUSED,
-        "by_class",
-    ),
-    "losses without candidates": (
-        "calibrate",
-        ("--set", "losses=l_*", "--set", "loss=shortfall", *SURE),
-        REFUSED,
-        "candidates",
-    ),
-    "losses without a name": ("calibrate", ("--set", "losses=l_*", *SURE), REFUSED, "candidates"),
+    "losses without a name": ("calibrate", ("--set", "losses=l_*", *SURE), REFUSED, "loss"),
     "truth and label": ("calibrate", (*CLASSES, "--set", "truth=t_*", *SURE), REFUSED, "--label"),
 }
 

@@ -16,8 +16,8 @@ OPTIONS = {
     "plain": ("calibrate", *CLASSES, *LEVEL, *NEW),
     "interval": ("calibrate", *VALUES, *LEVEL, *NEW),
     "choose": ("calibrate", *CLASSES, "--set", "choose=lac,aps_deterministic", *LEVEL, *NEW),
-    "models": ("calibrate", *VALUES, "--set", f"choose=good:{RESIDUAL},poor:{RESIDUAL}", "--set", "largest_size=9", *LEVEL,
-               *NEW),
+    "models": ("calibrate", *VALUES, "--set", f"choose=good:{RESIDUAL},poor:{RESIDUAL}", "--set", "largest_size=9",
+               *LEVEL, *NEW),
     "levels": ("calibrate", *CLASSES, "--alpha", "0.1,0.2", "--epsilon", 1, *NEW),
     "classes": ("calibrate", *CLASSES, "--set", "by_class=true", *LEVEL, *NEW),
     "groups": ("calibrate", *CLASSES, "--by", "poor", "--groups", "1,2", *LEVEL, *NEW),
@@ -27,7 +27,7 @@ OPTIONS = {
     "recalibrate": ("recalibrate", *CLASSES, "--calibration", "cal.json", *NEW),
     "evaluate": ("evaluate", *CLASSES, "--calibration", "cal.json", "--epsilon", 1, *NEW),
     "watch": ("watch", *CLASSES, "--calibration", "cal.json", "--epsilon", 1, "--batch", 300, *LOOK),
-    "sizes": ("watch", *CLASSES[:2], "--calibration", "cal.json", "--epsilon", 1, "--batch", 300, "--unlabelled", *LOOK),
+    "sizes": ("watch", *CLASSES[:2], "--calibration", "cal.json", "--epsilon", 1, "--unlabelled", *LOOK),
     "answer": ("federated", "answer", *CLASSES, *SILO),
 }  # fmt: skip
 ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}

@@ -272,6 +272,8 @@ def take_columns(stated: dict[str, Any], release: Release | None = None) -> Colu
     if first is None:
         return None
     kind: Any = _KINDS[first]
+    if first == "losses" and release is None and "loss" not in stated:
+        raise InputError("loss", "must be given with losses: the name of the loss")
     if release is not None and release.loss is not None and kind in (ClassColumns, LossColumns):
         kind = LossColumns
         stated |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | stated
