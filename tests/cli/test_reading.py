@@ -37,7 +37,8 @@ def test_left_out_records_are_counted_only_where_n_is_public(confide_run, folder
     assert confide_run(*measured).code == REFUSED
     assert LEFT_OUT in confide_run(*measured, *SKIP).out
     found = confide_run(*measured, *SKIP, "--json").json
-    assert (found["left_out"], found["found"]["release"]["coverage"]["n"]) == (HOLES, N - HOLES)
+    coverage = found["found"]["release"]["coverage"]
+    assert (found["left_out"], coverage["covered"] + coverage["missed"]) == (HOLES, N - HOLES)
     assert "left_out" not in confide_run(*measured, *SKIP, "--epsilon", 1, "--json").json
 
     predicted = ("predict", records, *COLUMNS[:2], "--calibration", "cal.json", "--out", "sets.csv", "--force")
