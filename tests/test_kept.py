@@ -14,7 +14,7 @@ from confide.federated.checkpoint import _read as read_checkpoint
 from confide.federated.envelope import sign_message, verify_message
 from confide.ledger import Ledger
 from confide.support import files
-from confide.watching import take_look
+from confide.watching import files as watch_files
 from tests.files import documents, signed
 from tests.kept import FOLDER, content_of, keys_of, names, path_of, read, text_of
 from tests.refused import refused
@@ -25,7 +25,7 @@ MESSAGES = {"federated-answer": "north", "federated-opening": "coordinator", "fe
 OTHERS = {
     **{name: lambda text, name=name: verify_message(name.removeprefix("federated-"), text) for name in MESSAGES},
     "checkpoint": read_checkpoint,
-    "look": lambda text: take_look.stored_look(text, "a"),
+    "look": lambda text: watch_files.stored_look(text, "a"),
 }
 """Readers of what is no value of its own."""
 
@@ -34,7 +34,7 @@ def test_every_kind_has_a_kept_file():
     for module in set(kinds._ABOVE.values()):
         __import__(module)
     found = {one["kind"] for name in KEPT for one in documents(content_of(name))}
-    known = {f"confide/{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {take_look.LOOK_KIND}
+    known = {f"confide/{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {watch_files.LOOK_KIND}
     assert found == known
     assert {one["schema"] for name in KEPT for one in documents(content_of(name))} == {1}
 

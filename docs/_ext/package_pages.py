@@ -91,7 +91,7 @@ def text_below(package: str, name: str) -> list[str]:
 
 
 class Package(Directive):
-    """`.. package:: MODULE`, described in the module's docstring."""
+    """`.. package:: MODULE`: the first line of its docstring, and its exports."""
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {"first": directives.unchanged}
@@ -108,7 +108,8 @@ class Package(Directive):
             ordered = {name: names[name] for name in [*first, *names]}
             users = [name for name, full in ordered.items() if full == f"confide.{name}"]
             others = [name for name in ordered if name not in users]
-            lines = [line for name in users for line in entry(module, name, names[name])]
+            lines = [(inspect.getdoc(module) or "").partition("\n")[0], ""]
+            lines += [line for name in users for line in entry(module, name, names[name])]
             if users and others:
                 lines += [f".. rubric:: As ``{module.__name__}.NAME``", ""]
             lines += [line for name in others for line in entry(module, name, names[name])]

@@ -19,32 +19,7 @@ CANDIDATES = confide.Candidates.of([0.0, 0.2, 0.25, 0.5, 0.9])
 COUNTS = [1, 1, 1, 1, 1, 1]
 
 
-def reversed_view():
-    return np.array(VALUES[::-1])[::-1]
-
-
-def strided():
-    wide = np.full(2 * len(VALUES), np.nan)
-    wide[::2] = VALUES
-    return wide[::2]
-
-
-def column_of_fortran():
-    table = np.full((len(VALUES), 3), np.nan, order="F")
-    table[:, 1] = VALUES
-    return table[:, 1]
-
-
-def row_of_fortran():
-    table = np.full((3, len(VALUES)), np.nan, order="F")
-    table[1] = VALUES
-    return table[1]
-
-
-def read_only():
-    array = np.array(VALUES)
-    array.flags.writeable = False
-    return array
+NOTHING = [np.nan] * len(VALUES)
 
 
 class WithArrayProtocol:
@@ -63,11 +38,10 @@ SAME = {
     "big endian float64": lambda: np.array(VALUES, ">f8"),
     "big endian float32": lambda: np.array(VALUES, ">f4"),
     "big endian float16": lambda: np.array(VALUES, ">f2"),
-    "reversed": reversed_view,
-    "strided": strided,
-    "column of Fortran": column_of_fortran,
-    "row of Fortran": row_of_fortran,
-    "read-only": read_only,
+    "reversed": lambda: np.array(VALUES[::-1])[::-1],
+    "strided": lambda: np.array([VALUES, NOTHING], order="F")[0],
+    "column of Fortran": lambda: np.array([NOTHING, VALUES, NOTHING]).T[:, 1],
+    "read-only": lambda: np.frombuffer(np.array(VALUES).tobytes()),
     "array protocol": WithArrayProtocol,
     "memoryview": lambda: memoryview(np.array(VALUES)),
     "object": lambda: np.array(VALUES, dtype=object),
@@ -307,6 +281,8 @@ def test_ends_of_the_unit_interval_are_probabilities():
 
 # --- labels
 
+NAMES = ["cat", "dog", "cat"]
+
 
 @pytest.mark.parametrize(
     "labels",
@@ -329,18 +305,14 @@ def test_integer_labels(labels):
 @pytest.mark.parametrize(
     "labels",
     [
-        ["cat", "dog", "cat"],
-        np.array(["cat", "dog", "cat"]),
-        np.array(["cat", "dog", "cat"], dtype=object),
-        pd.Series(["cat", "dog", "cat"]),
-        pd.Series(["cat", "dog", "cat"], dtype="string"),
-        pd.Series(["cat", "dog", "cat"], dtype="category"),
-        pd.Categorical(["cat", "dog", "cat"]),
-        pl.Series(["cat", "dog", "cat"]),
-        pl.Series(["cat", "dog", "cat"], dtype=pl.Categorical),
-        pa.array(["cat", "dog", "cat"]),
-        pa.chunked_array([["cat"], ["dog", "cat"]]),
-        pa.array(["cat", "dog", "cat"]).dictionary_encode(),
+        NAMES,
+        *(np.array(NAMES, dtype) for dtype in (str, object)),
+        *(pd.Series(NAMES, dtype=dtype) for dtype in (None, "string", "category")),
+        pd.Categorical(NAMES),
+        *(pl.Series(NAMES, dtype=dtype) for dtype in (None, pl.Categorical)),
+        pa.array(NAMES),
+        pa.chunked_array([NAMES[:1], NAMES[1:]]),
+        pa.array(NAMES).dictionary_encode(),
     ],
 )
 @pytest.mark.parametrize(

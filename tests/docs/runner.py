@@ -18,7 +18,7 @@ import pytest
 from confide.scores import score
 from tests.docs.blocks import Block
 
-NUMBER = re.compile(r"\d+(\.\d+)?(e-?\d+)?")
+NUMBER = re.compile(r"(?:(?<=\s)-)?\d+(\.\d+)?(e-?\d+)?")  # with its sign: noise changes that, too
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

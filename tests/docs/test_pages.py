@@ -90,39 +90,6 @@ def test_how_to_pages_run_except_those_in_their_index():
     assert sum(b.runs for b in found) > 30
 
 
-def test_blocks_are_found():
-    """The parser finds the same blocks as a search for fences."""
-    for name, found in PAGES.items():
-        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        fences = [line for line in lines if line.lstrip().startswith("```")]
-        directives = [line for line in fences if line.lstrip().startswith("```{")]
-        assert len(fences) % 2 == 0, name
-        assert len(fences) // 2 - len(directives) <= len(found), name
-    assert sum(block.runs for found in PAGES.values() for block in found) > 50
-
-
-@pytest.mark.slow
-def test_pages_cover_the_repository():
-    """No page for readers is outside the searched folders."""
-    ignored = {
-        ".venv",
-        ".venv-peers",
-        ".venv-nvflare",
-        ".venv-mlflow",
-        ".venv-stores",
-        ".git",
-        ".github",
-        "_build",
-        "vendor",
-        "requirements",
-        "demo-output",
-        ".pytest_cache",
-        "node_modules",
-    }
-    every = {path for path in Path(ROOT).rglob("*.md") if not ignored & set(path.relative_to(ROOT).parts)}
-    assert {path.relative_to(ROOT).as_posix() for path in every} == set(PAGES)
-
-
 def test_commands_named_in_sentences_exist():
     """Commands in sentences exist: targets of make, commands of confide, modules that Python can run."""
     from confide.cli.app import app

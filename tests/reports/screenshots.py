@@ -11,9 +11,10 @@ from tests.reports.browser import Opened, chromium
 from tests.reports.pages import CLASSES, write_all
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
-LOOKS = {"light": (1000, "light"), "dark": (1000, "dark"), "phone": (360, "light")}
+LIGHT = {"light": (1000, "light")}
+LOOKS = {"report": LIGHT | {"dark": (1000, "dark"), "phone": (360, "light")}}
+"""Name -> widths and colours, of pictures that the documents show in more than one look."""
 VIEWS = {
-    "front": ("report", ".brand", ".warning"),
     "report": ("report", ".brand", "#part-2"),
     "report-evaluation": ("report", "#part-3", "#part-3 figure"),
     "report-private": ("private", "#part-3", "#part-3 figure"),
@@ -47,7 +48,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         pages = write_all(Path(folder), CLASSES)
         for name, (kind, first, last) in small(list(VIEWS.items()), list(VIEWS.items())[:1]):
-            for look, (width, scheme) in LOOKS.items():
+            for look, (width, scheme) in LOOKS.get(name, LIGHT).items():
                 with Opened(browser, pages[kind], width=width, scheme=scheme) as opened:
                     path = FOLDER / f"{name}-{look}.png"
                     size = save(picture(opened, first, last), path)

@@ -44,7 +44,7 @@ def looks_to_alarm(
         share = coverage if look <= before else dropped_coverage
         covered = per_person * rng.binomial(batch // per_person, share, len(log_wealth))
         missed = batch // per_person * per_person - covered
-        x, y = covered + _noise(rng, epsilon, len(covered)), missed + _noise(rng, epsilon, len(covered))
+        x, y = covered + noise(rng, epsilon, len(covered)), missed + noise(rng, epsilon, len(covered))
         log_wealth = advance(log_wealth, log_e_values(bet, x, y), entering_wealth(look, looks))
         quiet = log_evidence(log_wealth, cash(look, looks)) < alarm
         log_wealth = log_wealth[quiet]
@@ -55,7 +55,7 @@ def looks_to_alarm(
     return None
 
 
-def _noise(rng: np.random.Generator, epsilon: float, size: int) -> np.ndarray:
+def noise(rng: np.random.Generator, epsilon: float, size: int) -> np.ndarray:
     """Noise for simulations; released counts use OpenDP's noise."""
     chance = -math.expm1(-epsilon)
     return rng.geometric(chance, size) - rng.geometric(chance, size)

@@ -99,7 +99,7 @@ def test_small_reference_gives_no_tests():
 def test_loss_of_look_equals_statement(neighbors, people):
     """All small tables of two parts and all their neighbours: the largest log ratio of the laws of what leaves."""
     settings = Settings("0" * 64, 0.7, 10, {"a": 0.9, "b": 0.8}, neighbors=neighbors, records_per_person=people)
-    assert settings.privacy.loss(neighbors, people) == pytest.approx(0.7)
+    assert settings.cost.statement.loss(neighbors, people) == pytest.approx(0.7)
     kinds = np.eye(4, dtype=int)
 
     def tables(k):
@@ -210,23 +210,24 @@ def test_invalid_states_raise():
 LEVELS = confide.calibrate(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
 START = {"release": RELEASE, "epsilon": 1.0, "batch": 500}
 SIZES = {"bins": [0, 1, 2]}
+CHANGED = [
+    ({"epsilon": 0}, "epsilon"), ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon"), ({"error": 1}, "error"),
+    ({"neighbors": "both"}, "neighbors"), ({"tolerance": 0.95}, "tolerance"), ({"tolerance": 1}, "tolerance"),
+    ({**SIZES, "tolerance": 0.1}, "tolerance"), ({"release": LEVELS}, "release"), ({"bins": [0, 2, 2]}, "bins"),
+    ({**SIZES, "records_per_person": 2}, "records_per_person"),
+]  # fmt: skip
+BARE = {"release": "0" * 64, "epsilon": 1.0, "batch": 10}
+LOOKED = {"name": "new", "counts": GOOD}
 REFUSED = [
-    Refused(Watch.start, START, {"epsilon": 0}, "epsilon", kind=InputError),
-    Refused(Watch.start, START, {"epsilon": 1e-6, "records_per_person": 10}, "epsilon", kind=InputError),
-    Refused(Watch.start, START, {"neighbors": "both"}, "neighbors", kind=InputError),
+    *(Refused(Watch.start, START, change, argument, kind=InputError) for change, argument in CHANGED),
+    *(Refused(watched(GOOD).look, LOOKED, {"name": name}, "look", kind=InputError) for name in ("day 0", " ")),
     Refused(Watch.start, START, {"batch": 1.5}, "batch", kind=InputTypeError),
-    Refused(Watch.start, START, {"error": 1}, "error", kind=InputError),
-    Refused(Watch.start, START, {"tolerance": 0.95}, "tolerance", kind=InputError),
-    Refused(Watch.start, START, {"tolerance": 1}, "tolerance", kind=InputError),
-    Refused(Watch.start, START, {"release": LEVELS}, "release", kind=InputError),
-    Refused(Watch.start, START, {"bins": [0, 2, 2]}, "bins", kind=InputError),
-    Refused(Watch.start, START, {**SIZES, "records_per_person": 2}, "records_per_person", kind=InputError),
-    Refused(Settings, {"release": "0" * 64, "epsilon": 1.0, "batch": 10}, {}, "promised", kind=InputError),
-    Refused(Settings, {"release": "0", "epsilon": 1.0, "batch": 10}, {}, "release", kind=InputError),
-    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"name": "day 0"}, "look", kind=InputError),
-    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"name": " "}, "look", kind=InputError),
-    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"name": 3}, "look", kind=InputTypeError),
-    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"counts": [1, -1]}, "counts", kind=InputError),
+    Refused(Watch.start, START, {"bach": 1}, "bach", kind=InputTypeError),
+    Refused(Settings, BARE, {}, "promised", kind=InputError),
+    Refused(Settings, BARE, {"release": "0"}, "release", kind=InputError),
+    Refused(watched(GOOD).look, LOOKED, {"name": 3}, "look", kind=InputTypeError),
+    Refused(watched(GOOD).look, LOOKED, {"counts": [1, -1]}, "counts", kind=InputError),
+    Refused(watched().with_look, LOOKED, {"made": "2026-01-05"}, "made", kind=InputError),
 ]
 
 

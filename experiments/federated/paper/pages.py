@@ -63,26 +63,33 @@ def name_of(data: DataSet, at: int) -> str:
     return f"figure{data.figures[at]}" if data.figures else f"{data.name}_m{m}_n{n}"
 
 
-def section(data: DataSet, at: int) -> str:
-    """One figure: picture, table and completed splits."""
-    m, n = data.shapes[at]
-    every = {regressor: values(data.name, regressor, (m, n), METHODS) for regressor in REGRESSORS}
-    done = {regressor: len(rows["FedCP-QQ"][0]) for regressor, rows in every.items()}
-    head = f"Figure {data.figures[at]}: " if data.figures else ""
-    title = f"{head}{data.title}, m = {m}, n = {n}"
-    if not any(done.values()):
-        return f"### {title}\n\n{missing(data)}"
-    boxed = {
-        f"{SHOWN[r]}, {method}": pair
-        for r, rows in every.items()
-        for method, pair in rows.items()
-        if done[r] and method in DRAWN
-    }
-    picture(name_of(data, at), title, boxed)
-    ran = ", ".join(f"{SHOWN[r]} {count} of {splits.SPLITS} splits" for r, count in done.items())
-    run = "" if set(done.values()) == {splits.SPLITS} else f"Run: {ran}.\n\n"  # the page states the usual number
-    rows = table(data, at, {r: rows for r, rows in every.items() if done[r]})
-    return f"### {title}\n\n![{title}](paper/{name_of(data, at)}.png)\n\n{run}{rows}"
+def settings(sets: Iterable[DataSet]) -> str:
+    """Figures 8 to 17: a picture of each setting with its completed splits, and the table of all."""
+    shown, rows = [], []
+    for data in sets:
+        for at, (m, n) in enumerate(data.shapes):
+            head = f"Figure {data.figures[at]}: " if data.figures else ""
+            title = f"{head}{data.title}, m = {m}, n = {n}"
+            every = {regressor: values(data.name, regressor, (m, n), METHODS) for regressor in REGRESSORS}
+            done = {regressor: len(methods["FedCP-QQ"][0]) for regressor, methods in every.items()}
+            if not any(done.values()):
+                shown.append(f"{title}: {missing(data)}")
+                continue
+            every = {regressor: methods for regressor, methods in every.items() if done[regressor]}
+            boxed = {
+                f"{SHOWN[regressor]}, {method}": pair
+                for regressor, methods in every.items()
+                for method, pair in methods.items()
+                if method in DRAWN
+            }
+            picture(name_of(data, at), title, boxed)
+            shown.append(f"![{title}](paper/{name_of(data, at)}.png)")
+            if set(done.values()) != {splits.SPLITS}:  # the page states the usual number
+                ran = ", ".join(f"{SHOWN[regressor]} {count}" for regressor, count in done.items())
+                shown.append(f"Run: {ran} of {splits.SPLITS} splits.")
+            rows += table_rows(data, at, title, every)
+    head = "| setting | method | coverage | authors | difference | exact law | length | authors | difference |"
+    return "\n\n".join([*shown, "\n".join([head, "|---|---|" + "---:|" * 7, *rows])])
 
 
 def missing(data: DataSet) -> str:
@@ -92,24 +99,21 @@ def missing(data: DataSet) -> str:
     return f"`{data.file}` is not in the data folder; if it is added, the same command runs this figure."
 
 
-def table(data: DataSet, at: int, every: dict[str, Values]) -> str:
+def table_rows(data: DataSet, at: int, title: str, every: dict[str, Values]) -> list[str]:
     """Means with standard errors, the authors' with the difference, and the exact law."""
-    lines = [
-        "| | coverage | authors | difference | exact law | length | authors | difference |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
+    lines = []
     law = measure.exact_coverage(*data.shapes[at])
     for regressor, rows in every.items():
         for method, (coverages, lengths) in rows.items():
             if method == measure.NEXT_RANK and REGIMES[at] == "many":
                 continue  # with n = 10 the rank is n already
             theirs = published(data.published or "", regressor, REGIMES[at], method.removesuffix(NEXT))
-            shown = [f"{SHOWN[regressor]}, {method}", mean(coverages, 4)]
+            shown = [title, f"{SHOWN[regressor]}, {method}", mean(coverages, 4)]
             shown += compared(coverages, theirs and theirs[0], 4)
             shown.append(f"{law[method]:.4f}" if method in ("FedCP-QQ", "centralised") else "")
             shown += [mean(lengths, 3), *compared(lengths, theirs and theirs[1], 3)]
             lines.append("| " + " | ".join(shown) + " |")
-    return "\n".join(lines)
+    return lines
 
 
 def mean(sample: list[float], digits: int) -> str:

@@ -42,7 +42,7 @@ def default() -> None:
         "Figure 5": synthetic.study("figure5", synthetic.UNEQUAL),
         "Figure 6": exact.figure_6(),
         "Figure 7": exact.figure_7(),
-        "Figures 16 and 17": "\n\n".join(pages.section(concrete, at) for at in (0, 1)),
+        "Figures 16 and 17": pages.settings([concrete]),
     }
     write_tables("federated/paper.md", "\n\n".join(f"## {name}\n\n{text}" for name, text in parts.items()))
 
@@ -55,10 +55,10 @@ def full() -> None:
 
 def write_full() -> None:
     """The tables of the full settings, of the splits that are there."""
-    figures = [pages.section(one, at) for one in DATA_SETS if one.name not in DEFAULT for at in (0, 1)]
+    sets = [data for data in DATA_SETS if data.name not in DEFAULT]
     parts = {
         "Figure 4": pages.figure_4(),
-        "Figures 8 to 15": "\n\n".join(figures),
+        "Figures 8 to 15": pages.settings(sets),
         "Figure 18": pages.figure_18(),
     }
-    write_tables("federated/paper-full.md", "\n\n".join(f"## {name}\n\n{text}" for name, text in parts.items()))
+    write_tables("federated/paper.md", "\n\n".join(f"## {name}\n\n{text}" for name, text in parts.items()))

@@ -27,6 +27,7 @@ from confide.support import (
     needs_extra,
     positions,
     raise_for_rows,
+    require,
 )
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
@@ -129,7 +130,7 @@ def as_host_array(data: Any) -> Any:
 def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
     """Numbers in an object array, one by one: None and pandas.NA are missing; other non-numbers raise an error."""
     values = array.ravel().tolist()
-    wrong = [i for i, value in enumerate(values) if not (_is_number(value) or _is_missing(value))]
+    wrong = [i for i, value in enumerate(values) if not (_is_missing(value) or _is_number(value))]
     if wrong or array.ndim == 0:
         found = type(values[wrong[0]] if wrong else values[0]).__name__
         where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
@@ -173,8 +174,7 @@ def one_per_record(name: str, array: Any) -> Any:
 def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
     """A one-dimensional numeric array, also from one column; it may be empty only with `empty`."""
     array: NDArray[Any] = one_per_record(name, as_numeric(name, data))
-    if array.size == 0 and not empty:
-        raise InputError(name, "must not be empty", got="no values")
+    require(name, array.size or empty, "must not be empty", "no values")
     return array
 
 
@@ -185,10 +185,9 @@ def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArr
     pass over the entries (see `unit_check`).
     """
     array = as_numeric(name, data)
-    if array.ndim != 2 or array.shape[1] == 0:
-        remedy = "Pass a list, [probabilities], for one record" if array.ndim == 1 else ""
-        must = "must have shape (n, classes) with one class or more"
-        raise InputError(name, must, got=f"shape {array.shape}", remedy=remedy)
+    remedy = "Pass a list, [probabilities], for one record" if array.ndim == 1 else ""
+    must = "must have shape (n, classes) with one class or more"
+    require(name, array.ndim == 2 and array.shape[1], must, f"shape {array.shape}", remedy)
     if check and not all(map(unit_check(array), blocks(0, *array.shape))):
         refuse_outside_unit(name, array)
     return array
@@ -202,7 +201,7 @@ class AllValid:
 
     def see(self, fine: bool) -> bool:
         """Record one block, and return its result."""
-        if not fine:
+        if not fine:  # threads never set it to True, so that none of them undoes what another one has found
             self.all = False
         return fine
 
@@ -246,19 +245,11 @@ def _bits_of_one(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], np.unsignedintege
 
 def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
     """Reject entries outside [0, 1], with the number of rows and the first of them."""
-    bad, first = 0, -1
+    wrong = np.zeros(len(array), np.bool_)
     for rows in blocks(0, *array.shape):
-        wrong = np.flatnonzero(~((array[rows] >= 0) & (array[rows] <= 1)).all(axis=1))
-        if wrong.size:
-            first = rows.start + int(wrong[0]) if first < 0 else first
-            bad += wrong.size
-    if bad:
-        raise InputError(
-            name,
-            "must lie in [0, 1]",
-            got=f"{bad} row(s) with NaN or values outside, the first at row {first}",
-            remedy=("Apply softmax to logits, or sigmoid where several labels can be true, and complete rows with NaN"),
-        )
+        wrong[rows] = ~((array[rows] >= 0) & (array[rows] <= 1)).all(axis=1)
+    remedy = "Apply softmax to logits, or sigmoid where several labels can be true, and complete rows with NaN"
+    raise_for_rows(name, wrong, "must lie in [0, 1]", "row(s) with NaN or values outside", remedy, place="row")
 
 
 def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
@@ -277,8 +268,7 @@ def as_labels(
     and integers without names that seem to count from 1 always raise one.
     """
     array = one_per_record(name, as_array(name, data))
-    if len(array) != n:
-        raise InputError(name, "must have as many entries as there are rows", got=f"{len(array)} for {n} rows")
+    require(name, len(array) == n, "must have as many entries as there are rows", f"{len(array)} for {n} rows")
     if classes is None:
         return _class_numbers(name, array, k, unknown=unknown)
     names, values = class_names(classes, k), _as_list(data, array)
@@ -306,16 +296,11 @@ def _class_numbers(name: str, array: NDArray[Any], k: int, *, unknown: bool) -> 
             remedy = "Pass classes=[False, True], in the order of the columns, or integers"
         raise InputTypeError(name, f"must be integers from 0 to {k - 1}", got=f"dtype {array.dtype}", remedy=remedy)
     must, remedy = f"must lie between 0 and {k - 1}", "Check the order and the number of the classes"
-    raise_for_rows(name, array < 0, must, "outside", remedy)
-    if array.size and not unknown:
-        raise_for_rows(name, array >= k, must, "outside", remedy)
-    if array.size and array.min() > 0 and array.max() == k:
-        raise InputError(
-            name,
-            f"must count the classes from 0 to {k - 1}",
-            got=f"integers from {array.min()} to {k}",
-            remedy=f"Subtract 1 if they count from 1; if {k} is a class that the model never learned, pass classes=",
-        )
+    raise_for_rows(name, (array < 0) | ((array >= k) & (not unknown)), must, "outside", remedy)
+    from_one = array.size and array.min() > 0 and array.max() == k
+    got = f"integers from {array.min()} to {k}" if from_one else ""
+    remedy = f"Subtract 1 if they count from 1; if {k} is a class that the model never learned, pass classes="
+    require(name, not from_one, f"must count the classes from 0 to {k - 1}", got, remedy)
     return np.where(array < k, array, -1).astype(np.int64, copy=False)
 
 
@@ -366,8 +351,7 @@ def as_positions(
     With `unknown`, that of a name that is not in the list is -1.
     """
     array = as_array(name, data)
-    if array.ndim != 1 or len(array) != n:
-        raise InputError(name, f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
+    require(name, array.shape == (n,), f"must have shape ({n},), one entry per record", f"shape {array.shape}")
     return (_places if unknown else known_positions)(name, _as_list(data, array), names)
 
 
@@ -377,13 +361,11 @@ def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
     if array.ndim != 1:
         raise InputTypeError("classes", "must be a sequence of names", got=type(classes).__name__)
     names = tuple(_as_list(classes, array))
-    if len(names) != k:
-        raise InputError("classes", "must name every column", got=f"{len(names)} names for {k} columns")
+    require("classes", len(names) == k, "must name every column", f"{len(names)} names for {k} columns")
     no_names = InputTypeError("classes", "must be texts or numbers", got="names that cannot be compared")
     with replaced_errors(lambda error: no_names if isinstance(error, TypeError) else None):
         different = len(set(names))
-    if different != k:
-        raise InputError("classes", "must differ from one another", got=f"{k - different} repeated")
+    require("classes", different == k, "must differ from one another", f"{k - different} repeated")
     return names
 
 
@@ -447,8 +429,7 @@ def fresh_uniforms(n: int) -> NDArray[np.float64]:
 def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.float64]:
     """Random numbers in [0, 1], one per record, shape (n,): new ones by default; ones if the score uses none."""
     if not needed:
-        if u is not None:
-            raise InputError(name, "must be left out: the score is not randomised", remedy="aps, raps and saps are")
+        require(name, u is None, "must be left out: the score is not randomised", remedy="aps, raps and saps are")
         return np.ones(n)
     if u is None:
         return fresh_uniforms(n)
@@ -456,8 +437,7 @@ def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.floa
         return u.draw(n)
     refuse_generator(name, u)
     values = as_vector(name, u, empty=True).astype(np.float64)
-    if len(values) != n:
-        raise InputError(name, "must have one entry per record", got=f"{len(values)} for {n} records")
+    require(name, len(values) == n, "must have one entry per record", f"{len(values)} for {n} records")
     raise_for_rows(name, ~((values >= 0) & (values <= 1)), "must lie in [0, 1]", "outside")
     return values
 
@@ -465,13 +445,9 @@ def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.floa
 def refuse_generator(name: str, u: object) -> None:
     """Reject generators that assign numbers by position: those of numpy and torch, `random.Random`, functions."""
     if callable(u) or hasattr(u, "random") or hasattr(u, "manual_seed"):
-        raise InputTypeError(
-            name,
-            "must be left out, or hold one number per record",
-            got=(
-                f"{type(u).__name__}, which ties numbers to positions: removing a record would change those "
-                f"of the others, and the privacy loss would not be the stated one. Leave {name} out for fresh "
-                "numbers"
-            ),
-            remedy="For experiments pass confide.ExperimentalUniforms(seed)",
+        got = (
+            f"{type(u).__name__}, which ties numbers to positions: removing a record would change those of the others, "
+            f"and the privacy loss would not be the stated one. Leave {name} out for fresh numbers"
         )
+        remedy = "For experiments pass confide.ExperimentalUniforms(seed)"
+        raise InputTypeError(name, "must be left out, or hold one number per record", got, remedy)

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from confide.arrays.checked import as_array, as_numeric, as_probabilities, class_names, in_memory, is_query
 from confide.errors import InputError, InputTypeError
-from confide.support import Name, canonical_name, column_order, is_numbering, needs_extra, plain_names, raise_for_rows
+from confide.support import (
+    Name,
+    canonical_name,
+    column_order,
+    is_numbering,
+    needs_extra,
+    plain_names,
+    raise_for_rows,
+    require,
+)
 
 # The row names of pandas: they state which record a row belongs to.
 
@@ -53,14 +62,10 @@ def refuse_other_rows(**given: Any) -> None:
         if len(index) != len(other) or index.equals(other):  # another check reports different lengths
             continue
         same = set(index) == set(other)
-        if same or not (_only_counts(index) or _only_counts(other)):
-            found = "the same index labels in another order" if same else "other index labels"
-            raise InputError(
-                other_name,
-                f"the rows of {other_name} must be in the order of those of {name}",
-                got=found,
-                remedy="Align them, or pass .to_numpy() of both",
-            )
+        must = f"the rows of {other_name} must be in the order of those of {name}"
+        got = "the same index labels in another order" if same else "other index labels"
+        compatible = not same and (_only_counts(index) or _only_counts(other))
+        require(other_name, compatible, must, got, "Align them, or pass .to_numpy() of both")
 
 
 def _only_counts(index: Any) -> bool:
@@ -94,8 +99,8 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
         return None
     names = tuple(plain_names(called, held))
     texts = list(map(canonical_name, names))
-    if repeated := len(texts) - len(set(texts)):
-        raise InputError(called, "must have columns of different names", got=f"{repeated} repeated")
+    repeated = len(texts) - len(set(texts))
+    require(called, not repeated, "must have columns of different names", f"{repeated} repeated")
     counted = is_numbering(texts) or texts == [f"column_{i}" for i in range(len(texts))]
     return None if counted else names
 
@@ -161,8 +166,7 @@ def as_true_labels(truth: Any, shape: tuple[int, ...], names: Sequence[object] |
     array([[False,  True]])
     """
     true = as_array("truth", truth)
-    if true.shape != shape:
-        raise InputError("truth", f"must have shape {shape}, one column per label", got=f"shape {true.shape}")
+    require("truth", true.shape == shape, f"must have shape {shape}, one column per label", f"shape {true.shape}")
     if true.dtype != np.bool_:
         numbers = as_numeric("truth", truth)
         wrong = ~((numbers == 0) | (numbers == 1)).all(axis=1)
@@ -209,13 +213,9 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
     try:
         backend: Any = like if isinstance(like, str) else nw.from_native(like).implementation
         named = {str(name): values for name, values in columns}
-        if len(named) != len(columns):
-            raise InputError(
-                "classes",
-                "must have different texts as names",
-                got=f"{len(columns) - len(named)} repeated, as 1 and '1' are",
-                remedy="Use to_pandas, which keeps them apart",
-            )
+        got = f"{len(columns) - len(named)} repeated, as 1 and '1' are"
+        remedy = "Use to_pandas, which keeps them apart"
+        require("classes", len(named) == len(columns), "must have different texts as names", got, remedy)
         return nw.from_dict(named, backend=backend).to_native()
     except (TypeError, ValueError, ModuleNotFoundError) as error:
         if isinstance(error, InputError):
@@ -231,10 +231,9 @@ def _pandas(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: An
     with needs_extra("a pandas data frame", "pandas"):
         import pandas as pd
     n = len(columns[0][1])
-    if like is not None and len(like) != n:
-        raise InputError("like", "must have one row per record", got=f"{len(like)} for {n}")
-    if like is not None and index is not None:
-        refuse_other_rows(sets=pd.Series(0, index), like=like)
+    if like is not None:
+        require("like", len(like) == n, "must have one row per record", f"{len(like)} for {n}")
+        refuse_other_rows(sets=None if index is None else pd.Series(0, index), like=like)
     names = pd.Index([name for name, _ in columns], tupleize_cols=False)
     made = pd.DataFrame(dict(enumerate(values for _, values in columns)), index=index if like is None else like.index)
     made.columns = names

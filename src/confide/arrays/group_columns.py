@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays.checked import as_array, as_positions
 from confide.arrays.frames import columns_by_name
 from confide.errors import InputError, InputTypeError
-from confide.support import Name, check_names, several
+from confide.support import Name, check_names, require, several
 
 Groups: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 """The group of each record, or columns of groups that overlap."""
@@ -46,8 +46,7 @@ class GroupColumns:
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not all(isinstance(column, str) for column in self.columns):
             raise InputTypeError("names", "must be a mapping from names of columns, texts, to lists of their values")
-        if not self.columns:
-            raise InputError("names", "must have one column of groups or more", got="none")
+        require("names", self.columns, "must have one column of groups or more", "none")
         checked = {column: check_names(f"names[{column!r}]", values) for column, values in self.columns.items()}
         object.__setattr__(self, "columns", MappingProxyType(checked))
         check_names("names", self.names)
@@ -105,14 +104,15 @@ class GroupColumns:
     def _given(self, groups: Any, n: int) -> Mapping[str, Any]:
         named = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)
         if named is not None:
-            if set(named) != set(self.columns):
-                found = f"{len(named)} columns, or other names"
-                raise InputError("groups", f"must have exactly the columns {', '.join(self.columns)}", got=found)
+            must, got = (
+                f"must have exactly the columns {', '.join(self.columns)}",
+                f"{len(named)} columns, or other names",
+            )
+            require("groups", set(named) == set(self.columns), must, got)
             return named
         array = as_array("groups", groups)
-        if array.shape != (n, len(self)):
-            must = f"must have shape ({n}, {len(self)}), a column for each of {', '.join(self.columns)}"
-            raise InputError("groups", must, got=f"shape {array.shape}")
+        must = f"must have shape ({n}, {len(self)}), a column for each of {', '.join(self.columns)}"
+        require("groups", array.shape == (n, len(self)), must, f"shape {array.shape}")
         return dict(zip(self.columns, array.T, strict=True))
 
     def read_from(self, by: str | Sequence[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ Also images with a true class for every pixel: the area of each class, in numpy 
 uses only indexing, comparing and counting, which have the same syntax for numpy arrays and torch tensors.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.checked import as_array, as_numeric
 from confide.errors import InputError
+from confide.support import require
 
 # Rows of probabilities that do not sum to one: logits, percentages, some of the classes, or answers to K questions.
 
@@ -114,9 +116,9 @@ def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
     --------
     >>> refuse_other_sums("probabilities", np.array([[0.5, 0.5], [0.33, 0.67]]))
     """
-    wrong = np.flatnonzero(far := far_from_one(p))
-    if wrong.size:
-        raise other_sums(name, wrong.size, int(wrong[0]), len(far))
+    far = np.flatnonzero(checked := far_from_one(p))
+    if far.size:
+        raise other_sums(name, far.size, int(far[0]), len(checked))
 
 
 def other_sums(name: str, count: int, first: int, rows: int) -> InputError:
@@ -178,10 +180,8 @@ Found = TypeVar("Found")
 def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any], Found]) -> Iterator[Found]:
     """The results for each pair (probabilities, truth); an error names the image."""
     for i, image in enumerate(images):
-        if not isinstance(image, tuple | list) or len(image) != 2:
-            raise InputError(
-                "images", "must be pairs (probabilities, truth)", got=f"{type(image).__name__} at image {i}"
-            )
+        pair = isinstance(image, tuple | list) and len(image) == 2
+        require("images", pair, "must be pairs (probabilities, truth)", f"{type(image).__name__} at image {i}")
         try:
             found = work(*image)
         except InputError as error:
@@ -213,37 +213,24 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
     >>> [true.tolist() for true, _ in class_areas(np.zeros((2, 3)), np.array([1, 0, 1]), -100)]
     [[False, True, False], [True, False, True]]
     """
-    shape, found = tuple(p.shape), tuple(truth.shape)
+    shape, given = tuple(p.shape), tuple(truth.shape)
     k, where = (shape or (0,))[0], shape[1:]
-    if len(shape) < 2 or k == 0 or 0 in where:
-        raise InputError("probabilities", "must have shape (classes, *pixels)", got=str(shape))
-    if found == shape:
-        masks = truth
-    elif found in (where, (1, *where)) and k == 1:
-        masks = truth.reshape(shape)
-    elif found in (where, (1, *where)):
-        truth = truth.reshape(where)
-        yield from _of_numbers(k, truth, ignore_index)
-        return
-    else:
-        raise InputError(
-            "truth",
-            f"must have the shape of its pixels, {where}, or one mask per class, {shape}",
-            got=str(found),
-            remedy="Resize one to the other",
-        )
-    for mask in masks:
+    require("probabilities", len(shape) >= 2 and k and 0 not in where, "must have shape (classes, *pixels)", str(shape))
+    if given != shape:
+        must = f"must have the shape of its pixels, {where}, or one mask per class, {shape}"
+        require("truth", given in (where, (1, *where)), must, str(given), "Resize one to the other")
+        if k > 1:
+            yield from _of_numbers(k, truth.reshape(where), ignore_index)
+            return
+    pixels = math.prod(map(int, where))
+    for mask in truth.reshape(shape):
         true, left_out = mask == 1, mask == ignore_index
-        other = _size(mask) - int((true | left_out | (mask == 0)).sum())
-        if other:
-            raise InputError(
-                "masks",
-                "must hold 1 where a class is true and 0 elsewhere",
-                remedy=(
-                    f"{other} of {_size(mask)} pixels of one hold something else; binarise them, or give the "
-                    "value of pixels without a label as ignore_index, about which the guarantee says nothing"
-                ),
-            )
+        other = pixels - int((true | left_out | (mask == 0)).sum())
+        remedy = (
+            f"{other} of {pixels} pixels of one hold something else; binarise them, or give the value of pixels "
+            "without a label as ignore_index, about which the guarantee says nothing"
+        )
+        require("masks", not other, "must hold 1 where a class is true and 0 elsewhere", remedy=remedy)
         yield true, (~left_out if bool(left_out.any()) else None)
 
 
@@ -260,19 +247,9 @@ def _of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
         true = (truth == number) if counts is None else (truth == number) & counts
         known += int(true.sum())
         yield true, counts
-    if known != _size(truth):
-        raise InputError(
-            "truth",
-            f"must hold the number of a class, 0 to {k - 1}",
-            remedy=(
-                f"{_size(truth) - known} of {_size(truth)} pixels do not; give the value of pixels without "
-                "a label as ignore_index, about which the guarantee says nothing"
-            ),
-        )
-
-
-def _size(array: Any) -> int:
-    total = 1
-    for length in array.shape:
-        total *= int(length)
-    return total
+    pixels = math.prod(map(int, truth.shape))
+    remedy = (
+        f"{pixels - known} of {pixels} pixels do not; give the value of pixels without a label as ignore_index, about "
+        "which the guarantee says nothing"
+    )
+    require("truth", known == pixels, f"must hold the number of a class, 0 to {k - 1}", remedy=remedy)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from confide.errors import FormatError
 from confide.mechanisms import PrivacyStatement
 from confide.support import (
+    UNUSABLE,
     Described,
     Fields,
     Form,
@@ -20,6 +21,8 @@ from confide.support import (
     needs_extra,
     parse_document,
     read_as,
+    refused_content,
+    shapes,
     write_text,
 )
 from confide.support import FileKind as FileKind
@@ -74,6 +77,27 @@ class Kind:
     def read_text(self, text: str) -> Any:
         """Read the output of `write`; raises `FormatError` for everything else."""
         return self.form.read(text, self.read)
+
+
+def mirrored(
+    form: Form, content: Callable[[Any], dict[str, Any]], read: Callable[[dict[str, Any]], Any], what: str | None = None
+) -> Kind:
+    """A kind whose files have the fields of the value, and are accepted only if they are written as their content is.
+
+    `content` converts a value to JSON values, and `read` converts these to a value, which checks itself. All that a
+    reader forgets to check is found by writing the value again. `what` is the name of the kind in errors.
+    """
+
+    def checked(fields: Fields) -> Any:
+        stated = fields.content.copy()
+        fields.content.clear()
+        with refused_content(form.name, what or form.name):
+            value = read(stated)
+        if shapes.checksum(stated) != shapes.checksum(content(value)):
+            raise FormatError(form.name, "must be written as its content is: it was altered", remedy=UNUSABLE)
+        return value
+
+    return Kind(form, content, checked)
 
 
 def register(made: type, kind: Kind) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, promised, published_mechanism
-from confide.core.documents import Kind, common_form, register
+from confide.core.documents import common_form, mirrored, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import By, Key
 from confide.core.population import ClassShift, RecordWeights, read_population
@@ -42,7 +42,7 @@ from confide.mechanisms import (
     privacy_statement,
     read_mechanism,
 )
-from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, Fields, refused_content, shapes
+from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, refused_content, shapes
 
 _NEAR = 1e-9
 """The last digits of a coverage may differ on another machine."""
@@ -194,12 +194,9 @@ def _plain(value: Any) -> Any:
 # Reading.
 
 
-def _read_content(fields: Fields) -> Release:
-    """The release of a file; raises `FormatError` if it was altered, or contains a claim that does not follow."""
-    content = fields.content.copy()
-    fields.content.clear()
-    with refused_content("release"):
-        file = msgspec.convert(content, _File, strict=True)
+def _read_content(content: dict[str, Any]) -> Release:
+    """The release of a file; raises an error for a claim that does not follow."""
+    file = msgspec.convert(content, _File, strict=True)
     with refused_content("release.request"):
         request = _read_request(file.request)
     if (file.n is None) == request.public_n:
@@ -207,12 +204,9 @@ def _read_content(fields: Fields) -> Release:
     parts = _read_thresholds(request, file.n, file.thresholds)
     if set(parts) != set(request.terms) or len(parts) != len(file.thresholds):
         raise _contradiction("thresholds")
-    with refused_content("release"):
-        release = Release(request, parts, file.versions)
+    release = Release(request, parts, file.versions)
     if len({str(part.guarantee) for part in parts.values()}) > 1 and release.disjoint:
         raise _contradiction("thresholds")  # the guarantee of all groups is stated once
-    if shapes.checksum(content) != shapes.checksum(_content(release)):
-        raise FormatError("release", "must be written as its content is: it was altered", remedy=UNUSABLE)
     mark_uncompared(release)
     return release
 
@@ -348,4 +342,4 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
     return mechanism.rate == terms.rate
 
 
-register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))
+register(Release, mirrored(common_form("confide/release", "release"), _content, _read_content))

@@ -64,7 +64,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     calibration_
         The `confide.Release`, of one threshold or of several levels, groups or classes: the only result of the
         calibration records. Its privacy statement is about a record of the calibration part;
-        `docs/threat-model.md` states the consequences for a record given to `fit`. The model, `classes_` and
+        `docs/limits.md` states the consequences for a record given to `fit`. The model, `classes_` and
         everything else that is trained are not private.
     classes_
         The class names, sorted.

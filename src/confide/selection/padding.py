@@ -1,4 +1,4 @@
-"""Constant time for a release: the sampler's running time depends on the data (docs/threat-model.md)."""
+"""Constant time for a release: the sampler's running time depends on the data (docs/limits.md)."""
 
 import time
 from collections.abc import Iterator

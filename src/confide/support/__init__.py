@@ -40,6 +40,7 @@ from confide.support.checks import (
     positive_number,
     privacy_loss,
     raise_for_rows,
+    require,
     scale_for,
     several,
     takes_alpha,

@@ -90,6 +90,20 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
     return number
 
 
+def require(argument: str, holds: object, requirement: str, got: str = "", remedy: str = "") -> None:
+    """Raise an error about an argument, unless its requirement holds.
+
+    Examples
+    --------
+    >>> require("tolerance", 0 <= 1.5 < 1, "must lie in [0, 1)", "1.5")
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: tolerance: must lie in [0, 1); got 1.5
+    """
+    if not holds:
+        raise InputError(argument, requirement, got, remedy)
+
+
 def raise_for_rows(
     argument: str, invalid: ArrayLike, requirement: str, description: str, remedy: str = "", place: str = "position"
 ) -> None:

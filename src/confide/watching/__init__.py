@@ -1,6 +1,7 @@
 """Monitor a release: test with noisy counts of new records whether coverage still holds.
 
-watch_state.py `Watch`: settings and looks, as a value and as JSON
+watch_state.py `Watch`: settings and looks, as a value
+files.py       watches, corrected releases and stored looks as JSON
 sequence.py    the statistical tests of a monitor, and a confidence sequence for coverage over all looks
 correction.py  how looks correct a threshold, with exact positions, and statements in the long run
 corrected.py   `CorrectedRelease`: the thresholds in force
@@ -13,7 +14,7 @@ Only the noisy counts of a look are private and may be published. The exact coun
 
 from confide.watching.corrected import CorrectedRelease
 from confide.watching.correction import Correction, Realised, Scale
-from confide.watching.settings import ERROR, LOOKS, TOLERANCE, Settings, promised_of, records_for, size_bins
+from confide.watching.settings import Settings, promised_of, records_for, size_bins
 from confide.watching.take_look import FirstLook, level_of, load_or_start, local_state, watch
 from confide.watching.watch_state import Look, Point, Watch, evidence_text
 

@@ -5,17 +5,16 @@ They have a long-run statement about the looks so far, and no coverage guarantee
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
-from confide.core import Key, Release, Threshold, as_release, documents
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.core import Key, Release, Threshold, as_release
+from confide.errors import InputError, InputTypeError
 from confide.guarantee import LongRun
 from confide.mechanisms import PrivacyStatement
-from confide.support import Fields, Section, shapes
+from confide.support import Section, require
 from confide.watching.correction import Correction
 from confide.watching.watch_state import Watch
 
@@ -69,8 +68,8 @@ class CorrectedRelease(Release):
         release, watch = self.release, self.watch
         if not isinstance(watch, Watch):
             raise InputTypeError("watch", "must be a confide.Watch", got=type(watch).__name__)
-        if as_release(release).checksum != watch.settings.release:
-            raise InputError("release", "must be the release that is monitored", got="another release")
+        same = as_release(release).checksum == watch.settings.release
+        require("release", same, "must be the release that is monitored", "another release")
         inherited = {"request": release.request, "parts": self._in_force(), "versions": release.versions}
         for name, value in inherited.items():
             object.__setattr__(self, name, value)
@@ -79,10 +78,10 @@ class CorrectedRelease(Release):
     @property
     def correction(self) -> Correction:
         """The settings of the correction."""
-        if self.watch.settings.correction is None:
+        if (correction := self.watch.settings.correction) is None:
             remedy = "Start a new watch with `correct`"
             raise InputError("watch", "must correct its thresholds", got="a watch without a correction", remedy=remedy)
-        return self.watch.settings.correction
+        return correction
 
     def _in_force(self) -> dict[Key, Threshold]:
         """The thresholds in force, by the keys of the calibrated release."""
@@ -138,45 +137,8 @@ class CorrectedRelease(Release):
         return f"threshold {part.threshold:.6g}, score {part.score!r}, {part.guarantee.brief}, {self.privacy.brief}"
 
 
-def in_force(release: Release, watch: Watch, place: int) -> CorrectedRelease:
+def in_force(release: Release, watch: Watch, place: int) -> Release:
     """The thresholds that the records of a look were served: of all looks before its place, less those of the delay."""
-    corrected = CorrectedRelease(release, watch)
-    return replace(corrected, watch=replace(watch, looks=watch.looks[: max(place - corrected.correction.delay, 0)]))
-
-
-# As JSON
-
-KIND = "confide/corrected"
-_STATEMENT = "a long-run statement about looks, and no coverage guarantee for one record"
-
-
-def _document(made: type[Any]) -> shapes.Field:
-    def read(content: Any) -> Any:
-        return made.from_json(json.dumps(content))
-
-    return shapes.Field("a document", (dict,), read, lambda value: json.loads(value.to_json()))
-
-
-_SHAPE: shapes.Shape = {
-    "statement": shapes.choice(_STATEMENT),
-    "thresholds": shapes.listed(shapes.or_infinite(shapes.number())),
-    "release": _document(Release),
-    "watch": _document(Watch),
-}
-
-
-def _fields(corrected: CorrectedRelease) -> dict[str, Any]:
-    thresholds = [part.threshold for part in corrected.parts.values()]
-    values = {"statement": _STATEMENT, "thresholds": thresholds, "release": corrected.release, "watch": corrected.watch}
-    return {name: _SHAPE[name].json(value) for name, value in values.items()}
-
-
-def _read(fields: Fields) -> CorrectedRelease:
-    values = shapes.read_shape(fields, _SHAPE)
-    corrected = CorrectedRelease(values["release"], values["watch"])
-    if values["thresholds"] != tuple(part.threshold for part in corrected.parts.values()):
-        raise FormatError("corrected.thresholds", "must follow from the counts of the watch", remedy="Do not use it")
-    return corrected
-
-
-documents.register(CorrectedRelease, documents.Kind(documents.common_form(KIND, "corrected"), _fields, _read))
+    if (correction := watch.settings.correction) is None:
+        return release
+    return CorrectedRelease(release, replace(watch, looks=watch.looks[: max(place - correction.delay, 0)]))

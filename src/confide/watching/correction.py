@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from confide.candidates import SHAPES, Candidates, SpreadKind
 from confide.core import Release
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 from confide.noisy_counts import noise_beyond, noise_variance
 from confide.scores import score_kind
-from confide.support import Level, exact_level
+from confide.support import Level, exact_level, require
 
 Correct: TypeAlias = Level | Literal["auto"]
 """gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`."""
@@ -184,29 +184,26 @@ class Correction:
     def __post_init__(self) -> None:
         if isinstance(self.delay, bool) or not isinstance(self.delay, int):
             raise InputTypeError("delay", "must be a number of looks", got=type(self.delay).__name__)
-        for name, value, holds, requirement in (
-            ("correct", self.gamma, 0 < self.gamma <= GAMMAS[0], "must be 'auto' or lie in (0, 0.2]"),
-            ("alpha", self.alpha, self.alpha.denominator <= 1000, "must have a denominator of at most 1000"),
-            ("delay", self.delay, 0 <= self.delay <= MOST_DELAY, f"must lie between 0 and {MOST_DELAY:,} looks"),
-        ):
-            if not holds:
-                raise InputError(name, requirement, got=str(value))
+        small, few = self.alpha.denominator <= 1000, 0 <= self.delay <= MOST_DELAY
+        require("correct", 0 < self.gamma <= GAMMAS[0], "must be 'auto' or lie in (0, 0.2]", str(self.gamma))
+        require("alpha", small, "must have a denominator of at most 1000", str(self.alpha))
+        require("delay", few, f"must lie between 0 and {MOST_DELAY:,} looks", str(self.delay))
 
     @classmethod
-    def of(cls, release: Release, correct: Correct, delay: int, batch: int, epsilon: float) -> "Correction":
-        """The correction of a release with one level, for noise of scale 1/epsilon in looks of `batch` records.
+    def of(cls, release: Release, correct: Correct, delay: int, size: float, epsilon: float) -> "Correction":
+        """The correction of a release with one level, for noise of scale 1/epsilon and `size` records of each part.
 
         Raises
         ------
         InputError
             If the release has thresholds per side or weights, gamma is out of range, or noise would hide coverage.
         """
-        if release.by == "side" or release.population is not None:
-            what = "thresholds for two sides" if release.by == "side" else "a known shift"
-            raise InputError("correct", f"must be left out for a release with {what}")
+        what = "thresholds for two sides" if release.by == "side" else "a known shift"
+        suited = release.by != "side" and release.population is None
+        require("correct", suited, f"must be left out for a release with {what}")
         scales = tuple(Scale(score_kind(part.score).spread_kind, part.threshold) for part in release.parts.values())
         (alpha,) = release.levels
-        calm = [g for g in GAMMAS if noise_of_coverage(g, alpha, batch / len(scales), epsilon) <= alpha / 8]
+        calm = [g for g in GAMMAS if noise_of_coverage(g, alpha, size, epsilon) <= alpha / 8]
         gamma = (calm or GAMMAS[-1:])[0] if correct == "auto" else exact_level("correct", correct)
         return cls(gamma, alpha, delay, scales)
 
@@ -221,38 +218,35 @@ class Correction:
         gamma, late = float(self.gamma), f", labels {self.delay:,} looks late" if self.delay else ""
         return f"a look moves a threshold by at most {gamma:g} of its scale; a memory of {1 / gamma:.3g} looks{late}"
 
-    def remarks(self, batch: int, epsilon: float, looks: int) -> list[str]:
-        """Warnings before the first look, about noise and about too few looks.
+    def remarks(self, size: float, epsilon: float, looks: int) -> list[str]:
+        """Warnings before the first look, about noise and about too few looks of `size` records of a part.
 
         Raises
         ------
         InputError
             If the noise of looks would move coverage by more than half of alpha.
         """
-        noise = noise_of_coverage(self.gamma, self.alpha, batch / len(self.scales), epsilon)
+        noise, half = noise_of_coverage(self.gamma, self.alpha, size, epsilon), self.alpha / 2
+        must = f"must leave the coverage of a look within alpha/2 = {float(half):.3g} by noise alone"
         remedy = "Take larger looks, a larger epsilon or a smaller gamma"
-        if noise > self.alpha / 2:
-            limit = f"must leave the coverage of a look within alpha/2 = {float(self.alpha / 2):.3g} by noise alone"
-            raise InputError("correct", limit, got=f"about {noise:.2g}", remedy=remedy)
+        require("correct", noise <= half, must, f"about {noise:.2g}", remedy)
         loud = f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4. {remedy}"
         few = f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks, or a larger gamma"
-        too_few = self._room / self.gamma > self.alpha / 2 * looks
-        return [loud] * (noise > self.alpha / 4) + [few] * too_few
+        return [loud] * (noise > self.alpha / 4) + [few] * (self._room / self.gamma > half * looks)
 
-    def worst(self, batch: int, epsilon: float, looks: int, error: float = SPAN_ERROR) -> float:
-        """Largest number of missed records beyond alpha of all, in looks of at most `batch` records; Theorem O1.
+    def worst(self, size: float, epsilon: float, looks: int) -> float:
+        """Largest number of missed records beyond alpha of all, in looks of at most `size` of a part; Theorem O1.
 
-        It holds in each part with probability 1 - error over the noise, whatever the records are.
+        It holds in each part with probability 0.95 over the noise, whatever the records are.
         """
-        size, steps = batch / len(self.scales), max(looks - self.delay - 1, 0)
-        a, b = self.alpha.as_integer_ratio()
-        noise = noise_beyond(epsilon, ((steps, b - a), (steps, a)), error) / b if steps else 0.0
+        steps, (a, b) = max(looks - self.delay - 1, 0), self.alpha.as_integer_ratio()
+        noise = noise_beyond(epsilon, ((steps, b - a), (steps, a)), SPAN_ERROR) / b if steps else 0.0
         return float(size * float(self._room / self.gamma) + (self.delay + 1) * (1 - self.alpha) * size + noise)
 
-    def at_worst(self, batch: int, epsilon: float, looks: int) -> str:
+    def at_worst(self, size: float, epsilon: float, looks: int) -> str:
         """The guarantee for every sequence of records, in words."""
-        size, worst = batch / len(self.scales), self.worst(batch, epsilon, looks)
-        least, of_part = max(0.0, float(1 - self.alpha) - worst / (looks * size)), " of a part" * (len(self.scales) > 1)
+        worst, of_part = self.worst(size, epsilon, looks), " of a part" * (len(self.scales) > 1)
+        least = max(0.0, float(1 - self.alpha) - worst / (looks * size))
         return (
             f"whatever the records are, {looks:,} looks of at most {size:,.6g} records{of_part} miss at most "
             f"{float(self.alpha):g} of all and {worst:,.0f} more, with probability 0.95 over the noise: coverage of at "

@@ -159,3 +159,28 @@ def log_evidence(log_wealth: NDArray[np.float64], waiting: float) -> NDArray[np.
     with np.errstate(divide="ignore"):  # no cash
         log_total: NDArray[np.float64] = np.logaddexp(together, np.log(waiting))
     return log_total
+
+
+def course(bet: Bets, x: ArrayLike, y: ArrayLike, looks: int) -> NDArray[np.float64]:
+    """Logarithm of each test's e-process after each look, shape (taken looks, tests).
+
+    Parameters
+    ----------
+    bet
+        The bets.
+    x, y
+        Noisy counts of the looks that were taken, shape (taken looks, tests), or (taken looks, 1) for all tests.
+    looks
+        Planned number of looks.
+
+    Examples
+    --------
+    >>> course(bets([0.88], 100, 1.0), [[80]] * 30, [[20]] * 30, 52)[[0, -1]] > np.log(20)
+    array([[False],
+           [ True]])
+    """
+    log_wealth, evidence = np.full(bet.price.shape, -np.inf), list[NDArray[np.float64]]()
+    for look, (x_counts, y_counts) in enumerate(zip(np.asarray(x), np.asarray(y), strict=True), start=1):
+        log_wealth = advance(log_wealth, log_e_values(bet, x_counts, y_counts), entering_wealth(look, looks))
+        evidence.append(log_evidence(log_wealth, cash(look, looks)))
+    return np.stack(evidence) if evidence else np.zeros((0, len(bet.price)))

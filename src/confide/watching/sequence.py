@@ -15,21 +15,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from confide.noisy_counts import coverage_interval
-from confide.watching.e_process import (
-    DROPS,
-    SIZE_DROPS,
-    Bets,
-    advance,
-    bets,
-    cash,
-    entering_wealth,
-    log_e_values,
-    log_evidence,
-)
-from confide.watching.settings import Reference
+from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, bets, course
+from confide.watching.settings import Reference, Settings
 
 _LEAST = 0.02
 """Smaller shares are not tested, because they cannot fall noticeably."""
@@ -57,15 +47,13 @@ class ShareTests:
     others: NDArray[np.bool_]
     drops: tuple[float, ...]
 
-    @property
-    def noises(self) -> NDArray[np.int64]:
-        """Number of noises in the records with and without the property, shape (tests, 2)."""
-        return np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
-
-    def sums(self, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Records with and without the property, int64, shape (tests,)."""
-        found = np.asarray(counts, np.int64)
-        return self.members @ found, self.others @ found
+    def evidence(self, counts: ArrayLike, settings: Settings) -> NDArray[np.float64]:
+        """Logarithm of the e-process of each test after each look, shape (looks, tests); counts (looks, counts)."""
+        noises = np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
+        size, people = settings.part_batch, settings.records_per_person
+        bet = bets(self.least, size, settings.noise_epsilon, drops=self.drops, noises=noises, per_person=people)
+        exact = np.asarray(counts, np.int64)
+        return course(bet, exact @ self.members.T, exact @ self.others.T, settings.looks)
 
 
 def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
@@ -73,11 +61,11 @@ def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
 
     Examples
     --------
-    >>> coverage_tests([0.88, 0.86], ["a", "b"]).sums([9, 1, 7, 3])
-    (array([9, 7]), array([1, 3]))
+    >>> coverage_tests([0.88, 0.86], ["a", "b"]).members @ [9, 1, 7, 3]
+    array([9, 7])
     """
-    one = np.eye(len(names), dtype=np.bool_)
-    covered, missed = (np.kron(one, np.array([pair], np.bool_)) for pair in ([1, 0], [0, 1]))
+    each = np.eye(len(names), dtype=np.bool_)
+    covered, missed = (np.kron(each, np.array([pair], np.bool_)) for pair in ([1, 0], [0, 1]))
     return ShareTests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
 
 
@@ -103,25 +91,19 @@ def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Share
     >>> tests.names[:2], [bool(0.65 < share < 0.7) for share in tests.least[:2]]
     (('sets of 0', 'sets of 1 and more'), [True, False])
     """
-    cuts, counts = len(bins) - 1, np.asarray(reference.counts, np.int64)
-    up_to = np.tri(cuts, len(bins), dtype=np.bool_)
-    noises = reference.noises * np.stack([up_to.sum(axis=1), (~up_to).sum(axis=1)], axis=1)
-    low, high = np.zeros(cuts), np.ones(cuts)
-    for cut in range(cuts):
-        below, above = counts[up_to[cut]].sum(), counts[~up_to[cut]].sum()
-        ends = coverage_interval(
-            [below], [above], reference.epsilon, error=error / (2 * cuts), guess=0.5, noises=tuple(noises[cut].tolist())
-        )
-        low[cut], high[cut] = float(ends[0][0]), float(ends[1][0])
-    names, least, members = [], [], []
-    for cut in range(cuts):
-        top, bottom = bins[cut + 1] - 1, bins[cut + 1]
-        names += [f"sets of {top}" if top == 0 else f"sets of at most {top}", f"sets of {bottom} and more"]
-        least += [low[cut], 1 - high[cut]]
-        members += [up_to[cut], ~up_to[cut]]
-    kept = [place for place, share in enumerate(least) if share >= _LEAST]
-    chosen = np.array(members, np.bool_)[kept].reshape(len(kept), len(bins))
-    return ShareTests(tuple(names[place] for place in kept), np.array(least)[kept], chosen, ~chosen, SIZE_DROPS)
+    cuts, names, least = np.tri(len(bins) - 1, len(bins), dtype=np.bool_), list[str](), list[float]()
+    for up_to, size in zip(cuts, bins[1:], strict=True):
+        both = np.stack([up_to, ~up_to])
+        below, above = both @ np.asarray(reference.counts, np.int64)
+        noises = tuple((reference.noises * both.sum(axis=1)).tolist())
+        chance = error / (2 * len(cuts))
+        low, high = coverage_interval([below], [above], reference.epsilon, error=chance, guess=0.5, noises=noises)
+        least += [float(low[0]), 1 - float(high[0])]
+        names += ["sets of 0" if size == 1 else f"sets of at most {size - 1}", f"sets of {size} and more"]
+    members = np.stack([cuts, ~cuts], axis=1).reshape(-1, len(bins))
+    tested = np.flatnonzero(np.array(least) >= _LEAST)
+    chosen = members[tested]
+    return ShareTests(tuple(names[at] for at in tested), np.array(least)[tested], chosen, ~chosen, SIZE_DROPS)
 
 
 STEP = 0.005
@@ -129,8 +111,8 @@ _GRID = np.arange(1, round(1 / STEP)) * STEP
 
 
 def confidence_sequence(
-    covered: Sequence[int],
-    missed: Sequence[int],
+    covered: ArrayLike,
+    missed: ArrayLike,
     batch: float,
     epsilon: float,
     *,
@@ -154,27 +136,14 @@ def confidence_sequence(
 
     Examples
     --------
-    >>> course = confidence_sequence([90, 181, 268], [10, 19, 32], 100, 1.0)
-    >>> course[0] != course[-1], all(low < 0.9 < high for low, high in course)
+    >>> ends = confidence_sequence([90, 181, 268], [10, 19, 32], 100, 1.0)
+    >>> ends[0] != ends[-1], all(low < 0.9 < high for low, high in ends)
     (True, True)
     """
     bet = _bets(batch, epsilon, noises, per_person)
-    below = _rejected(covered, missed, bet, looks, error / 2)
-    above = _rejected(missed, covered, bet, looks, error / 2)
-    # Coverage lies at most one step above the largest value that is not rejected.
-    return [(max(0.0, 1 - _end(down)), min(1.0, _end(up))) for up, down in zip(below, above, strict=True)]
-
-
-def _rejected(x: Sequence[int], y: Sequence[int], bet: Bets, looks: int, error: float) -> list[NDArray[np.bool_]]:
-    """Values of the grid that are rejected after each look."""
-    alarm, log_wealth = math.log(1 / error), np.full(bet.price.shape, -np.inf)
-    out, rejected = np.zeros(len(_GRID), np.bool_), []
-    for look, (x_count, y_count) in enumerate(zip(x, y, strict=True), start=1):
-        log_e = log_e_values(bet, np.full(len(_GRID), x_count), np.full(len(_GRID), y_count))
-        log_wealth = advance(log_wealth, log_e, entering_wealth(look, looks))
-        out = out | (log_evidence(log_wealth, cash(look, looks)) >= alarm)
-        rejected.append(out)
-    return rejected
+    x, y = (np.asarray(counts).reshape(-1, 1) for counts in (covered, missed))
+    below, above = (_ends(course(bet, *pair, looks) >= math.log(2 / error)) for pair in ((x, y), (y, x)))
+    return [(max(0.0, 1 - down), min(1.0, up)) for up, down in zip(below, above, strict=True)]
 
 
 @lru_cache(maxsize=16)
@@ -182,7 +151,7 @@ def _bets(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
     return bets(_GRID, batch, epsilon, noises=(noises, noises), per_person=per_person)
 
 
-def _end(out: NDArray[np.bool_]) -> float:
-    """One step above the largest value that is not rejected."""
-    inside = np.flatnonzero(~out)
-    return round(float(_GRID[inside[-1]]) + STEP, 6) if len(inside) else STEP
+def _ends(rejected: NDArray[np.bool_]) -> list[float]:
+    """One step above the largest value of the grid that was not rejected at any look so far: coverage is below it."""
+    out = np.logical_or.accumulate(rejected, axis=0)
+    return [round(largest + STEP, 6) for largest in np.where(out, 0.0, _GRID).max(axis=1).tolist()]

@@ -3,24 +3,27 @@
 Set sizes can be compared with a private evaluation that was made before the first look.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import ceil, exp, expm1, prod, sqrt
+from math import ceil, sqrt
 from types import MappingProxyType
 
 import numpy as np
 
 from confide.core import Release, as_release, refuse_overlapping
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError
 from confide.evaluation import CountPrivacy, Evaluation, size_parts
 from confide.guarantee import LongRun
-from confide.mechanisms import Neighbors, PrivacyStatement
+from confide.mechanisms import Neighbors
+from confide.noisy_counts import noise_variance
 from confide.support import (
     MOST_RECORDS,
     as_number,
     exact_level,
     positive_integer,
     privacy_loss,
+    require,
 )
 from confide.watching.correction import Correction
 
@@ -48,8 +51,7 @@ class Reference:
     def __post_init__(self) -> None:
         privacy_loss("epsilon", self.epsilon)
         positive_integer("noises", self.noises, most=MOST_NOISES)
-        if any(abs(count) > MOST_COUNT for count in self.counts):
-            raise InputError("counts", "must lie within +-2**50")
+        require("counts", max(map(abs, self.counts), default=0) <= MOST_COUNT, "must lie within +-2**50")
 
 
 def reference_of(found: Evaluation, release: str, bins: tuple[int, ...]) -> Reference:
@@ -69,24 +71,18 @@ def reference_of(found: Evaluation, release: str, bins: tuple[int, ...]) -> Refe
     InputError
         If the evaluation is of another release, or did not count the sizes in these bins.
     """
-    query = found.query
-    if query.calibration != release:
-        raise InputError(
-            "reference", "must be a private evaluation of the monitored release", got="one of another release"
-        )
-    if query.epsilon is None:
-        raise InputError("reference", "must be a private evaluation", got="counts without noise")
-    if query.records_per_person > 1:
-        raise InputError("reference", "must have one record of each person", got=f"up to {query.records_per_person}")
+    query, people = found.query, found.query.records_per_person
+    must = "must be a private evaluation of the monitored release"
+    require("reference", query.calibration == release, must, "one of another release")
+    require("reference", query.epsilon is not None, "must be a private evaluation", "counts without noise")
+    require("reference", people == 1, "must have one record of each person", f"up to {people}")
     for table, counts in zip(query.tables, found.counts, strict=True):
-        kinds = [query.partitions[place].kind for place in table]
-        if "size" in kinds and query.outcome == "covered":
-            axis, shape = kinds.index("size"), query.shape(table)
-            if tuple(map(int, query.partitions[table[axis]].edges)) != bins:
-                raise InputError("reference", "must count the set sizes in the bins of the watch", got="other bins")
-            cells = np.array(counts, np.int64).reshape(shape)
-            sums = cells.sum(axis=tuple(place for place in range(len(shape)) if place != axis))
-            return Reference(tuple(sums.tolist()), query.noise, prod(shape) // shape[axis])
+        axis = next((axis for axis, place in enumerate(table) if query.partitions[place].kind == "size"), None)
+        if axis is not None and query.outcome == "covered":
+            counted = tuple(map(int, query.partitions[table[axis]].edges))
+            require("reference", counted == bins, "must count the set sizes in the bins of the watch", "other bins")
+            cells = np.moveaxis(np.array(counts, np.int64).reshape(query.shape(table)), axis, 0).reshape(len(bins), -1)
+            return Reference(tuple(cells.sum(axis=1).tolist()), query.noise, cells.shape[1])
     remedy = "Evaluate with `confide evaluate --epsilon` by size"
     raise InputError("reference", "must count set sizes", remedy=remedy)
 
@@ -94,7 +90,7 @@ def reference_of(found: Evaluation, release: str, bins: tuple[int, ...]) -> Refe
 TOLERANCE, LOOKS, ERROR = 0.02, 52, 0.05
 MOST_LOOKS, MOST_PARTS = 10_000, 10_000
 LEAST_BINS, MOST_BINS = 2, 50
-MOST_NAME = 200
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -145,45 +141,39 @@ class Settings:
     correction: Correction | None = None
 
     def __post_init__(self) -> None:
-        if not (len(self.release) == 64 and set(self.release) <= set("0123456789abcdef")):
-            raise InputError("release", "must be the SHA-256 of its JSON, 64 hexadecimal digits")
-        for name, value in {
+        # Every number in its range and of its type.
+        values = {
             "epsilon": self.cost.epsilon,
-            "batch": positive_integer("batch", self.batch, most=MOST_RECORDS),
-            "tolerance": as_number("tolerance", self.tolerance),
-            "looks": positive_integer("looks", self.looks, most=MOST_LOOKS),
-            "error": float(exact_level("error", self.error)),
             "records_per_person": self.cost.records_per_person,
+            "batch": positive_integer("batch", self.batch, most=MOST_RECORDS),
+            "looks": positive_integer("looks", self.looks, most=MOST_LOOKS),
+            "tolerance": as_number("tolerance", self.tolerance),
+            "error": float(exact_level("error", self.error)),
             "promised": MappingProxyType(dict(self.promised)),
-        }.items():
+        }
+        for name, value in values.items():
             object.__setattr__(self, name, value)
-        if not 0 <= self.tolerance < 1:
-            raise InputError("tolerance", "must lie in [0, 1)", got=repr(self.tolerance))
-        if bool(self.promised) == bool(self.bins) or len(self.promised) > MOST_PARTS:
-            raise InputError("promised", f"must be given for at most {MOST_PARTS:,} parts, or else bins, but not both")
-        if self.bins and (
-            self.bins[0] != 0
-            or not LEAST_BINS <= len(self.bins) <= MOST_BINS
-            or any(a >= b for a, b in zip(self.bins, self.bins[1:], strict=False))
-        ):
-            raise InputError("bins", f"must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0")
-        if self.reference is not None and len(self.reference.counts) != len(self.bins):
-            raise InputError("reference", "must have a count for each bin of set sizes, and none for coverage")
-        if self.correction is not None:
-            if len(self.correction.scales) != len(self.promised):
-                raise InputError("correct", "must be left out for set sizes, and have a scale for each monitored part")
-            self.correction.remarks(self.batch, self.noise_epsilon, self.looks)  # raises if noise is too large
-        if self.bins and self.records_per_person > 1:
-            raise InputError(
-                "records_per_person",
-                "must be 1 for set sizes, whose reference needs independent records",
-                got=str(self.records_per_person),
-                remedy="Keep one record of each person",
-            )
-        low = [name for name, level in self.promised.items() if not self.tolerance < level < 1]
-        if low:
-            requirement = "must be smaller than each promised coverage, which must be below 1"
-            raise InputError("tolerance", requirement, got=f"{len(low)} of {len(self.promised)} parts that differ")
+
+        # What they must fulfil together.
+        bins, parts, reference, correction = self.bins, len(self.promised), self.reference, self.correction
+        rising = bins[:1] == (0,) and LEAST_BINS <= len(bins) <= MOST_BINS and list(bins) == sorted(set(bins))
+        low = sum(not self.tolerance < level < 1 for level in self.promised.values())
+        require("release", _SHA256.fullmatch(self.release), "must be the SHA-256 of its JSON, 64 hexadecimal digits")
+        require("tolerance", 0 <= self.tolerance < 1, "must lie in [0, 1)", repr(self.tolerance))
+        must = f"must be given for at most {MOST_PARTS:,} parts, or else bins, but not both"
+        require("promised", bool(parts) != bool(bins) and parts <= MOST_PARTS, must)
+        must = f"must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0"
+        require("bins", rising or not bins, must)
+        must = "must have a count for each bin of set sizes, and none for coverage"
+        require("reference", reference is None or len(reference.counts) == len(bins), must)
+        must = "must be left out for set sizes, and have a scale for each monitored part"
+        require("correct", correction is None or len(correction.scales) == parts, must)
+        people, must = self.records_per_person, "must be 1 for set sizes, whose reference needs independent records"
+        require("records_per_person", people == 1 or not bins, must, str(people), "Keep one record of each person")
+        must = "must be smaller than each promised coverage, which must be below 1"
+        require("tolerance", not low, must, f"{low} of {parts} parts that differ")
+        if correction is not None:
+            correction.remarks(self.part_batch, self.noise_epsilon, self.looks)  # raises if noise is too large
 
     @property
     def least(self) -> tuple[float, ...]:
@@ -201,9 +191,9 @@ class Settings:
         return self.cost.noise
 
     @property
-    def privacy(self) -> PrivacyStatement:
-        """Privacy loss of one look for each person in it."""
-        return self.cost.statement
+    def part_batch(self) -> float:
+        """Planned number of records of each monitored part of a look."""
+        return self.batch / max(len(self.promised), 1)
 
     @property
     def bin_names(self) -> list[str]:
@@ -224,7 +214,7 @@ class Settings:
     def remarks(self, release: Release) -> tuple[str, ...]:
         """Warnings before anything is spent, about small looks and about a tolerance that chance alone exceeds."""
         strict = _too_strict(release, self.tolerance) if self.promised else ()
-        made = self.batch, self.noise_epsilon, self.looks
+        made = self.part_batch, self.noise_epsilon, self.looks
         return (*self._too_small(), *strict, *(self.correction.remarks(*made) if self.correction else ()))
 
     def _too_small(self) -> tuple[str, ...]:
@@ -237,15 +227,6 @@ class Settings:
             f"a look of {size:,} records shows little: noise exceeds sampling error below {enough:,} records; collect "
             f"small batches until there are as many, at no privacy cost{each}",
         )
-
-
-def check_look_name(name: object) -> str:
-    """Check that the name of a look can be used in a public file."""
-    if not isinstance(name, str):
-        raise InputTypeError("look", "must be a name", got=type(name).__name__)
-    if not (0 < len(name) <= MOST_NAME and name.isprintable() and name.strip() == name):
-        raise InputError("look", f"must be 1 to {MOST_NAME} printable characters without spaces at its ends")
-    return name
 
 
 def promised_of(release: Release) -> dict[str, float]:
@@ -262,18 +243,14 @@ def promised_of(release: Release) -> dict[str, float]:
     >>> promised_of(confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0))
     {'': 0.9}
     """
-    if as_release(release).loss is not None:
-        raise InputError(
-            "release",
-            "must promise coverage to be monitored",
-            got="a bound on a loss",
-            remedy="Evaluate each batch with `confide evaluate --epsilon`, which reports the loss with an interval",
-        )
-    if isinstance(release.first.guarantee, LongRun):
-        remedy = "Continue with its watch, or start one of the calibrated release"
-        raise InputError("release", "must promise coverage to be monitored", got="a corrected release", remedy=remedy)
-    if release.by == "level":
-        raise InputError("release", "must have one level to be monitored", remedy="Choose one of its levels with alpha")
+    must = "must promise coverage to be monitored"
+    remedy = "Evaluate each batch with `confide evaluate --epsilon`, which reports the loss with an interval"
+    require("release", as_release(release).loss is None, must, "a bound on a loss", remedy)
+    remedy = "Continue with its watch, or start one of the calibrated release"
+    corrected = isinstance(release.first.guarantee, LongRun)
+    require("release", not corrected, must, "a corrected release", remedy)
+    must = "must have one level to be monitored"
+    require("release", release.by != "level", must, remedy="Choose one of its levels with alpha")
     refuse_overlapping(release, "Evaluate each batch with `confide evaluate --epsilon`, which reports every group")
     if release.disjoint:
         return {str(name): part.coverage for name, part in release.parts.items()}
@@ -327,8 +304,7 @@ def records_enough(coverage: float, epsilon: float) -> int:
     >>> records_enough(0.9, 1.0), records_enough(0.9, 0.3), records_enough(0.9, 0.1)
     (21, 246, 2221)
     """
-    variance = 2 * exp(-epsilon) / expm1(-epsilon) ** 2
-    return ceil(variance / (coverage * (1 - coverage)))
+    return ceil(noise_variance(epsilon) / (coverage * (1 - coverage)))
 
 
 def deserved_batch(promised: Mapping[str, float], epsilon: float) -> int:

@@ -5,25 +5,20 @@ was shown, so you take the look again. With a ledger the charge stands. If the l
 same look at the same batch returns them without another charge, and adds them to the state.
 """
 
-import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.core import Release, as_release
-from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
-from confide.evaluation import Evaluation
-from confide.mechanisms import Neighbors
+from confide.errors import CoverageWarning, InputError
 from confide.scores import score_kind
 from confide.support import (
-    SCHEMA,
-    Fields,
     FileLocation,
     Level,
     ObjectPath,
@@ -31,7 +26,6 @@ from confide.support import (
     as_place,
     caller_stacklevel,
     canonical_name,
-    check_schema,
     check_unknown_arguments,
     class_count,
     exact_level,
@@ -39,38 +33,27 @@ from confide.support import (
     library_versions,
     locked,
     log_event,
-    parse_object,
-    shapes,
+    require,
     write_text,
 )
 from confide.tables import ClassColumns, ColumnSpec, Progress, monitoring_coverage_counts, no_progress, size_counts
 from confide.watching.corrected import CorrectedRelease, in_force
-from confide.watching.correction import Correct
-from confide.watching.settings import Settings, check_look_name, promised_of, reference_of, size_bins
-from confide.watching.watch_state import LOOK_SHAPE, Look, Watch, now
+from confide.watching.files import look_text, stored_look
+from confide.watching.settings import promised_of, reference_of, size_bins
+from confide.watching.watch_state import Choices, Look, Watch, now
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
 
 
-class FirstLook(TypedDict, total=False):
+class FirstLook(Choices, total=False):
     """Choices that the first look of a watch fixes; later looks may repeat them. `watch` describes them."""
 
     epsilon: float | None
-    batch: int | None
-    tolerance: float | None
-    looks: int | None
-    error: Level | None
     unlabelled: bool | None
-    reference: Evaluation | None
-    neighbors: Neighbors | None
-    records_per_person: int | None
-    correct: Correct | None
-    delay: int | None
 
 
 MECHANISM = "look by discrete-laplace"
-LOOK_KIND = "confide/look"
 
 
 def watch(
@@ -151,17 +134,15 @@ def watch(
     >>> [one.name for one in second.looks], second.alarm
     (['Monday', 'Tuesday'], None)
     """
-    check_look_name(look)
     level, path = level_of(release, alpha), local_state(state)
     check_unknown_arguments("watch", choices, FirstLook.__annotations__)
     with _locked(path):
+        # Prepare, from public choices alone: the state, and the thresholds that the records were served.
         before = load_or_start(path, level, what, **choices)
-        if not before.looks:
-            for remark in before.settings.remarks(level):
-                warnings.warn(CoverageWarning(remark), stacklevel=caller_stacklevel())
-
-        place = next((k for k, one in enumerate(before.looks) if one.name == look), len(before.looks))
-        served = level if before.settings.correction is None else in_force(level, before, place)
+        for remark in () if before.looks else before.settings.remarks(level):
+            warnings.warn(CoverageWarning(remark), stacklevel=caller_stacklevel())
+        names = [earlier.name for earlier in before.looks]
+        served = in_force(level, before, names.index(look) if look in names else len(names))
 
         def count() -> NDArray[np.int64]:
             options: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
@@ -169,43 +150,37 @@ def watch(
                 return size_counts(source, what, level, before.settings.bins, **options)
             return monitoring_coverage_counts(source, what, served, **options).ravel()
 
-        before.to_json()  # a state that cannot be written raises before the charge
-        payment = _payment(before.settings, look, served, ledger, dataset, again=again)
-        if any(earlier.name == look for earlier in before.looks):
-            return _as_before(before, look, payment, count)
-        after = _looked(before, look, payment, count)
-        write_text(path, after.to_json(), overwrite=True, durable=True)
-        log_event("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
+        # Rehearse what can fail. Then check the limit, read, compare, charge, draw and store, and write the state.
+        payment = _payment(before, look, served, ledger, dataset, again=again)
+        if look not in names or not _is_answered(payment):
+            before.with_look(look, [0] * before.settings.cells).to_json()
+        after = _taken(before, look, payment, count)
+        if after is not before:
+            write_text(path, after.to_json(), overwrite=True, durable=True)
+            log_event("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
         return after
 
 
 def _locked(path: Path) -> AbstractContextManager[None]:
     """Lock of a state file, which ends with its process."""
-    if not has_locks():
-        raise InputError(
-            "state",
-            "must be a file that can be locked, which needs Linux or macOS",
-            got=repr(str(path)),
-            remedy="Take looks there; `confide show` and `confide report` read the state everywhere",
-        )
+    must = "must be a file that can be locked, which needs Linux or macOS"
+    remedy = "Take looks there; `confide show` and `confide report` read the state everywhere"
+    require("state", has_locks(), must, repr(str(path)), remedy)
     return locked(path, "state")
 
 
 def local_state(state: str | FileLocation) -> Path:
     """Path of a state file. Looks are added under a lock, which object stores do not have."""
+    must = "must be a local file, because an object store cannot serialise two looks at the same time"
     if isinstance(place := as_place(state), ObjectPath):
-        raise InputError(
-            "state",
-            "must be a local file, because an object store cannot serialise two looks at the same time",
-            got="an object of a store",
-        )
+        raise InputError("state", must, got="an object of a store")
     return place
 
 
 def level_of(release: Release, alpha: Level | None) -> Release:
     """The release itself, or its release for one level."""
-    if as_release(release).by != "level" and alpha is not None:
-        raise InputError("alpha", "must be left out, because the release has one level")
+    suited = as_release(release).by == "level" or alpha is None
+    require("alpha", suited, "must be left out, because the release has one level")
     return release.at(alpha)
 
 
@@ -222,77 +197,63 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
         stored = Watch.load(state)
         _compare(stored, release, given, state)
         return stored
-    if "epsilon" not in given:
-        raise InputError("epsilon", "must be given at the first look of a watch", got=f"no state {str(state)!r}")
+    known = "epsilon" in given
+    require("epsilon", known, "must be given at the first look of a watch", f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
-    if not bins and "reference" in given:
-        raise InputError("reference", "must be left out without unlabelled, which alone compares with a reference")
-    if bins and "tolerance" in given:
-        raise InputError("tolerance", "must be left out with unlabelled, because set sizes have no guarantee")
     return Watch.start(release, bins=bins, **given)
 
 
 def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
+    """Bins of set sizes, for a release and records that have sets of classes."""
     promised_of(release)  # raises if the release cannot be monitored
-    score = release.first.score
-    if not isinstance(what, ClassColumns | None) or score_kind(score).task == "regression":
-        raise InputError(
-            "unlabelled",
-            "must be left out unless sets of classes are monitored",
-            remedy="Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`",
-        )
-    classes = release.classes
-    names: Any = what.classes if isinstance(what, ClassColumns) and what.classes is not None else classes
-    if names is None:
-        raise InputError("classes", "must be given with unlabelled, because the release does not state them")
+    suited = isinstance(what, ClassColumns | None) and score_kind(release.first.score).task != "regression"
+    remedy = "Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`"
+    require("unlabelled", suited, "must be left out unless sets of classes are monitored", remedy=remedy)
+    stated = what.classes if isinstance(what, ClassColumns) else None
+    names: Any = release.classes if stated is None else stated
+    must = "must be given with unlabelled, because the release does not state them"
+    require("classes", names is not None, must)
     return size_bins(class_count(names))
 
 
 def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
     """Raise if the state belongs to another release or other choices."""
-    settings = stored.settings
-    if settings.release != release.checksum:
-        raise InputError(
-            "state",
-            "must belong to the monitored release",
-            got=repr(str(state)),
-            remedy="Use a separate state for each release, also for a renewed one",
-        )
-    reference = given.pop("reference", None)
-    if reference is not None and (
-        not settings.bins or reference_of(reference, settings.release, settings.bins) != settings.reference
-    ):
-        raise InputError("reference", "must be left out or be the one of the first look")
-    for name in ("correct", "delay"):
-        if name in given and settings.correction is None:
-            remedy = "Begin anew, with a new state"
-            raise InputError(name, "must be left out, because the state has no correction", remedy=remedy)
-    chosen = vars(settings) | {
-        "unlabelled": stored.monitors_sizes,
-        "correct": getattr(settings.correction, "gamma", None),
-        "delay": getattr(settings.correction, "delay", None),
-    }
+    settings, correction = stored.settings, stored.settings.correction
+    remedy = "Use a separate state for each release, also for a renewed one"
+    same = settings.release == release.checksum
+    require("state", same, "must belong to the monitored release", repr(str(state)), remedy)
+    stated = vars(settings) | {"unlabelled": stored.monitors_sizes}
+    if correction is not None:
+        stated |= {"correct": correction.gamma, "delay": correction.delay}
     for name, value in given.items():
-        if name == "correct":
-            wanted: Any = chosen[name] if value == "auto" else exact_level(name, value)
-        elif name == "error":
-            wanted = float(exact_level(name, value))
-        else:
-            wanted = as_number(name, value) if isinstance(chosen[name], float) else value
-        if wanted != chosen[name]:
-            requirement = f"must be left out or be {chosen[name]}, as at the first look, to keep the false-alarm bound"
-            raise InputError(name, requirement, got=str(value))
+        if name == "reference":
+            same = stored.monitors_sizes and reference_of(value, settings.release, settings.bins) == settings.reference
+            require(name, same, "must be left out or be the one of the first look")
+            continue
+        remedy = "Begin anew, with a new state"
+        require(name, name in stated, "must be left out, because the state has no correction", remedy=remedy)
+        must = f"must be left out or be {stated[name]}, as at the first look, to keep the false-alarm bound"
+        require(name, _is_same(name, value, stated[name]), must, str(value))
+
+
+def _is_same(name: str, value: Any, stated: Any) -> bool:
+    """Whether a choice is the stated one; raises an error for a value that cannot be chosen."""
+    if name == "correct":
+        return bool(value == "auto" or exact_level(name, value) == stated)
+    if name == "error":
+        return bool(float(exact_level(name, value)) == stated)
+    return bool((as_number(name, value) if isinstance(stated, float) else value) == stated)
 
 
 def _payment(
-    settings: Settings, look: str, at: Release, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
+    watch: Watch, look: str, served: Release, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
 ) -> "Payment | None":
     if ledger is None and dataset is None:
-        if again:
-            raise InputError("again", "must be left out without a ledger, which alone stores earlier looks")
+        require("again", not again, "must be left out without a ledger, which alone stores earlier looks")
         return None
     from confide.ledger import make_payment
 
+    settings = watch.settings
     request: dict[str, Any] = {
         "look": look,
         "release": settings.release,
@@ -302,57 +263,36 @@ def _payment(
         "parts": [canonical_name(name) for name in settings.promised],
         "bins": list(settings.bins),
     }
-    if isinstance(at, CorrectedRelease):
-        request["positions"] = list(at.watch.positions[-1])
-    return make_payment(settings.privacy, MECHANISM, request, ledger, dataset, again=again)
+    if isinstance(served, CorrectedRelease):
+        request["positions"] = list(served.watch.positions[-1])
+    return make_payment(watch.privacy, MECHANISM, request, ledger, dataset, again=again)
 
 
-def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
-    """The watch with this look, drawn now or stored in the ledger."""
+def _is_answered(payment: "Payment | None") -> bool:
+    """Whether a ledger has a look for this request: the same one, if the batch is the same."""
     if payment is None:
-        return before.look(look, count())
+        return False
+    from confide.ledger import Transaction
+
+    return None in Transaction.of({None: payment}).kept
+
+
+def _taken(before: Watch, name: str, payment: "Payment | None", count: Callable[[], NDArray[np.int64]]) -> Watch:
+    """The watch with this look, drawn now or stored in the ledger; unchanged if it has the stored one."""
+    if payment is None:
+        return before.look(name, count())
     from confide.ledger import check_stored, pay
 
     def text(counts: Sequence[int]) -> str:
-        taken = Look(look, now(), tuple(counts), library_versions())
-        document = {"kind": LOOK_KIND, "schema": SCHEMA, "release": before.settings.release}
-        return json.dumps({**document, **shapes.write_shape(taken, LOOK_SHAPE)})
+        return look_text(before.settings.release, Look(name, now(), tuple(counts), library_versions()))
 
     longest = text([-(2**63)] * before.settings.cells)
     check_stored("release", len(longest), "Monitor a release with fewer groups")
     drawn = pay(payment, count, _mark, lambda counts: text(before.draw(counts)))
-    return replace(before, looks=(*before.looks, stored_look(drawn, look)))
-
-
-def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
-    """The watch unchanged, if the ledger confirms that this look at this batch is already in it."""
-    if payment is None or payment.again:
-        raise before.name_error(look)
-    from confide.ledger import Transaction
-
-    transaction = Transaction.of({None: payment})
-    if None not in transaction.kept:
-        raise before.name_error(look)
-    entry = transaction.earlier_releases({None: _mark(count())})[None]
-    if stored_look(entry.text, look) not in before.looks:
-        raise before.name_error(look)
-    text = f"look {look!r} at this very batch was taken on {entry.charged_at} and counts once; nothing was charged"
-    warnings.warn(EarlierReleaseWarning(text, (entry.charged_at,)), stacklevel=caller_stacklevel())
-    return before
+    look = stored_look(drawn, name)
+    return before if look in before.looks else replace(before, looks=(*before.looks, look))
 
 
 def _mark(counts: NDArray[np.int64]) -> bytes:
     """Canonical bytes of the counts, which identify the batch."""
     return np.ascontiguousarray(counts, dtype="<i8").tobytes()
-
-
-def stored_look(text: str, name: str) -> Look:
-    """The look of this name from the text that a ledger stored."""
-    try:
-        content = parse_object(text)
-    except ValueError:
-        raise FormatError("ledger", "must contain a look as JSON") from None
-    check_schema(content, LOOK_KIND, "look")
-    head = {"kind": shapes.choice(LOOK_KIND), "schema": shapes.integer(SCHEMA), "release": shapes.TEXT}
-    values = shapes.read_shape(Fields("look", content), {**head, **LOOK_SHAPE, "name": shapes.choice(name)})
-    return Look(**{field: values[field] for field in LOOK_SHAPE})

@@ -1,4 +1,4 @@
-"""`Watch`: the settings of a monitor and the noisy counts of every look, as a value and as a file.
+"""`Watch`: the settings of a monitor and the noisy counts of every look, as a value.
 
 Test results are computed from these and are not stored.
 """
@@ -11,33 +11,52 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.core import Document, Release, documents
-from confide.errors import FormatError, InputError
-from confide.evaluation import CountPrivacy, Evaluation
+from confide.core import Document, Release
+from confide.errors import InputTypeError
+from confide.evaluation import Evaluation
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
-from confide.support import VERSIONS, Fields, Level, Section, decimal_text, exact_level, library_versions, shapes
-from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, Scale, realised
-from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
-from confide.watching.sequence import ShareTests, confidence_sequence, coverage_tests, size_tests
+from confide.support import (
+    VERSIONS,
+    Level,
+    Section,
+    check_unknown_arguments,
+    decimal_text,
+    library_versions,
+    require,
+)
+from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised
+from confide.watching.sequence import confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
-    ERROR,
-    LOOKS,
     MOST_COUNT,
     MOST_LOOKS,
-    TOLERANCE,
     Reference,
     Settings,
-    check_look_name,
     deserved_batch,
     promised_of,
     reference_of,
 )
+
+_MOST_NAME, _MOST_TIME = 200, 40
+
+
+class Choices(TypedDict, total=False):
+    """Choices before the first look, with None for the default; `Watch.start` describes them."""
+
+    batch: int | None
+    tolerance: float | None
+    looks: int | None
+    error: Level | None
+    neighbors: Neighbors | None
+    records_per_person: int | None
+    reference: Evaluation | None
+    correct: Correct | None
+    delay: int | None
 
 
 @dataclass(frozen=True)
@@ -63,7 +82,13 @@ class Look:
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+        if not isinstance(self.name, str):
+            raise InputTypeError("look", "must be a name", got=type(self.name).__name__)
+        printable = self.name.isprintable() and self.name.strip() == self.name
+        must = f"must be 1 to {_MOST_NAME} printable characters without spaces at its ends"
+        require("look", 0 < len(self.name) <= _MOST_NAME and printable, must)
+        require("made", _is_time(self.made), "must be an ISO 8601 time with a time zone")
+        object.__setattr__(self, "versions", MappingProxyType(VERSIONS.of(dict(self.versions), "versions")))
 
 
 @dataclass(frozen=True)
@@ -124,31 +149,17 @@ class Watch(Document):
     looks: tuple[Look, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [look.name for look in self.looks]
-        if len(set(names)) != len(names) or len(names) > MOST_LOOKS:
-            raise InputError("looks", f"must be at most {MOST_LOOKS}, each with a name of its own")
+        names, cells = set[str](), self.settings.cells
+        require("looks", len(self.looks) <= MOST_LOOKS, f"must be at most {MOST_LOOKS}")
         for look in self.looks:
-            check_look_name(look.name)
-            if len(look.counts) != self.settings.cells or any(abs(count) > MOST_COUNT for count in look.counts):
-                raise InputError("looks", f"must have {self.settings.cells} counts each, each of at most 2**50")
+            usable = len(look.counts) == cells and all(abs(count) <= MOST_COUNT for count in look.counts)
+            require("looks", usable, f"must have {cells} counts each, each of at most 2**50")
+            must, remedy = "must be a new name, because a batch counts once", "Give another batch its own name"
+            require("look", look.name not in names, must, repr(look.name), remedy)
+            names.add(look.name)
 
     @classmethod
-    def start(
-        cls,
-        release: Release,
-        *,
-        epsilon: float,
-        batch: int | None = None,
-        tolerance: float = TOLERANCE,
-        looks: int = LOOKS,
-        error: Level = ERROR,
-        bins: Sequence[int] = (),
-        neighbors: Neighbors = "add_remove",
-        records_per_person: int = 1,
-        reference: Evaluation | None = None,
-        correct: Correct | None = None,
-        delay: int | None = None,
-    ) -> Watch:
+    def start(cls, release: Release, *, epsilon: float, bins: Sequence[int] = (), **choices: Unpack[Choices]) -> Watch:
         """Start a watch of a release. Choose every argument before any record is used.
 
         Parameters
@@ -157,17 +168,17 @@ class Watch(Document):
             The release to monitor, with one level. Groups or classes are tested one by one and all together.
         epsilon
             Privacy loss of one look for each person in it. A person in k looks incurs k times the loss.
+        bins
+            For a watch of set sizes, which needs no labels: the smallest size of each bin, as `size_bins` returns them.
         batch
             Planned number of records in a look; by default as many as let the sampling error exceed the noise, in each
             part: about 22/epsilon^2 at a level of 0.9.
         tolerance
-            How far coverage may lie below the coverage guarantee.
+            How far coverage may lie below the coverage guarantee (default: 0.02).
         looks
-            Planned number of looks; more may follow.
+            Planned number of looks; more may follow (default: 52).
         error
-            Probability of a false alarm over all looks together.
-        bins
-            For a watch of set sizes, which needs no labels: the smallest size of each bin, as `size_bins` returns them.
+            Probability of a false alarm over all looks together (default: 0.05).
         neighbors, records_per_person
             Adjacency and contribution bound that epsilon refers to, as in `calibrate`.
         reference
@@ -181,34 +192,38 @@ class Watch(Document):
 
         Raises
         ------
-        InputError
-            If the release has no coverage guarantee, or an argument is out of range.
+        InputError, InputTypeError
+            If the release has no coverage guarantee, or an argument is out of range or unknown.
         """
-        if correct is None and delay is not None:
-            raise InputError("delay", "must be left out without correct")
+        check_unknown_arguments("Watch.start", choices, Choices.__annotations__, named=("epsilon", "bins"))
+        given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
+        correct, delay, reference = (given.pop(name, None) for name in ("correct", "delay", "reference"))
+        require("delay", correct is not None or delay is None, "must be left out without correct")
+
+        # Either coverage is monitored, or set sizes.
         bins, promised = tuple(bins), {} if bins else promised_of(release)
-        noise = CountPrivacy(neighbors, epsilon, records_per_person, public_n=False).noise
-        settings = Settings(
-            release.checksum,
-            epsilon,
-            deserved_batch(promised, noise) if batch is None else batch,
-            promised,
-            0.0 if bins else tolerance,
-            bins,
-            looks,
-            float(exact_level("error", error)),
-            neighbors,
-            records_per_person,
-            None if reference is None else reference_of(reference, release.checksum, bins),
-        )
-        if correct is None:
-            return cls(settings)
-        return cls(replace(settings, correction=Correction.of(release, correct, delay or 0, settings.batch, noise)))
+        if bins:
+            must = "must be left out with unlabelled, because set sizes have no guarantee"
+            require("tolerance", "tolerance" not in given, must)
+            given |= {"bins": bins, "tolerance": 0.0}
+        if reference is not None:
+            must = "must be left out without unlabelled, which alone compares with a reference"
+            require("reference", bins, must)
+            given["reference"] = reference_of(reference, release.checksum, bins)
+
+        # The size of a look that its noise deserves, and the correction, follow from the other settings.
+        settings = Settings(release.checksum, epsilon, promised=promised, **{"batch": 1, **given})
+        if "batch" not in given:
+            settings = replace(settings, batch=deserved_batch(promised, settings.noise_epsilon))
+        if correct is not None:
+            correction = Correction.of(release, correct, delay or 0, settings.part_batch, settings.noise_epsilon)
+            settings = replace(settings, correction=correction)
+        return cls(settings)
 
     @property
     def privacy(self) -> PrivacyStatement:
         """Privacy loss of one look for each person in it."""
-        return self.settings.privacy
+        return self.settings.cost.statement
 
     def draw(self, counts: ArrayLike) -> tuple[int, ...]:
         """Add fresh noise to the counts of a batch. The result is public and costs its epsilon.
@@ -219,8 +234,8 @@ class Watch(Document):
             Nonnegative integers: covered and missed records of each part in turn, or records in each size bin.
         """
         exact = np.asarray(counts)
-        if exact.shape != (self.settings.cells,) or exact.dtype.kind not in "iu" or (exact < 0).any():
-            raise InputError("counts", f"must be {self.settings.cells} counts of records, as integers")
+        usable = exact.shape == (self.settings.cells,) and exact.dtype.kind in "iu" and (exact >= 0).all()
+        require("counts", usable, f"must be {self.settings.cells} counts of records, as integers")
         return tuple(int(count) for count in draw_counts(exact, self.settings.noise_epsilon))
 
     def with_look(
@@ -231,20 +246,8 @@ class Watch(Document):
 
     def look(self, name: str, counts: ArrayLike) -> Watch:
         """Draw noisy counts of a batch and return the watch with this look."""
-        check_look_name(name)
-        if any(earlier.name == name for earlier in self.looks):
-            raise self.name_error(name)
+        self.with_look(name, [0] * self.settings.cells)  # a name that cannot be used raises before the draw
         return self.with_look(name, self.draw(counts), versions=library_versions())
-
-    def name_error(self, name: str) -> InputError:
-        """Return the error for a look name that is already used."""
-        remedy = "Give another batch its own name"
-        return InputError("look", "must be a new name, because a batch counts once", got=repr(name), remedy=remedy)
-
-    @cached_property
-    def points(self) -> tuple[Point, ...]:
-        """State of the watch after each look."""
-        return tuple(self._points())
 
     @property
     def alarm(self) -> Point | None:
@@ -262,17 +265,6 @@ class Watch(Document):
         return (2 if self.monitors_sizes else 1) / self.settings.error
 
     @cached_property
-    def tests(self) -> ShareTests | None:
-        """The tests; None for set sizes without a reference."""
-        settings = self.settings
-        if not self.monitors_sizes:
-            return coverage_tests(settings.least, tuple(settings.promised))
-        reference = settings.reference
-        if reference is None and self.looks:
-            reference = Reference(self.looks[0].counts, settings.noise_epsilon)
-        return None if reference is None else size_tests(reference, settings.bins, settings.error)
-
-    @cached_property
     def positions(self) -> list[tuple[int, ...]]:
         """With a correction: the position of each part on its scale before the first look and after each look."""
         made, looks = self.settings, [look.counts for look in self.looks]
@@ -287,9 +279,9 @@ class Watch(Document):
         settings, looks = self.settings, self.looks[-last:] if last else self.looks
         if settings.correction is None or not looks:
             return []
-        sums = np.array([look.counts for look in looks], object).sum(axis=0)
         error = SPAN_ERROR if last else SPAN_ERROR / len(settings.promised)
         alpha, epsilon = settings.correction.alpha, settings.noise_epsilon
+        sums = np.array([look.counts for look in looks], object).sum(axis=0)
         return [
             realised(covered, missed, len(looks), alpha, epsilon, error=error, sequence=not last)
             for covered, missed in zip(sums[::2], sums[1::2], strict=True)
@@ -299,42 +291,43 @@ class Watch(Document):
     def at_worst(self) -> str:
         """With a correction: what it guarantees for every sequence of records, in words."""
         made = self.settings
-        return "" if (c := made.correction) is None else c.at_worst(made.batch, made.noise_epsilon, made.looks)
+        return "" if (c := made.correction) is None else c.at_worst(made.part_batch, made.noise_epsilon, made.looks)
 
-    def _points(self) -> Iterator[Point]:
-        settings, tests = self.settings, self.tests
-        if tests is None:
-            return
-        alarm, alarmed, start = math.log(self.alarm_at), False, int(self.monitors_sizes and settings.reference is None)
-        if start:
-            yield Point(self.looks[0], 0.0, dict.fromkeys(tests.names, 0.0), alarmed=False)
-        size = settings.batch / max(len(settings.promised), 1)
-        bet = bets(
-            tests.least,
-            size,
-            settings.noise_epsilon,
-            drops=tests.drops,
-            noises=tests.noises,
-            per_person=settings.records_per_person,
-        )
-        log_wealth, spans = np.full(bet.price.shape, -np.inf), self._spans()
-        for t, look in enumerate(self.looks[start:], start=1):
-            x, y = tests.sums(look.counts)
-            log_wealth = advance(log_wealth, log_e_values(bet, x, y), entering_wealth(t, settings.looks))
-            parts = log_evidence(log_wealth, cash(t, settings.looks))
-            together = _mean(parts)
-            alarmed |= together >= alarm
-            named = dict(zip(tests.names, parts.tolist(), strict=True))
-            yield Point(look, together, named, alarmed, *(spans[t - 1] if spans else ()))
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """State of the watch after each look."""
+        if not self.looks:
+            return ()
 
-    def _spans(self) -> list[tuple[float, float]]:
-        if self.monitors_sizes or not self.looks:
-            return []
+        # The tests follow from the settings, and for set sizes from a reference.
+        settings, start = self.settings, 0
+        if self.monitors_sizes:
+            start = int(settings.reference is None)  # the first look is the reference
+            reference = settings.reference or Reference(self.looks[0].counts, settings.noise_epsilon)
+            tests = size_tests(reference, settings.bins, settings.error)
+        else:
+            tests = coverage_tests(settings.least, tuple(settings.promised))
+
+        # The evidence of each test, and of all together, after each look.
+        counts = np.array([look.counts for look in self.looks], np.int64)
+        evidence = np.zeros((len(counts), len(tests.names)))
+        evidence[start:] = tests.evidence(counts[start:], settings)
+        together = _mean(evidence)
+        together[:start] = 0.0
+        alarmed = np.logical_or.accumulate(together >= math.log(self.alarm_at))
+
+        named = [dict(zip(tests.names, logs, strict=True)) for logs in evidence.tolist()]
+        rows = zip(self.looks, together.tolist(), named, alarmed.tolist(), self._spans(counts), strict=True)
+        return tuple(Point(*row, *span) for *row, span in rows)
+
+    def _spans(self, counts: NDArray[np.int64]) -> Sequence[tuple[float, ...]]:
+        """The confidence sequence of coverage; set sizes have none."""
         settings = self.settings
-        counts = np.array([look.counts for look in self.looks], np.int64).reshape(len(self.looks), -1, 2).sum(axis=1)
+        if self.monitors_sizes:
+            return [()] * len(counts)
         return confidence_sequence(
-            counts[:, 0].tolist(),
-            counts[:, 1].tolist(),
+            counts[:, ::2].sum(axis=1),
+            counts[:, 1::2].sum(axis=1),
             settings.batch,
             settings.noise_epsilon,
             looks=settings.looks,
@@ -435,60 +428,14 @@ def evidence_text(log_evidence: float, alarm_at: float) -> str:
     return f"{math.exp(log_evidence):.3g}" if log_evidence <= math.log(bound) else f"more than {bound:,.0f}"
 
 
-def _mean(logs: NDArray[np.float64]) -> float:
-    """Logarithm of the mean."""
-    return float(np.logaddexp.reduce(logs) - math.log(len(logs))) if len(logs) else 0.0
+def _mean(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithm of the mean of each row; 0 if a small reference leaves no test."""
+    mean: NDArray[np.float64] = np.logaddexp.reduce(logs, axis=1) - math.log(logs.shape[1] or 1)
+    return mean if logs.shape[1] else np.zeros(len(logs))
 
 
-# As JSON
-
-KIND = "confide/watch"
-_MOST_TIME = 40
-
-
-def _promised(rows: tuple[dict[str, Any], ...]) -> dict[str, float]:
-    promised = {row["name"]: row["coverage"] for row in rows}
-    if len(promised) != len(rows):
-        raise FormatError("watch.promised", "must name each part once")
-    return promised
-
-
-def _write_promised(promised: Mapping[str, float]) -> list[dict[str, Any]]:
-    return [{"name": name, "coverage": coverage} for name, coverage in promised.items()]
-
-
-def _time(text: str) -> str:
-    if datetime.fromisoformat(text).tzinfo is None or len(text) > _MOST_TIME:
-        raise ValueError
-    return text
-
-
-_SCALES = shapes.listed(shapes.record(Scale, shapes.shape_of(Scale, threshold=shapes.or_infinite(shapes.number()))))
-_PART = shapes.Field("a part", (dict,), shape={"name": shapes.TEXT, "coverage": shapes.number()})
-_SETTINGS: shapes.Shape = shapes.shape_of(
-    Settings,
-    promised=shapes.Field("a list of parts", (list,), _promised, _write_promised, entry=_PART),
-    correction=shapes.optional(shapes.record(Correction, shapes.shape_of(Correction, scales=_SCALES))),
-)
-LOOK_SHAPE: shapes.Shape = {
-    "name": shapes.TEXT,
-    "made": shapes.Field("an ISO 8601 time with a time zone", (str,), _time),
-    "counts": shapes.listed(shapes.INTEGER),
-    "versions": VERSIONS,
-}
-_SHAPE: shapes.Shape = {
-    "settings": shapes.record(Settings, _SETTINGS),
-    "looks": shapes.listed(shapes.record(Look, LOOK_SHAPE)),
-}
-
-
-def _read(fields: Fields) -> Watch:
-    return Watch(**shapes.read_shape(fields, _SHAPE))
-
-
-documents.register(
-    Watch,
-    documents.Kind(
-        documents.common_form(KIND, "watch", integer_bits=63), lambda watch: shapes.write_shape(watch, _SHAPE), _read
-    ),
-)
+def _is_time(text: str) -> bool:
+    try:
+        return len(text) <= _MOST_TIME and datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
