@@ -106,7 +106,7 @@ OPTIONS: Mapping[str, Row] = {
     "counts": Row("FILE", "Instead of TABLE: counts by the query of `confide sql`, with the same request.", PLACE),
     "noisy_counts": Row("FILE", "Instead of TABLE: noisy counts that another engine made, with their law as "
                         "--set noise=LAW.", PLACE),
-    "settings": Row("NAME=VALUE", "Any other argument of the Python function, such as delta=0.05; repeat it.",
+    "settings": Row("NAME=VALUE", "Any other argument of the Python function, by the names below; repeat it.",
                     names=("--set",)),
     "request_file": Row("FILE", "A TOML file with arguments of the request, written by `confide request`.", PLACE,
                         names=("--request",)),
