@@ -138,7 +138,8 @@ def source_of(kind: str, folder: Path, request: pytest.FixtureRequest) -> Source
         master = request.getfixturevalue("spark").sparkContext.master
         return Source(master, "--table", folder / "records.parquet")
     server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
-    return Source(server.url(postgres_server.READER), "--table", reader.table(DATA).get_name())
+    request.getfixturevalue("monkeypatch").setenv("PGPASSWORD", postgres_server.PASSWORD)
+    return Source(server.address(postgres_server.READER), "--table", reader.table(DATA).get_name())
 
 
 @pytest.fixture
