@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import confide
-from confide.cli.choices import parse_candidates
-from confide.cli.request import read_request, take_arguments
+from confide.cli.request import RequestOptions, parse_candidates
 from confide.core import shifted_population
 from confide.errors import ConfideError
 from confide.federated.checkpoint import KIND, store_checkpoint
@@ -218,7 +217,7 @@ def request_texts(data: bytes) -> None:
     text = data.decode("latin-1")
     for pair in (text, f"class_weights={text}"):
         try:
-            found = take_arguments(read_request(None, (pair,), {"alpha": "0.1"}))
+            found = RequestOptions(alpha="0.1", settings=(pair,)).read()
             shift = shifted_population(found.get("class_weights"), None)
         except ConfideError as error:
             one_line(error)

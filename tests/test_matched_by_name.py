@@ -213,10 +213,23 @@ def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
 COMMANDS = {
     "plan": ("--pilot", "t.parquet", "--alpha", 0.1, "--epsilon", 1, "--n", 400),
     "calibrate": ("t.parquet", "--alpha", 0.1, "--epsilon", 1, "--out", "new.json"),
-    "recalibrate": ("r.json", "t.parquet", "--out", "new.json"),
+    "recalibrate": ("t.parquet", "--calibration", "r.json", "--out", "new.json"),
     "predict": ("t.parquet", "--calibration", "r.json", "--out", "sets.csv"),
     "evaluate": ("t.parquet", "--calibration", "r.json"),
-    "watch": ("r.json", "t.parquet", "--state", "s.json", "--look", "1", "--epsilon", 1, "--batch", 400),
+    "watch": (
+        "t.parquet",
+        "--calibration",
+        "r.json",
+        "--state",
+        "s.json",
+        "--look",
+        "1",
+        "--epsilon",
+        1,
+        "--batch",
+        400,
+    ),
+    "federated answer": ("plan.json", "t.parquet", "--keys", "keys.json"),
 }
 ELSEWHERE = {
     "sql": "fills the pattern with the names: test_columns_named_one_by_one_stand_in_the_order_of_the_classes",

@@ -36,7 +36,7 @@ def test_a_plan_states_budgets_and_expected_coverage(confide_run):
         (("--epsilon", 3), REFUSED, "--releases"),
         (("--epsilon", 3, "--looks", 2, "--rule", "zcdp", "--dp-delta", 0), REFUSED, "--rule"),
         (("--epsilon", 3, "--looks", 2, "--n", "many"), USAGE, "--n"),
-        (("--epsilon", 3, "--looks", 2, "--alpha", "0.1,0.2"), USAGE, "--alpha"),
+        (("--epsilon", 3, "--looks", 2, "--alpha", "0.1,0.2"), REFUSED, "--alpha"),
         (("--looks", 2), USAGE, "--epsilon"),
         (("--epsilon", 3, "--looks", 2, "--looks-per-person", 3), REFUSED, "--looks-per-person"),
     ],

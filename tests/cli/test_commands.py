@@ -7,17 +7,16 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import IN_WORDS
-from tests.files import FORMATS, NAMES, class_table, classified, read, write
+from tests.files import NAMES, class_table, classified, read, write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
 LEVELS = ("--alpha", 0.1, "--epsilon", 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_the_way_from_records_to_sets(confide_run, folder, suffix):
-    records = write(folder / f"records.{suffix}", class_table(lists=False))
-    new = write(folder / f"new.{suffix}", class_table(500, seed=1, lists=False))
+def test_the_way_from_records_to_sets(confide_run, folder):
+    records = write(folder / "records.csv", class_table(lists=False))
+    new = write(folder / "new.csv", class_table(500, seed=1, lists=False))
     made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json")
     assert (made.code, made.err) == (0, "")
     released = confide.Release.load("cal.json")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.exit_codes import CLAIM_FAILED, DONE, REFUSED, USAGE
+from confide.cli.exit_codes import CLAIM_FAILED, DONE, REFUSED
 from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
 from tests.builders import slow
 from tests.files import NAMES, classified, write
@@ -132,17 +132,17 @@ def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
 
 REFUSALS = [
     # the release, the options of evaluate, the exit code, the subject of the error
-    ("groups", CLASSES, USAGE, "--by"),
+    ("groups", CLASSES, REFUSED, "--by"),
     ("numbers", (*CLASSES, *BY), REFUSED, "table"),
     ("numbers", (*CLASSES, "--by", "warden"), REFUSED, "column"),
     ("letters", (*CLASSES, "--by", "number"), REFUSED, "--groups"),
     ("one", (*CLASSES, "--by", "s"), REFUSED, "column"),
     ("one", (*SCORES, "--by", "place"), REFUSED, "--by"),
-    ("classes", SCORES, USAGE, "--by"),
+    ("classes", SCORES, REFUSED, "--by"),
     ("classes", (*CLASSES, "--classes", "a,b,c"), REFUSED, "--classes"),
-    ("sides", ("--score-column", "y"), USAGE, "--prediction"),
-    ("sides", ("--prediction", "low", "--target", "y"), REFUSED, "--calibration"),
-    ("labels", CLASSES, REFUSED, "--calibration"),
+    ("sides", ("--score-column", "y"), REFUSED, "--calibration"),
+    ("sides", ("--prediction", "low", "--target", "y"), REFUSED, "--prediction"),
+    ("labels", CLASSES, REFUSED, "--label"),
     ("weights", (*CLASSES, "--fail-below-promise"), REFUSED, "--fail-below-promise"),
 ]
 
@@ -155,15 +155,10 @@ def test_invalid_combinations_raise(confide_run, folder, kind, columns, code, su
     assert not (folder / "ev.json").exists()
 
 
-def test_other_refusals(confide_run, folder):
-    """A record without a group; --by with one threshold; columns that only count; another release's evaluation."""
+def test_columns_that_only_count_and_the_evaluation_of_another_release(confide_run, folder):
     release("one").save("release.json")
     release("groups").save("groups.json")
     asked = ("--calibration", "release.json", *CLASSES)
-    holes = write(folder / "a.parquet", {**DATA, "ward": [None, *WARD[1:]]})
-    assert confide_run("evaluate", holes, *asked, *BY).refused == (REFUSED, "table")
-    predict = confide_run("predict", holes, "--calibration", "release.json", *MODEL, *BY, "--out", "s.csv")
-    assert predict.refused == (USAGE, "--by")
     counted = write(folder / "b.parquet", {f"p_{k}": P[:, k] for k in range(3)} | {"label": LABEL})
     assert "(other)" in confide_run("evaluate", counted, *asked).out  # no label is 0, 1 or 2
     assert confide_run("evaluate", counted, *asked, "--classes", ",".join(NAMES), "--out", "ev.json").code == DONE
@@ -179,29 +174,6 @@ def test_warnings_are_in_the_json_too(confide_run, folder):
     done = confide_run("evaluate", path, "--calibration", "release.json", *CLASSES, "--json")
     assert [f"warning: {one}\n" for one in done.json["warnings"]] == [done.err]
     assert done.json["warnings"][0].startswith("the threshold is +inf")
-
-
-def test_the_parts_with_least_coverage_are_named(confide_run, folder):
-    """A class with half of the promised coverage, and a worse one with too few records for certainty."""
-    label = np.array(["a"] * 2000 + ["stroma"] * 240 + ["rare"] * 3)
-    right = np.concatenate([RNG.random(2000) < 0.98, np.arange(240) % 2 == 0, [True, False, False]])
-    own = np.where(right, 0.98, 0.01)
-    columns = {f"p_{name}": np.where(label == name, own, (1 - own) / 2) for name in ("a", "stroma", "rare")}
-    release("sure").save("release.json")
-    asked = (
-        "evaluate",
-        write(folder / "a.parquet", columns | {"label": label}),
-        "--calibration",
-        "release.json",
-        *CLASSES,
-    )
-    done, output = confide_run(*asked), confide_run(*asked, "--json")
-    found = output.json["found"]["release"]
-    tables = {table["kind"]: [part["name"] for part in table["parts"] if part["below"]] for table in found["tables"]}
-    assert set(tables) == {"class", "size"}
-    assert tables["class"] == ["stroma"]
-    assert all(sentence in done.out for sentence in found["sentences"])
-    assert found["sentences"][0].startswith("1 of 3 classes is covered less than 0.9 beyond chance")
 
 
 @pytest.mark.parametrize("private", [(), ("--epsilon", "1")])

@@ -50,12 +50,12 @@ def test_every_command_compares(run, folder, name):
     """Another model is rejected before anything is read, charged or written; without the option there is a reminder."""
     before = sorted(folder.iterdir())
     for other in ("retrained.csv", "records.csv", "cal.json", "missing.csv"):
-        assert run(*COMMANDS[name], "--fingerprint", other).code == REFUSED
+        assert run(*COMMANDS[name], "--set", f"fingerprint={other}").code == REFUSED
         assert sorted(folder.iterdir()) == before
-    ran = run(*COMMANDS[name], "--fingerprint", "retrained.csv")
-    assert ran.refused == (REFUSED, "--fingerprint")
+    ran = run(*COMMANDS[name], "--set", "fingerprint=retrained.csv")
+    assert ran.refused == (REFUSED, "fingerprint")
     assert "Recalibrate for this model" in ran.error
-    same = run(*COMMANDS[name], "--fingerprint", "probe.parquet")
+    same = run(*COMMANDS[name], "--set", "fingerprint=probe.parquet")
     assert same.code == 0, same.err
     assert "compared" not in same.err
     for made in set(folder.iterdir()) - set(before):
@@ -69,7 +69,7 @@ def test_every_command_compares(run, folder, name):
 def test_renewals(run):
     renewed = ("recalibrate", "records.csv", "--calibration", "cal.json", *COLUMNS, *LABEL)
     assert run(*renewed, "--out", "kept.json").code == 0
-    assert run(*renewed, "--fingerprint", "retrained.csv", "--out", "other.json").code == 0
+    assert run(*renewed, "--set", "fingerprint=retrained.csv", "--out", "other.json").code == 0
     model, retrained = (confide.ModelFingerprint.of(outputs) for outputs in (MODEL, RETRAINED))
     assert confide.load("kept.json").for_model(model)
     assert confide.load("other.json").for_model(retrained)
@@ -78,27 +78,15 @@ def test_renewals(run):
     assert "fingerprint of the model" in Path("page.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_levels_and_groups_state_it(run, folder):
-    base = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--set", "fingerprint=probe.csv", "--out")
-    plan = ("--alpha", 0.1, "--epsilon", 1)
-    assert run(*base, "levels.json", "--alpha", "0.1,0.2", "--epsilon", 1).code == 0
-    assert run(*base, "classes.json", "--set", "by_class=true", *plan).code == 0
-    for name in ("levels", "classes"):
-        assert confide.load(f"{name}.json").for_model(confide.ModelFingerprint.of(MODEL))
-    level = ("predict", "records.csv", "--calibration", "levels.json", *COLUMNS, "--alpha", 0.1, "--out", "sets.csv")
-    assert run(*level).err.count("the model was not compared") == 1
-
-
 def test_the_file_of_a_model(run, folder):
     (folder / "model.onnx").write_bytes(b"model")
     stated = ("calibrate", "records.csv", *COLUMNS, *LABEL, "--alpha", 0.1, "--epsilon", 1)
     assert run(*stated, "--set", "fingerprint=model.onnx", "--out", "file.json").code == 0
-    used = ("evaluate", "records.csv", "--calibration", "file.json", *COLUMNS, *LABEL, "--fingerprint")
-    assert run(*used, "model.onnx").code == 0
-    assert run(*used, "probe.csv").refused == (REFUSED, "--fingerprint")
+    used = ("evaluate", "records.csv", "--calibration", "file.json", *COLUMNS, *LABEL, "--set")
+    assert run(*used, "fingerprint=model.onnx").code == 0
+    assert run(*used, "fingerprint=probe.csv").refused == (REFUSED, "fingerprint")
     (folder / "model.onnx").write_bytes(b"retrained")
-    assert run(*used, "model.onnx").refused == (REFUSED, "--fingerprint")
+    assert run(*used, "fingerprint=model.onnx").refused == (REFUSED, "fingerprint")
 
 
 def test_private_records_and_other_tables_are_rejected(run, folder):

@@ -1,14 +1,16 @@
-"""Thresholds per group and per class, the public number of records, and scores other than LAC, from single files."""
+"""Groups on the command line: names that do not fit, the public number of records, and groups that overlap."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.cli.exit_codes import REFUSED, USAGE
+from confide.cli.exit_codes import REFUSED
 from confide.ledger import Ledger
-from tests.files import FORMATS, NAMES, class_table, classified, read, write
+from tests.draws import always
+from tests.files import class_table, classified, write
 
-SURE = ("--alpha", 0.1, "--epsilon", 1000, "--set", "candidates=unit:1000")
 PLAIN = ("--alpha", 0.1, "--epsilon", 1)
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
 WARD = np.where(np.arange(3000) % 3 == 0, "south", "north")
@@ -16,91 +18,106 @@ WARD = np.where(np.arange(3000) % 3 == 0, "south", "north")
 
 @pytest.fixture
 def records(folder):
-    return lambda suffix="parquet": write(
-        folder / f"records.{suffix}",
-        class_table(lists=False).append_column("ward", [WARD]).append_column("site", [np.where(WARD == "south", 7, 1)]),
+    table = (
+        class_table(lists=False).append_column("ward", [WARD]).append_column("site", [np.where(WARD == "south", 7, 1)])
     )
-
-
-def predict(confide_run, path, out, *options):
-    ran = confide_run("predict", path, "--probabilities", "p_*", "--keep", "id", *options, "--out", out)
-    assert ran.code == 0, ran.err
-    return ran, read(out)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_per_group(confide_run, records, folder, suffix):
-    path, (p, y) = records(suffix), classified()
-    for column, names in (("ward", ("north", "south")), ("site", (1, 7))):
-        options = ("--by", column, "--groups", ",".join(map(str, names)))
-        made = confide_run("calibrate", path, *COLUMNS, *SURE, *options, "--out", "cal.json", "--force")
-        assert (made.code, made.err) == (0, "")
-        released = confide.Release.load("cal.json")
-        *said, _, _ = made.out.splitlines()
-        assert said == str(released).splitlines()
-        for name, ward in zip(names, ("north", "south"), strict=True):
-            mine = ward == WARD
-            expected = np.quantile(confide.lac_score(p[mine], y[mine]), 0.9, method="higher")
-            assert released[name].threshold == pytest.approx(expected, abs=0.02)
-        out = folder / f"{column}.parquet"
-        said, found = predict(confide_run, path, out, "--calibration", "cal.json", "--by", column)
-        place = dict(zip(("north", "south"), names, strict=True))
-        sets = confide.predict_set(p, released, NAMES, groups=[place[ward] for ward in WARD])
-        assert found["prediction_set"].to_pylist() == sets.labels()
-        assert "promise for each group: coverage at least 0.9" in said.out
+    return write(folder / "records.parquet", table)
 
 
 @pytest.mark.slow
 def test_the_public_number(confide_run, records):
     """Another number raises an error without a charge. Beyond the limit the file is not opened."""
     asked = (*COLUMNS, *PLAIN, "--neighbors", "replace_one", "--ledger", "budget.db", "--dataset", "d", "--out")
-    wrong = confide_run("calibrate", records(), *asked, "a.json", "--n", 2999)
-    assert wrong.refused == (REFUSED, "--n")
+    assert confide_run("calibrate", records, *asked, "a.json", "--n", 2999).refused == (REFUSED, "--n")
     assert Ledger("budget.db").accounts() == {}
-    assert confide_run("calibrate", records(), *asked, "a.json", "--n", 3000).code == 0
-    assert confide_run("calibrate", records(), *asked, "b.json").code == 0  # the same request: the file says 3000, too
+    assert confide_run("calibrate", records, *asked, "a.json", "--n", 3000).code == 0
+    assert confide_run("calibrate", records, *asked, "b.json").code == 0  # the same request: the file says 3000, too
     assert Ledger("budget.db").account("d").spent().epsilon == 1
     Ledger("budget.db").set_limit("d", 1, neighbors="replace_one")
     assert confide_run("calibrate", "nowhere.parquet", *asked, "c.json", "--n", 3001).refused == (REFUSED, "--dataset")
     assert confide_run("calibrate", "nowhere.parquet", *asked, "c.json").refused == (REFUSED, "path")
 
 
-def test_groups_that_do_not_fit(confide_run, records, folder):
-    path = records()
-    options = ("--by", "site", "--groups", "north,south")
-    refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
-    assert refused.refused == (REFUSED, "--groups")
-    options = ("--by", "p_cat", "--groups", "north,south")
-    refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
-    assert refused.refused == (REFUSED, "column")
-    options = ("--by", "ward", "--groups", "north,north")
-    assert confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json").refused == (
-        REFUSED,
-        "--groups",
-    )
-    refused = confide_run(
-        "calibrate",
-        path,
-        *COLUMNS,
-        "--alpha",
-        0.1,
-        "--set",
-        "mechanism=none",
-        "--set",
-        "by_class=true",
-        "--out",
-        "a.json",
-    )
-    assert refused.refused == (REFUSED, "mechanism")
-    p, y = classified()
-    confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, score="lac").save("one.json")
-    confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, groups=WARD, names=["north", "south"], score="lac").save(
-        "two.json"
-    )
-    asked = ("predict", path, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
-    assert confide_run(*asked, "two.json").code == USAGE
-    assert confide_run(*asked, "two.json").refused == (USAGE, "--by")
-    assert confide_run(*asked, "one.json", "--by", "ward").refused == (USAGE, "--by")
+BAD = [
+    (("--by", "site", "--groups", "north,south"), "--groups"),
+    (("--by", "p_cat", "--groups", "north,south"), "column"),
+    (("--by", "ward", "--groups", "north,north"), "--groups"),
+    (("--by", "ward"), "--by"),
+    (("--by", "ward,site", "--groups", "north,south"), "--groups"),
+    (("--by", "ward,site", "--groups", "north,south;1,7;a"), "--groups"),
+    (("--by", "ward,other", "--groups", "north,south;1,7"), "column"),
+    (("--by", "ward,ward", "--groups", "north,south;north,south"), "--by"),
+    (("--by", "ward,site", "--groups", "north;1,7"), "table"),
+    (("--set", "by_class=true", "--set", "mechanism=none"), "mechanism"),
+]
+
+
+@pytest.mark.parametrize(("options", "named"), BAD)
+def test_groups_that_do_not_fit(confide_run, records, folder, options, named):
+    asked = ("calibrate", records, *COLUMNS, *PLAIN, *options, "--out", "a.json")
+    assert confide_run(*asked).refused == (REFUSED, named)
+    assert not (folder / "a.json").exists()
+
+
+def test_predictions_need_the_column_of_groups_and_only_then(confide_run, records, folder):
+    scores = np.asarray(confide.lac_score(*classified()))
+    confide.calibrate(scores, 0.1, 1.0, score="lac").save("one.json")
+    confide.calibrate(scores, 0.1, 1.0, groups=WARD, names=["north", "south"], score="lac").save("two.json")
+    asked = ("predict", records, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
+    assert confide_run(*asked, "two.json").refused == (REFUSED, "--by")
+    assert confide_run(*asked, "one.json", "--by", "ward").refused == (REFUSED, "--by")
     assert confide_run(*asked, "two.json", "--by", "id").refused == (REFUSED, "groups")
     assert not (folder / "s.parquet").exists()
+
+
+# Groups that overlap
+
+NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b"]}
+N = 3000
+rng = np.random.default_rng(0)
+GROUPS = {name: rng.choice(values, N) for name, values in NAMES.items()}
+F = rng.normal(size=N)
+TABLE = pa.table({"f": F, "y": F + (1 + (GROUPS["sex"] == "f")) * rng.normal(size=N), **GROUPS})
+VALUES, BY = ("--prediction", "f", "--target", "y"), ("--by", "sex,age,site")
+OVERLAPPING = ("calibrate", "t.csv", *VALUES, "--alpha", 0.1, "--set", "unit=1", *BY, "--groups", "f,m;1,2,3;a,b")
+
+
+@pytest.mark.slow
+def test_groups_that_overlap(confide_run, folder):
+    """Calibrate, show, verify, charge, report, predict, evaluate and recalibrate."""
+    write(folder / "t.csv", TABLE)
+    budget = ("--ledger", "l.db", "--dataset", "d", "--set", "partition=people")
+    made = confide_run(*OVERLAPPING, "--epsilon", 3, *budget, "--out", "cal.json")
+    assert made.code == 0, made.err
+    written = confide.Release.load("cal.json")
+    assert str(written) in made.out
+    assert Ledger("l.db").account("d").spent().epsilon <= 3
+    assert "not for intersections of groups" in confide_run("show", "cal.json").out
+    assert "claims: recomputed, and they hold" in confide_run("verify", "cal.json").out
+    listed = confide_run("ledger", "show", "l.db", "d").out
+    assert listed.count("group people: ") == len(written.parts)
+    assert "group people: sex=f" in listed
+    assert confide_run("report", "cal.json", "--ledger", "l.db", "--out", "report.html").code == 0
+    again = ("--calibration", "cal.json", *BY)
+    assert confide_run("predict", "t.csv", *VALUES[:2], *again, "--out", "i.parquet").code == 0
+    lower, _ = confide.predict_interval(F, written, groups=GROUPS)
+    assert pq.read_table("i.parquet")["lower"].to_pylist() == lower.tolist()
+    (groups,) = confide_run("evaluate", "t.csv", *VALUES, *again, "--json").json["found"]["release"]["tables"]
+    assert len(groups["parts"]) == 7
+    assert confide_run("evaluate", "t.csv", *VALUES, *again, "--epsilon", 5).code == 0
+    assert confide_run("recalibrate", "t.csv", *VALUES, *again, "--out", "again.json").code == 0
+    assert confide.load("again.json").overlap == written.overlap
+
+
+@pytest.mark.slow
+def test_with_a_fixed_sampler_the_same_is_printed_for_other_records(confide_run, folder, monkeypatch, draw_with):
+    """Output, warnings and files of 3000 records and of 5 are equal if the sampler selects the same candidates."""
+    draw_with(noisy_number=always(1234), select=always(30))
+    outputs = []
+    for name, rows in (("all", TABLE), ("few", TABLE.slice(0, 5))):
+        (folder / name).mkdir()
+        monkeypatch.chdir(folder / name)
+        write(folder / name / "t.csv", rows)
+        ran = confide_run(*OVERLAPPING, "--epsilon", 1, "--out", "cal.json")
+        outputs.append((ran.code, ran.out, ran.err, (folder / name / "cal.json").read_text(encoding="utf-8")))
+    assert outputs[0] == outputs[1]

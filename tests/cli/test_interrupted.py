@@ -34,10 +34,10 @@ COMMANDS = {
         "evaluate", "batch.csv", "--calibration", "cal.json", *COLUMNS, "--epsilon", 1, *PAID, "--out", "out.json"
     ),
     "watch": (
-        "watch", "cal.json", "batch.csv", "--state", "out.json", "--look", "Monday", *COLUMNS, "--epsilon", 1,
-        "--batch", 500, *PAID,
+        "watch", "batch.csv", "--calibration", "cal.json", "--state", "out.json", "--look", "Monday", *COLUMNS,
+        "--epsilon", 1, "--batch", 500, *PAID,
     ),
-    "recalibrate": ("recalibrate", "cal.json", "batch.csv", *COLUMNS, "--out", "out.json", *PAID),
+    "recalibrate": ("recalibrate", "batch.csv", "--calibration", "cal.json", *COLUMNS, "--out", "out.json", *PAID),
 }  # fmt: skip
 YEAR = ("--looks", 2, "--epsilon", 3, "--dp-delta", 0)
 KEPT = {

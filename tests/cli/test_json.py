@@ -6,7 +6,7 @@ import click
 import numpy as np
 import pytest
 
-from confide.cli.run import _command
+from confide.cli.app import app
 from tests.files import write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "y")
@@ -15,10 +15,23 @@ PAID = ("--ledger", "l.db", "--dataset", "a")
 LINES = {
     "plan": ("--alpha", 0.1, "--epsilon", 1, "--n", 500, "--neighbors", "replace_one"),
     "calibrate": ("t.csv", *COLUMNS, *PUBLIC, *PAID, "--out", "r.json"),
-    "recalibrate": ("r.json", "u.csv", *COLUMNS, *PAID, "--out", "r2.json"),
+    "recalibrate": ("u.csv", "--calibration", "r.json", *COLUMNS, *PAID, "--out", "r2.json"),
     "predict": ("t.csv", "--probabilities", "p_*", "--calibration", "r.json", "--out", "sets.csv"),
     "evaluate": ("t.csv", *COLUMNS, "--calibration", "r.json"),
-    "watch": ("r.json", "t.csv", *COLUMNS, "--state", "w.json", "--look", "may", "--epsilon", 1, "--batch", 500),
+    "watch": (
+        "t.csv",
+        "--calibration",
+        "r.json",
+        *COLUMNS,
+        "--state",
+        "w.json",
+        "--look",
+        "may",
+        "--epsilon",
+        1,
+        "--batch",
+        500,
+    ),
     "show": ("r.json",),
     "verify": ("r2.json",),
     "ledger list": ("l.db",),
@@ -49,7 +62,7 @@ def tables(folder):
 
 @pytest.mark.slow
 def test_every_command_prints_one_line(confide_run, tables):
-    assert with_json(_command()) == {*LINES}
+    assert with_json(app) == {*LINES}
     for name, words in LINES.items():
         done = confide_run("-v", *name.split(), *words, "--json")
         assert done.code == 0, f"{name}: {done.err}"

@@ -100,9 +100,10 @@ LATER = {
     "evaluating": ("evaluate", "RECORDS", "--calibration", "CAL", "--out", "out.json"),
     "evaluating privately": ("evaluate", "RECORDS", "--calibration", "CAL", "--epsilon", "1", "--out", "out.json"),
     "looking": (
-        "watch", "CAL", "RECORDS", "--state", "out.json", "--look", "1", "--epsilon", "1", "--batch", "9999999"
+        "watch", "RECORDS", "--calibration", "CAL", "--state", "out.json", "--look", "1", "--epsilon", "1",
+        "--batch", "9999999",
     ),
-    "counting": ("recalibrate", "CAL", "RECORDS", "--out", "out.json"),
+    "counting": ("recalibrate", "RECORDS", "--calibration", "CAL", "--out", "out.json"),
 }  # fmt: skip
 
 

@@ -34,26 +34,11 @@ def test_from_counts_to_a_page(folder, confide_run, noisy):
         noisy, confide.Candidates.unit(64), confide.Noise.parse(LAW), 5000, "lac", ["no", "yes"]
     )
     assert released == confide.calibrate_counts(counts, 0.1)
-    shown = confide_run("show", "cal.json")
-    assert "every count has independent discrete Laplace noise of scale 2, twice" in shown.out
+    assert "every count has independent discrete Laplace noise of scale 2" in confide_run("show", "cal.json").out
     assert "they hold" in confide_run("verify", "cal.json", "--epsilon-at-most", "1").out
     assert confide_run("report", "cal.json", "--out", "cal.html").code == 0
-    page = (folder / "cal.html").read_text()
-    assert "The stated noise" in page
-    assert "Theorem E1" in page
-    read = confide_run(
-        "calibrate",
-        "--noisy-counts",
-        "counts.csv",
-        *STATED,
-        "--n",
-        "5000",
-        "--alpha",
-        "0.1",
-        "--out",
-        "b.json",
-        "--json",
-    )
+    asked = ("--n", "5000", "--alpha", "0.1", "--out", "b.json", "--json")
+    read = confide_run("calibrate", "--noisy-counts", "counts.csv", *STATED, *asked)
     assert read.json["calibration"]["thresholds"][0]["threshold"] == released.threshold
 
 
@@ -73,7 +58,7 @@ def test_a_secret_number_of_records(folder, confide_run, noisy):
     assert "64 bins, a secret number of records" in confide_run("show", "own.json").out
     for name, value in (("n_min", 1000), ("delta", 0.1)):
         other = ("--set", f"{name}={value}", "--out", "other.json")
-        assert confide_run("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", *other).refused == (
-            REFUSED,
-            name,
-        )
+        ran = confide_run("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", *other)
+        assert ran.refused == (REFUSED, name)
+    paid = ("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", "--out", "x.json", "--ledger", "l.db")
+    assert confide_run(*paid, "--dataset", "d").refused == (REFUSED, "--ledger")

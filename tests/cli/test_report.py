@@ -31,9 +31,7 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     done = confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json", "--examples", 4)
     assert done.code == 0
     assert "saved: ev.json" in done.out
-    found = Evaluation.load("ev.json")
-    assert len(found.finding.examples) == 4
-    assert found.classes.n.sum() == found.shares.hits.sum() == 3000
+    assert len(Evaluation.load("ev.json").finding.examples) == 4
     done = confide_run("report", calibrated, "--evaluation", "ev.json", "--title", "Lesions", "--out", "report.html")
     assert done.code == 0
     assert done.out == "saved: report.html\nThe page shows numbers from labelled records: this part is not private.\n"
@@ -41,20 +39,12 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert "<h1>Lesions</h1>" in page
     assert "<script>alert(1)" not in page
     assert "confide show cal.json" in page
+    assert confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--n", "800", "--out", "plan.html").code == 0
+    assert "With 800 calibration records" in (folder / "plan.html").read_text(encoding="utf-8")
     assert confide_run("report", calibrated, "--out", "report.html").code == 4
     assert confide_run("report", calibrated, "--out", "x.pdf").refused == (REFUSED, "--out")
     assert confide_run("report", calibrated, "--out", "report.html", "--force").out == "saved: report.html\n"
     assert "Measured on labelled" not in (folder / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_a_plan_as_a_page(confide_run, folder):
-    done = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--n", "800", "--out", "plan.html")
-    assert done.code == 0
-    assert done.out.endswith("saved: plan.html\n")
-    assert "With 800 calibration records" in (folder / "plan.html").read_text(encoding="utf-8")
-    again = confide_run("plan", "--alpha", "0.1", "--epsilon", "1", "--out", "plan.html")
-    assert again.refused == (EXISTS, "--out")
 
 
 def test_refusals(confide_run, calibrated, records, folder):

@@ -10,7 +10,8 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import DONE, REFUSED, USAGE
-from confide.cli.request import NAMES, written_request
+from confide.cli.request import NAMES
+from confide.cli.request_file import written_request
 from confide.core import load_release
 from confide.tables.calibrate import TableOptions
 from tests.files import class_table, write
@@ -47,6 +48,8 @@ def test_a_file_serves_plan_and_calibrate(confide_run, folder, records):
     typed = confide_run("plan", *ASKED, "--set", "delta=0.05", "--n", 500, "--json").json
     assert confide_run("plan", "--request", "r.toml", "--n", 500, "--json").json == typed
     assert typed["guarantee"]["delta"] == 0.05
+    grouped = confide_run("plan", "--request", "r.toml", "--by", "ward", "--groups", "a,b", "--n", 500)
+    assert grouped.out.startswith("for each group or class, with 500 records in it:\npromise: ")
 
 
 @pytest.mark.parametrize(
@@ -59,13 +62,13 @@ def test_a_file_serves_plan_and_calibrate(confide_run, folder, records):
         (("--request", "none.toml"), REFUSED, "path"),
         (("--request", "bad.toml"), REFUSED, "request"),
         (("--set", "delta"), REFUSED, "set"),
-        (("--set", "ledger=b.db"), REFUSED, "--ledger"),
+        (("--set", "ledger=b.db"), REFUSED, "ledger"),
         (("--set", "person=id"), REFUSED, "person"),
         (("--set", "people.who=id"), REFUSED, "who"),
         (("--set", "people.person=id"), REFUSED, "people.most"),
         (("--set", "by_class=yes"), REFUSED, "by_class"),
-        (("--set", "classes=3"), REFUSED, "--classes"),
-        (("--set", "target=y"), REFUSED, "--target"),
+        (("--set", "classes=3"), REFUSED, "classes"),
+        (("--set", "target=y"), REFUSED, "target"),
         (("--delta", "0.1"), USAGE, "--delta"),
     ],
 )

@@ -13,18 +13,8 @@ REQUEST = (
     "--probabilities", ",".join(COLUMNS), "--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1",
     "--epsilon", "1", "--set", "candidates=unit:50",
 )  # fmt: skip
-OF_GROUPS = (
-    "--by",
-    "ward",
-    "--groups",
-    "n,s,7",
-    "--set",
-    "people.person=who",
-    "--set",
-    "people.most=2",
-    "--set",
-    "people.order=visit",
-)
+PEOPLE = "people={person = 'who', most = 2, order = 'visit'}"
+OF_GROUPS = ("--by", "ward", "--groups", "n,s,7", "--set", PEOPLE)
 
 
 @pytest.fixture
@@ -76,7 +66,7 @@ BAD = {
     ),
     "aps": (("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--score", "aps"), REFUSED, "--score"),
     "counts alone": (("calibrate", "--counts", "c.csv", "--out", "x.json"), USAGE, "--alpha"),
-    "nothing": (("calibrate", "--alpha", "0.1", "--epsilon", "1", "--out", "x.json"), USAGE, "--help"),
+    "nothing": (("calibrate", "--alpha", "0.1", "--epsilon", "1", "--out", "x.json"), USAGE, "--counts"),
     "no level": (("calibrate", "records.parquet", "--epsilon", "1", "--out", "x.json"), USAGE, "--alpha"),
     "no level of counts": (
         ("calibrate", "--counts", "c.csv", "--score-column", "s", "--epsilon", "1", "--out", "x.json"),

@@ -13,6 +13,7 @@ from tests.files import class_table, write
 
 COLUMNS = ("--score-column", "s")
 FIRST = ("--epsilon", 1, "--batch", 500)
+AUTO = ("--set", "correct=auto")
 
 
 @pytest.fixture
@@ -21,7 +22,9 @@ def look(confide_run, folder):
 
     def run(name, covered, missed, *options, columns=COLUMNS):
         path = write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [covered, missed])})
-        return confide_run("watch", "cal.json", path, "--state", "watch.json", "--look", name, *columns, *options)
+        return confide_run(
+            "watch", path, "--calibration", "cal.json", "--state", "watch.json", "--look", name, *columns, *options
+        )
 
     return run
 
@@ -54,8 +57,8 @@ def test_refusals_are_one_line_and_change_nothing(look, folder):
     before = (folder / "watch.json").read_text()
     again = look("Monday", 460, 40)
     assert again.refused == (REFUSED, "--look")
-    other = look("Tuesday", 460, 40, "--tolerance", 0.1)
-    assert other.refused == (REFUSED, "--tolerance")
+    other = look("Tuesday", 460, 40, "--set", "tolerance=0.1")
+    assert other.refused == (REFUSED, "tolerance")
     assert (folder / "watch.json").read_text() == before
 
 
@@ -66,17 +69,30 @@ def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     columns = ("--probabilities", "p_*")
     words = ("evaluate", path, *columns, "--label", "name", "--calibration", "cal.json", "--epsilon", 1)
     assert confide_run(*words, "--out", "ev.json").code == DONE
-    watch = ("watch", "cal.json", path, "--state", "sizes.json", *columns, "--unlabelled", *FIRST)
-    first = confide_run(*watch, "--look", "1", "--reference", "ev.json", "--out", "sizes.html")
+    watch = ("watch", path, "--calibration", "cal.json", "--state", "sizes.json", *columns, "--unlabelled", *FIRST)
+    first = confide_run(*watch, "--look", "1", "--set", "reference=ev.json", "--out", "sizes.html")
     assert first.code == DONE
     assert "against those of a private evaluation" in first.out
     assert "a private evaluation is the reference" in (folder / "sizes.html").read_text(encoding="utf-8")
-    assert confide_run(*watch, "--look", "2", "--reference", "ev.json", "--json").json["evidence"] != 1
+    assert confide_run(*watch, "--look", "2", "--set", "reference=ev.json", "--json").json["evidence"] != 1
     assert confide_run(*words, "--out", "other.json").code == DONE
-    other = confide_run(*watch, "--look", "3", "--reference", "other.json")
-    assert other.refused == (REFUSED, "--reference")
-    labelled = ("watch", "cal.json", path, "--state", "new.json", *columns, "--label", "name", *FIRST, "--look", "1")
-    assert confide_run(*labelled, "--reference", "ev.json").refused == (REFUSED, "--reference")
+    other = confide_run(*watch, "--look", "3", "--set", "reference=other.json")
+    assert other.refused == (REFUSED, "reference")
+    labelled = (
+        "watch",
+        path,
+        "--calibration",
+        "cal.json",
+        "--state",
+        "new.json",
+        *columns,
+        "--label",
+        "name",
+        *FIRST,
+        "--look",
+        "1",
+    )
+    assert confide_run(*labelled, "--set", "reference=ev.json").refused == (REFUSED, "reference")
 
 
 def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
@@ -96,7 +112,7 @@ def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
 
 def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder):
     """`--in-force` is a file of its own kind: for predictions, and never taken for a guarantee."""
-    first = look("1", 440, 60, *FIRST, "--looks", 400, "--correct", "auto", "--in-force", "now.json")
+    first = look("1", 440, 60, *FIRST, "--set", "looks=400", "--set", "correct=auto", "--in-force", "now.json")
     assert first.code == DONE
     assert "in force now: threshold" in first.out
     assert "at worst" in first.out
@@ -112,9 +128,9 @@ def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder)
     assert checked.code == CLAIM_FAILED
     assert "promised: none for one record" in checked.err
     for arguments in (
-        ("recalibrate", "now.json", "batch.csv", "--epsilon", 1, "--out", "new.json", *COLUMNS),
-        ("watch", "now.json", "batch.csv", "--state", "other.json", "--look", "1", *FIRST, *COLUMNS),
-        ("show", "now.json", "--records", 2, "--calibration", "cal.json"),
+        ("recalibrate", "batch.csv", "--calibration", "now.json", "--epsilon", 1, "--out", "new.json", *COLUMNS),
+        ("watch", "batch.csv", "--calibration", "now.json", "--state", "other.json", "--look", "1", *FIRST, *COLUMNS),
+        ("show", "now.json", "cal.json"),
     ):
         assert confide_run(*arguments).code in (REFUSED, USAGE)
     page = confide_run("report", "now.json", "--out", "page.html")
@@ -128,8 +144,8 @@ def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder)
 @pytest.mark.parametrize(
     "options",
     [
-        ("--correct", 0.5), ("--correct", "fast"), ("--delay", 1), ("--in-force", "now.json"), ("--correct", "auto",
-        "--epsilon", 0.001), ("--correct", "auto", "--in-force", "cal.json"), ("--correct", "auto", "--batch", 2),
+        ("--set", "correct=0.5"), ("--set", "correct=fast"), ("--set", "delay=1"), ("--in-force", "now.json"),
+        (*AUTO, "--epsilon", 0.001), (*AUTO, "--in-force", "cal.json"), (*AUTO, "--batch", 2),
     ],
 )  # fmt: skip
 def test_corrections_that_cannot_work_are_refused_in_one_line(look, folder, options):
@@ -141,6 +157,6 @@ def test_corrections_that_cannot_work_are_refused_in_one_line(look, folder, opti
 
 def test_watch_without_correction_cannot_begin_one(look):
     assert look("1", 460, 40, *FIRST).code == DONE
-    ran = look("2", 460, 40, "--correct", "auto")
+    ran = look("2", 460, 40, *AUTO)
     assert ran.code == REFUSED
     assert "Begin anew" in ran.err

@@ -15,7 +15,7 @@ NORTH = Path("north-answer.json")
 @pytest.fixture
 def files(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
-    return Files(run, SIZES, asked=("--alpha", 0.1, "--candidates", "unit:51"))
+    return Files(run, SIZES, asked=("--alpha", 0.1, "--set", "candidates=unit:51"))
 
 
 def table(values):

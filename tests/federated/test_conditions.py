@@ -168,4 +168,4 @@ def test_the_command_is_a_gate(released, capsys):
     assert output["holds"] is False
     assert [line.partition(" ")[0] for line in output["wrong"]] == ["NOT", "epsilon"]
     assert main(["verify", good, "--coverage-at-least", "90"]) == 3
-    assert main(["verify", good, "--neighbors", "add_remove"]) == 2
+    assert main(["verify", good, "--neighbors", "add_remove"]) == 3

@@ -78,7 +78,7 @@ def test_errors_for_secret_sizes_name_methods_for_different_silos(three, tmp_pat
         (tmp_path / f"{keys.name}.silo").write_text(keys.public().to_json())
     three.coordinator.save(tmp_path / "coordinator.key")
     silos = [part for keys in three.keys for part in ("--silo", str(tmp_path / f"{keys.name}.silo"))]
-    asked = ["--alpha", "0.1", "--epsilon", "4", "--candidates", "20", "--n-min", "100", "--compare"]
+    asked = ["--alpha", "0.1", "--epsilon", "4", "--set", "candidates=20", "--set", "n_min=100", "--compare"]
     assert main(["federated", "plan", *silos, "--keys", str(tmp_path / "coordinator.key"), *asked]) == 0
     said = capsys.readouterr().out
     assert "private-qq, all 3 silos" in said

@@ -28,7 +28,7 @@ def keys_of(name):
 def files(tmp_path, monkeypatch, run):
     """Three hospitals and a coordinator, with all public files in one folder."""
     monkeypatch.chdir(tmp_path)
-    asked = ("--alpha", 0.2, "--epsilon", 4, "--candidates", "unit:21", "--method", "secure-sum")
+    asked = ("--alpha", 0.2, "--epsilon", 4, "--set", "candidates=unit:21", "--method", "secure-sum")
     keys = {name: keys_of(name) for name in (*NAMES, "coordinator")}
     return Files(run, dict.fromkeys(NAMES, 40), asked=asked, keys=keys)
 
@@ -114,8 +114,8 @@ def test_a_policy_file_states_what_options_state(files, run):
     assert said.split("\n", 1)[1] == run("show", "policy.json").split("\n", 1)[1]
     assert run(*words, "--out", "policy.json", code=4)
     assert "would replace the input" in run(*words, "--out", "public/north.json", "--force", code=3)
-    twice = files.answer("north", "--policy", "policy.json", code=2)
-    assert "--coordinator must be left out with --policy: the policy contains it" in twice
+    twice = files.answer("north", "--policy", "policy.json", code=3)
+    assert "--coordinator: must be left out with --policy: the policy contains it" in twice
     assert "or --policy" in files.answer("north", rules=("--budget", 4), code=2)
     files.plan()
     assert "the policy requires 2" in files.answer("north", rules=BY_POLICY, code=3)

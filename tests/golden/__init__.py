@@ -62,8 +62,7 @@ def help_of(*command: str) -> str:
     found: Any = app
     for name in command:
         found = found.commands[name]
-    whole = any("--help-all" in one.opts for one in found.params)
-    text = said(*command, "--help-all" if whole else "--help")
+    text = said(*command, "--help")
     if not command:
         return text
     below = [help_of(*command, name) for name in getattr(found, "commands", {})]

@@ -17,12 +17,13 @@ ASK = ("--probabilities", "p_*", "--label", "name", "--alpha", "0.1", "--epsilon
 
 
 @pytest.fixture
-def said(capfd):
-    """Runs commands; at the end all their output is searched for the password."""
+def said(capfd, monkeypatch):
+    """Runs commands with the password in the environment; at the end all their output is searched for it."""
     printed = []
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
 
     def run(*arguments: object) -> tuple[int, str]:
-        code = main([str(one) for one in arguments])
+        code = main([str(one).replace(f":{PASSWORD}@", "@") for one in arguments])
         out, err = capfd.readouterr()
         printed.append(out + err)
         return code, printed[-1]

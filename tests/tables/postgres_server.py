@@ -25,6 +25,10 @@ class Server:
     def url(self, role: str) -> str:
         return f"postgresql://{role}:{PASSWORD}@127.0.0.1:{self.port}/postgres"
 
+    def address(self, role: str) -> str:
+        """The address without the password, for command lines; the environment has it as PGPASSWORD."""
+        return f"postgresql://{role}@127.0.0.1:{self.port}/postgres"
+
 
 def binaries() -> Path | None:
     """The folder of initdb and postgres: on the path, or Debian's folder."""

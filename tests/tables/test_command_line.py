@@ -77,9 +77,10 @@ def source(request, tmp_path):
         master = request.getfixturevalue("spark").sparkContext.master
         pq.write_table(DATA, tmp_path / "records.parquet")
         return [master, "--table", str(tmp_path / "records.parquet")]
+    request.getfixturevalue("monkeypatch").setenv("PGPASSWORD", postgres_server.PASSWORD)
     server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
     name = reader.table(DATA).get_name()
-    return [server.url(postgres_server.READER), "--table", f"public.{name}"]
+    return [server.address(postgres_server.READER), "--table", f"public.{name}"]
 
 
 def test_calibrate_and_predict(source, tmp_path, capsys):
@@ -180,7 +181,7 @@ def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_pat
     assert "0.5 left" in capsys.readouterr().err
     confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
     assert calibrate("none.json", "--n", "2999") == 3
-    assert "--n: must be the number of records that count; got 3000, and --n 2999" in capsys.readouterr().err
+    assert "--n: must be the number of records that count; got 3000, and n=2999" in capsys.readouterr().err
     assert spent(budget) == (2 if is_queried(source) else 1)
     assert not (tmp_path / "none.json").exists()
 
@@ -204,18 +205,21 @@ def test_a_reader_needs_no_right_to_write(postgres, reader):
 @pytest.mark.parametrize(
     ("source", "finding"),
     [
-        (["postgresql://reader:{password}@127.0.0.1:{closed}/postgres", "--table", "t"], "no connection"),
-        (["postgresql://reader:wrong-{password}@127.0.0.1:{port}/postgres", "--table", "t"], "no connection|rejected"),
-        (["postgresql://reader:{password}@127.0.0.1:{port}/postgres", "--table", "nothing"], "'nothing' is not in"),
-        (["postgresql://reader:{password}@127.0.0.1:{port}/postgres"], "table: must be given"),
-        (["nosuch://reader:{password}@127.0.0.1/db", "--table", "t"], "got nosuch://"),
+        (["postgresql://reader@127.0.0.1:{closed}/postgres", "--table", "t"], "no connection"),
+        (["postgresql://nobody@127.0.0.1:{port}/postgres", "--table", "t"], "no connection|rejected"),
+        (["postgresql://reader@127.0.0.1:{port}/postgres", "--table", "nothing"], "'nothing' is not in"),
+        (["postgresql://reader@127.0.0.1:{port}/postgres"], "--table: must be given"),
+        (["nosuch://reader@127.0.0.1/db", "--table", "t"], "got nosuch://"),
+        (["postgresql://reader:{password}@127.0.0.1:{port}/postgres", "--table", "t"], "TABLE: an address carries no"),
+        (["records.csv", "--ledger", "postgresql://host/db?password={password}"], "--ledger: an address carries no"),
         (["duckdb:///nowhere/at.all", "--table", "t"], "opening 'duckdb:///nowhere/at.all'"),
         (["/nowhere/*.parquet"], "must name files that end in one of .parquet, .* It names none of them"),
     ],
 )
-def test_failures_are_one_line_without_password(postgres, source, finding, tmp_path, capfd):
+def test_failures_are_one_line_without_password(postgres, source, finding, tmp_path, capfd, monkeypatch):
     import re
 
+    monkeypatch.setenv("PGPASSWORD", postgres_server.PASSWORD)
     values = {"password": postgres_server.PASSWORD, "port": postgres.port, "closed": 1}
     arguments = [text.format(**values) if "{" in text else text for text in source]
     assert main(["calibrate", *arguments, *COUNTED, "--out", str(tmp_path / "cal.json")]) == 3

@@ -220,8 +220,18 @@ def test_a_complete_job(store, tmp_path, capsys, scheme):
         ["report", f"{base}/a.json", "--out", f"{base}/a.html"],
         ["predict", records, *COLUMNS, "--calibration", f"{base}/a.json", "--out", f"{base}/sets.csv"],
         ["evaluate", records, *labelled, "--calibration", f"{base}/a.json", "--out", f"{base}/evaluation.json"],
-        ["watch", f"{base}/a.json", records, *labelled, *look, "--out", f"{base}/watch.html"],
-        ["recalibrate", f"{base}/a.json", records, *labelled, "--epsilon", "1", "--out", f"{base}/b.json"],
+        ["watch", records, "--calibration", f"{base}/a.json", *labelled, *look, "--out", f"{base}/watch.html"],
+        [
+            "recalibrate",
+            records,
+            "--calibration",
+            f"{base}/a.json",
+            *labelled,
+            "--epsilon",
+            "1",
+            "--out",
+            f"{base}/b.json",
+        ],
     ):
         assert main(command) == 0, (command, capsys.readouterr().err)
     released = load_release(f"{base}/a.json")

@@ -148,8 +148,8 @@ def test_the_command_line_needs_no_java(server, tmp_path, capsys):
         ["calibrate", *from_server, "--label", "label", "--alpha", "0.2", "--epsilon", "2", "--out", released],
         ["predict", *from_server, "--calibration", released, "--out", str(tmp_path / "sets")],
         ["evaluate", *from_server, "--label", "label", "--calibration", released],
-        ["watch", released, *from_server, "--label", "label", "--state", state, *look],
-        ["recalibrate", released, *from_server, "--label", "label", "--epsilon", "1", "--out", again],
+        ["watch", *from_server, "--calibration", released, "--label", "label", "--state", state, *look],
+        ["recalibrate", *from_server, "--calibration", released, "--label", "label", "--epsilon", "1", "--out", again],
     ):
         assert main(command) == 0, capsys.readouterr().err
     assert pq.read_table(tmp_path / "sets").num_rows == N

@@ -88,7 +88,7 @@ def test_thresholds_of_tables_are_those_of_arrays(what, options):
         ({"weights": "w", "weight_bound": 3, "by": "y"}, "by"),
         ({"weights": "y", "weight_bound": 3}, "column"),
         ({"weights": "no", "weight_bound": 3}, "column"),
-        ({"weights": "w", "weight_bound": 3, "alpha": [0.1, 0.2]}, "population"),
+        ({"weights": "w", "weight_bound": 3, "alpha": [0.1, 0.2]}, "weights"),
         ({"weights": "w", "weight_bound": 3, "n": 1500}, "n"),
         ({"what": WHAT["scores"], "class_weights": ClassShift.of_weights({"cat": 1, "dog": 2, "emu": 3})}, "by"),
     ],

@@ -91,8 +91,8 @@ _VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or
 _COMMANDS = {
     "plan": ("plan:plan", "Compute guarantee and cost of a calibration, without private data."),
     "calibrate": ("calibrate:calibrate", "Calibrate privately on records with true labels."),
-    "request": ("request:request", "Write a file with all arguments of a request, to edit and to review."),
-    "recalibrate": ("calibrate:recalibrate", "Renew a release on new records with true labels."),
+    "request": ("request_file:request", "Write a file with all arguments of a request, to edit and to review."),
+    "recalibrate": ("recalibrate:recalibrate", "Renew a release on new records with true labels."),
     "predict": ("predict:predict", "Predict sets of classes, or intervals, for new records."),
     "evaluate": ("evaluate:evaluate", "Measure coverage and set size on records with true labels."),
     "watch": ("watch:watch", "Monitor coverage privately, batch by batch; exit code 6 is an alarm."),

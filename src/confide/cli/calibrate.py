@@ -1,72 +1,45 @@
-"""`confide calibrate` and `recalibrate`: a private release from a table of records.
+"""`confide calibrate`: a private release from a table of records, or from counts of another engine.
 
-Also `confide sql`, which prints a query that counts in a warehouse, and calibrations from its counts.
+Also `confide sql`, which prints the query that counts in a warehouse.
 """
 
-import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.charging import LedgerOptions, Receipt
-from confide.cli.choices import optional_candidates, split
-from confide.cli.columns import Columns, check_score
-from confide.cli.command import command
-from confide.cli.output import left_out_text, print_result, print_text
-from confide.cli.request import COLUMN_NAMES, RequestOptions, take_arguments, take_columns, take_words
-from confide.cli.values import (
-    GroupOptions,
-    PeopleOptions,
-    PrintedOutput,
-    Source,
-    SourceOfRelease,
-    Words,
-    check_partition,
-)
+from confide.cli.charging import LedgerOptions
+from confide.cli.command import command, named_by
+from confide.cli.output import print_text
+from confide.cli.release import make_release, print_release
+from confide.cli.request import COLUMN_NAMES, NAMES, RequestOptions, take_columns, take_words
+from confide.cli.values import ALTERNATIVES, PrintedOutput, Source
 from confide.core import (
-    Payer,
-    Plan,
-    Release,
+    CHOICE_ARGUMENTS,
     Request,
     calibrate_counts,
     check_combinations,
     choose_score,
-    load_release,
-    plan_of,
     prepare,
-    records_needed,
     rehearse,
-    remarks,
 )
-from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Noise, Slopes
+from confide.errors import InputError
+from confide.mechanisms import Noise
 from confide.scores import NamedScores
 from confide.support import FileKind, check_unknown_arguments
-from confide.tables import SIDES, ClassColumns, ColumnSpec, TableRequest, read_scores
+from confide.tables import ClassColumns, ColumnSpec, TableRequest, read_scores
 from confide.warehouse import CountingPlan, counting_query, read_counts, read_published_counts
 
-ALTERNATIVES = Columns.ALTERNATIVES
 
-
-@dataclass(frozen=True)
-class CountsOptions:
-    """The result of the query of `confide sql`, or noisy counts that another engine made, instead of a table."""
-
-    counts: tuple[Path, ...] = ()
-    noisy_counts: Path | None = None
-
-
-@command("calibrate")
+@command("calibrate", names=NAMES)
 def calibrate(
-    file: str = "",
     *,
-    request: RequestOptions,
+    file: str = "",
     table: str | None = None,
-    counted: CountsOptions,
+    request: RequestOptions,
+    counts: tuple[Path, ...] = (),
+    noisy_counts: Path | None = None,
     budget: LedgerOptions,
     output: PrintedOutput,
 ) -> None:
@@ -85,94 +58,84 @@ def calibrate(
       confide calibrate records.parquet --probabilities 'p_*' --label label \
         --alpha 0.1 --epsilon 1 --out cal.json
     """
-    if counted.counts:
-        _from_counts(counted.counts, request, budget, output)
-        return
+    sources = {"TABLE": file, "--counts": counts, "--noisy-counts": noisy_counts}
+    given = [name for name, source in sources.items() if source]
+    if len(given) != 1:
+        raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(given) or 'none'}")
     stated = request.read()
-    if counted.noisy_counts is not None:
-        _from_published(counted.noisy_counts, stated, output)
-        return
-    if not file:
-        raise click.UsageError("Missing argument 'TABLE'.")
-    incomplete, mark = stated.get("skip_incomplete", False), stated.pop("decimal", ".")
-    source = Source(file=file, table=table, skip_incomplete=incomplete, decimal=mark)
-    if "choose" in stated:
-        _from_choice(source, stated, budget, output)
-        return
-    what, arguments = take_columns(stated), take_arguments(stated)
-    check_unknown_arguments("calibrate_table", stated, ())
-    words, partition = take_words(arguments, *source.files), arguments.pop("partition", None)
-    divided = arguments.get("by") is not None or arguments.get("by_class", False)
-    if divided:
-        check_partition(budget.ledger, partition)
-    table_request = TableRequest.of(source.what(what, ALTERNATIVES), **arguments, **words)
-    public = table_request.request.neighbors == "replace_one"
-    if "n" in arguments and not public:
-        raise InputError("n", "must be left out with neighbors='add_remove', where the number of records is secret")
-    output.check(FileKind.RELEASE, *source.files, *budget.files)
-    early = ("n" in arguments or not table_request.request.public_n) and not divided
-    _release(table_request, source, budget, partition, output, early=early, tells_left_out=public)
+    if counts:
+        _from_counts(counts, stated, budget, output)
+    elif noisy_counts is not None:
+        budget.refuse("--noisy-counts: their maker has chosen the records and spent the privacy loss")
+        _from_published(noisy_counts, stated, output)
+    elif "choose" in stated:
+        _from_choice(Source(file, table, stated.pop("decimal", ".")), stated, budget, output)
+    else:
+        _from_table(Source(file, table, stated.pop("decimal", ".")), stated, budget, output)
 
 
-def _release(
-    request: TableRequest,
-    source: Source,
-    budget: LedgerOptions,
-    partition: str | None,
-    output: PrintedOutput,
-    *,
-    early: bool,
-    tells_left_out: bool,
-) -> Release:
-    """Pay for, write and print a release; with `early` the limit is checked before the table is opened."""
-    with budget.charging() as receipt:
-        account = budget.account(source.file)
-        request = replace(request, payer=Payer(**account, partition=partition))
-        if account and early:  # check the ledger's limit first
-            request.check_limit()
-        with output.new(FileKind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
-            released: Release = request.release(table, progress)
-            left_out = source.left_out(table) if tells_left_out else {}  # else it is secret
-            part.write_text(released.to_json(), encoding="utf-8")
-    report_release(released, request.request, receipt, left_out, output)
-    return released
+def _from_table(source: Source, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
+    """Release thresholds of the scores of a table."""
+    what, words, partition = take_columns(stated), take_words(stated, *source.files), stated.pop("partition", None)
+    request = TableRequest.of(source.what(what), **stated, **words)
+    make_release(request, source, budget, partition, output)
 
 
-def _counting_plan(request: RequestOptions) -> tuple[CountingPlan, dict[str, Any], str | None]:
-    """The plan for counting in a warehouse, and the metadata and the partition for its release."""
-    stated = request.read()
-    what, arguments = take_columns(stated), take_arguments(stated)
-    words, partition = take_words(arguments), arguments.pop("partition", None)
+def _counting_plan(stated: dict[str, Any]) -> tuple[CountingPlan, dict[str, Any]]:
+    """The plan for counting in a warehouse; and the metadata and the partition for its release."""
+    what, _ = take_columns(stated), stated.pop("decimal", None)
     if what is None:
         raise click.UsageError(f"name the columns to count: {ALTERNATIVES}")
-    check_unknown_arguments("CountingPlan.of", stated, ())
-    return CountingPlan.of(what, **arguments), words, partition
+    words = take_words(stated) | {name: stated.pop(name) for name in ("partition",) if name in stated}
+    return CountingPlan.of(what, **stated), words
+
+
+def _from_counts(files: Sequence[Path], stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
+    """Release a calibration from the counts of a warehouse."""
+    plan, words = _counting_plan(stated)
+    output.check(FileKind.RELEASE, *files, *budget.files)
+    with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
+        if budget.ledger_key is not None and len(files) > 1:
+            raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
+        account = budget.account(str(files[0]))
+        released = plan.calibrate(read_counts(list(files), plan), **account, **words)
+        part.write_text(released.to_json(), encoding="utf-8")
+    print_release(released, plan.request, receipt, {}, output)
+
+
+def _from_published(file: Path, stated: dict[str, Any], output: PrintedOutput) -> None:
+    """Release a calibration from noisy counts that another engine made."""
+    named_by("counts", "noisy_counts")
+    laws: dict[str, Any] = {name: Noise.parse(stated.pop(name)) for name in ("noise", "n_noise") if name in stated}
+    names = ("n", "n_noisy", "score", "classes", "candidates")
+    facts: dict[str, Any] = {name: stated.pop(name) for name in names if name in stated}
+    words, alpha = take_words(stated), stated.pop("alpha")
+    check_unknown_arguments("calibrate_counts", stated, ())
+    output.check(FileKind.RELEASE, file)
+    with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
+        released = calibrate_counts(read_published_counts(file, **facts, **laws), alpha, **words)
+        part.write_text(released.to_json(), encoding="utf-8")
+    print_release(released, None, receipt, {}, output)
 
 
 def _from_choice(source: Source, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
-    texts = stated.pop("choose")
+    named = _columns_of_choice(stated.pop("choose"), stated)
+    check_unknown_arguments("choose_score", stated, CHOICE_ARGUMENTS | {"skip_incomplete"})
+    skip, unit = stated.pop("skip_incomplete", False), stated.pop("unit", None)
     how: dict[str, Any] = {name: stated.pop(name) for name in ("choice_share", "largest_size") if name in stated}
-    named = _columns_of_choice(texts, stated)
-    rest = take_arguments(stated)
-    check_unknown_arguments("choose_score", stated, ())
-    rest |= take_words(rest, *source.files)
-    alpha, epsilon, unit = rest["alpha"], rest.get("epsilon"), rest.pop("unit", None)
+    alpha, epsilon, rest = stated["alpha"], stated.get("epsilon"), stated | take_words(stated, *source.files)
     if len(named) < 2 or epsilon is None:
         raise InputError("choose", "needs epsilon, and two or more different scores or models")
-    for name in ("n", "by", "groups", "by_class", "people", "weights", "candidates", "partition", "class_weights"):
-        if name in rest:
-            raise InputError(name, "must be left out with choose, which is about one threshold for all records")
-    rest.pop("skip_incomplete", None)
-    check_combinations({"chosen": texts, **rest})
-    specs = [source.what(columns, ALTERNATIVES) for columns in named.values()]
+    check_combinations({"chosen": tuple(named), **rest})
+    specs = [source.what(columns) for columns in named.values()]
     of_labels = all(isinstance(what, ClassColumns) for what in specs)
     if not of_labels and any(what.kind.family != "absolute_residual" for what in specs):
         raise InputError("choose", "compares the widths of intervals for absolute_residual alone")
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
-        with source.opened(source.file, "reading") as (table, progress):
-            found = read_scores(table, specs, skip_incomplete=source.skip_incomplete, progress=progress)
+        with source.open("reading") as (table, progress):
+            found = read_scores(table, specs, skip_incomplete=skip, progress=progress)
             classes = [what.columns(table)[1] if isinstance(what, ClassColumns) else None for what in specs]
         kinds = [(what.kind.name, own) for what, own in zip(specs, classes, strict=True)]
         scores = {name: NamedScores.of(one.scores, *kind) for name, one, kind in zip(named, found, kinds, strict=True)}
@@ -184,199 +147,22 @@ def _from_choice(source: Source, stated: dict[str, Any], budget: LedgerOptions, 
         released = choose_score(scores, alpha, epsilon, **how).calibrate(**rest)
         part.write_text(released.to_json(), encoding="utf-8")
     asked = Request(score=released.score, unit=unit, chosen=released.chosen, **rest)
-    report_release(released, asked, receipt, {}, output)
+    print_release(released, asked, receipt, {}, output)
 
 
-def _columns_of_choice(texts: str | Sequence[str], stated: dict[str, Any]) -> dict[str, ColumnSpec | None]:
+def _columns_of_choice(texts: Sequence[str], stated: dict[str, Any]) -> Mapping[str, ColumnSpec | None]:
     """The columns of each score or model, by its text; those before a colon replace the others."""
     if "score" in stated:
         raise InputError("score", "must be left out with choose, which names the scores")
-    named, field = {}, "prediction" if "prediction" in stated else "probabilities"
-    for text in (texts,) if isinstance(texts, str) else texts:
+    shared = {name: stated.pop(name) for name in COLUMN_NAMES if name in stated}
+    field, named = "prediction" if "prediction" in shared else "probabilities", {}
+    for text in texts:
         where, _, score = text.rpartition(":")
-        other = {"score": score, **({field: where} if where else {})}
-        named[text] = take_columns({name: value for name, value in stated.items() if name in COLUMN_NAMES} | other)
-    for name in COLUMN_NAMES:
-        stated.pop(name, None)
+        named[text] = take_columns({**shared, "score": score, **({field: where} if where else {})})
     return named
 
 
-def _from_counts(files: Sequence[Path], request: RequestOptions, budget: LedgerOptions, output: PrintedOutput) -> None:
-    """Release a calibration from the counts of a warehouse."""
-    plan, words, partition = _counting_plan(request)
-    output.check(FileKind.RELEASE, *files, *budget.files)
-    with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
-        if budget.ledger_key is not None and len(files) > 1:
-            raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
-        account = budget.account(str(files[0]))
-        counts = read_counts(list(files), plan)
-        if account and plan.column is not None:
-            check_partition(budget.ledger, partition)
-        if account and partition is not None:
-            account["partition"] = partition
-        released = plan.calibrate(counts, **account, **words)
-        part.write_text(released.to_json(), encoding="utf-8")
-    report_release(released, plan.request, receipt, {}, output)
-
-
-def _from_published(file: Path, stated: dict[str, Any], output: PrintedOutput) -> None:
-    """Release a calibration from noisy counts that another engine made."""
-    laws: dict[str, Any] = {name: Noise.parse(stated.pop(name)) for name in ("noise", "n_noise") if name in stated}
-    facts: dict[str, Any] = {name: stated.pop(name) for name in ("n_noisy", "score", "classes") if name in stated}
-    arguments = take_arguments(stated)
-    words, alpha = take_words(arguments), arguments.pop("alpha")
-    facts |= {name: arguments.pop(name) for name in ("n", "candidates") if name in arguments}
-    check_unknown_arguments("calibrate_counts", {**stated, **arguments}, ())
-    output.check(FileKind.RELEASE, file)
-    with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
-        try:
-            released = calibrate_counts(read_published_counts(file, **facts, **laws), alpha, **words)
-        except (InputError, InputTypeError) as error:
-            if not error.argument.startswith("counts"):
-                raise
-            raise type(error)(f"noisy_{error.argument}", error.requirement, error.got, error.remedy) from None
-        part.write_text(released.to_json(), encoding="utf-8")
-    report_release(released, None, receipt, {}, output)
-
-
-@dataclass(frozen=True)
-class RenewalOptions:
-    """The options of a renewal; the rest of the request comes from the release."""
-
-    epsilon: float | None = None
-    rho: float | None = None
-    n: int | None = None
-    candidates: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """The options as arguments."""
-        return {**vars(self), "candidates": optional_candidates(self.candidates)}
-
-
-@command("recalibrate", without="score loss bound groups by_class")
-def recalibrate(
-    source: SourceOfRelease,
-    *,
-    columns: Columns,
-    groups: GroupOptions,
-    weight_column: str | None = None,
-    renewing: RenewalOptions,
-    people: PeopleOptions,
-    budget: LedgerOptions,
-    words: Words,
-    output: PrintedOutput,
-) -> None:
-    r"""Renew a release on new records with true labels.
-
-    The request (level, score, adjacency, groups, privacy loss) is that of the
-    release; name the columns of TABLE again. It costs as much as a new
-    release (--epsilon: by default that of the earlier one), and the costs add
-    up for people who are in both. The file states the SHA-256 of the release
-    that it renews.
-
-    Example:
-
-      confide recalibrate february.parquet --calibration january.json \
-        --probabilities 'p_*' --label label --out february.json
-    """
-    previous, records = source.separate()
-    release, metadata, n = load_release(previous), words.arguments(*records.files), renewing.n
-    columns_read = _what(columns, release, previous)
-    again = TableRequest.again(
-        release,
-        records.what(columns_read, columns.ALTERNATIVES),
-        by=split(groups.by) if groups.by is not None and release.overlap is not None else groups.by,
-        weights=weight_column,
-        people=people.people,
-        skip_incomplete=records.skip_incomplete,
-        **metadata,
-        **renewing.arguments(),
-    )
-    request = again.request
-    if release.disjoint:
-        check_partition(budget.ledger, groups.partition)
-    if n is not None and not request.public_n:
-        raise InputError("n", "must be left out: the number of records, in all or in each group, is secret")
-    output.check(FileKind.RELEASE, previous, *records.files, *budget.files)
-    known, public = n is not None or not request.public_n, request.public_n
-    _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
-
-
-def _what(columns: Columns, release: Release, path: Path) -> ColumnSpec | None:
-    """The columns for the score or the loss of the release; None if none were named."""
-    if release.loss is not None:
-        if columns.task not in (None, "losses") and columns.truth is None:
-            raise InputError(
-                "calibration", f"{str(path)!r} bounds a loss", remedy="Name --probabilities with --truth, or --losses"
-            )
-        return replace(columns, loss=release.loss, bound=release.bound).columns_to_read()
-    if columns.task is None:
-        return None
-    if columns.task == "losses" or columns.truth is not None:
-        raise InputError("calibration", f"{str(path)!r} bounds no loss", remedy=f"Name {columns.ALTERNATIVES}")
-    if columns.task != "score":
-        check_score(columns.way, release, path)
-    score = SIDES if release.by == "side" else release.score
-    if release.by == "side" and columns.task == "score":
-        raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
-    return replace(columns, score=score).columns_to_read()
-
-
-def expected_plan(released: Any) -> Plan | None:
-    """The plan with the expected cost of one threshold; None where it is not informative."""
-    if (
-        released.by is not None
-        or released.loss is not None
-        or not isinstance(released.mechanism, Slopes)
-        or remarks(released)
-    ):
-        return None
-    return plan_of(released)
-
-
-def report_release(
-    released: Any, request: Request | None, receipt: Receipt, left_out: Mapping[str, int], output: PrintedOutput
-) -> None:
-    """Print a release, its expected cost, warnings, and the charge.
-
-    The request is None for published counts, whose cost was paid elsewhere.
-    """
-    plan = None if request is None else expected_plan(released)
-    heard = receipt.heard
-    heard.warn()
-    expected = cost = None
-    if plan is not None:
-        expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
-        expected["records_needed"] = plan.records_needed
-        source = ", a public guess: the true number is secret"
-        if released.size is not None:
-            source = ", which the noisy number suggests"
-        cost = (
-            f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
-            f"{100 * float(1 - released.alpha):.4g} %\n"
-            f"      (on {plan.typical_scores}, with {plan.n} records{'' if released.n is not None else source})"
-        )
-
-    def document() -> dict[str, Any]:
-        needed = records_needed(released)
-        own = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
-        own |= {"records_needed": needed, **heard.fields()}
-        return {**own, **({} if request is None else receipt.fields()), **left_out}
-
-    paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
-    print_result(
-        document,
-        *heard.earlier,
-        str(released),
-        left_out_text(left_out),
-        cost,
-        receipt.text() if paid else None,
-        output.saved(),
-        as_json=output.as_json,
-    )
-
-
-@command("sql")
+@command("sql", names=NAMES)
 def sql(*, dialect: str, table: str, request: RequestOptions) -> None:
     r"""Print the query that counts in a warehouse, where no Python runs.
 
@@ -392,5 +178,5 @@ def sql(*, dialect: str, table: str, request: RequestOptions) -> None:
       confide sql --dialect snowflake --table clinic.records \
         --request request.toml > count.sql
     """
-    plan, _, _ = _counting_plan(request)
+    plan, _ = _counting_plan(request.read())
     print_text(counting_query(plan, dialect, table).rstrip("\n"))

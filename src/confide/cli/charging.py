@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from confide.cli.output import CapturedWarnings, capture_warnings, print_note
+from confide.core import Payer, check_together
 from confide.errors import InputError
 from confide.ledger import (
     Account,
@@ -103,6 +104,11 @@ class LedgerOptions:
         """The files that accounting reads or writes."""
         return file_of(self.ledger), self.ledger_key
 
+    def refuse(self, other: str) -> None:
+        """Reject all of these options with another one."""
+        if given := [name for name, value in vars(self).items() if value]:
+            raise InputError(given[0], f"must be left out with {other}")
+
     @contextmanager
     def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:
         """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
@@ -122,9 +128,17 @@ class LedgerOptions:
             where = "the current folder" if path.parent == Path() else str(path.parent)
             print_note(f"created the ledger {path.name} in {where}: it has no earlier charges")
 
+    def payer(self, file: str, partition: str | None, *, divided: bool) -> Payer:
+        """Who pays for a release; what is stated is checked before a ledger, which may be a new file, is opened."""
+        stated = Payer(self.ledger, self.dataset, partition)  # type: ignore[arg-type]
+        stated.check(divided=divided)
+        return replace(stated, **self.account(file))
+
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set as arguments for `calibrate_table`; empty without them."""
+        check_together(ledger=self.ledger, dataset=self.dataset)
         if self.ledger is None or self.dataset is None:
+            self.refuse("no ledger, which alone charges")
             return {}
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for everything else")

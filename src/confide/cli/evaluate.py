@@ -1,67 +1,47 @@
 """`confide evaluate`: coverage on a table with true labels; with `--epsilon` privately."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import click
 
 from confide.cli.charging import LedgerOptions, Receipt
-from confide.cli.choices import candidate_list, split
-from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.output import left_out_text, print_result, print_warning
-from confide.cli.values import Findings, PeopleOptions, Released, Source
+from confide.cli.request import COLUMN_NAMES, PEOPLE, READING, ScoredColumns, read_arguments, take_columns
+from confide.cli.values import Findings, Source, read_release
 from confide.core import Release, remarks
 from confide.errors import InputError
 from confide.evaluation import Evaluation, PrivateRequest
 from confide.sets import has_law, sentence_of
 from confide.support import FileKind
-from confide.tables import evaluate_table, evaluate_table_privately
+from confide.tables import evaluate as evaluate_release
 
-_TOTAL = "none"
+NAMES = frozenset(
+    [*COLUMN_NAMES, *READING, PEOPLE, "candidates", "alpha", "by", "examples", "fingerprint"]
+    + [field.name for field in fields(PrivateRequest)]
+) - {"ledger", "dataset", "again"}
+
 PUBLISHABLE = "These numbers are private: they may be published."
 
 
-@dataclass(frozen=True)
-class PrivateOptions:
-    """The options of a private evaluation, which need --epsilon."""
-
-    epsilon: float | None = None
-    neighbors: str | None = None
-    records_per_person: int | None = None
-    n: int | None = None
-    confidence: str | None = None
-    groups: str | None = None
-    parts: str | None = None
-    width_bins: str | None = None
-
-    def request(self, account: Mapping[str, Any]) -> PrivateRequest | None:
-        """The request of a private evaluation; None without --epsilon."""
-        if self.epsilon is None:
-            return None
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        if (groups := given.pop("groups", None)) is not None:
-            given["group_names"] = tuple(split(groups))
-        if (parts := given.pop("parts", None)) is not None:
-            given["parts"] = () if parts == _TOTAL else tuple(split(parts))
-        if (bins := given.pop("width_bins", None)) is not None:
-            given["width_bins"] = _numbers(bins)
-        return PrivateRequest(**given, **account)
-
-
-@command("evaluate")
+@command("evaluate", names=NAMES)
 def evaluate(
-    source: Source,
     *,
-    release: Released,
-    columns: Columns,
-    candidates: str | None = None,
-    examples: int = 0,
+    file: str,
+    table: str | None = None,
+    release: Path,
+    columns: ScoredColumns,
+    alpha: str | None = None,
+    by: str | None = None,
+    epsilon: float | None = None,
+    group_names: str | None = None,
+    examples: int | None = None,
+    settings: tuple[str, ...] = (),
     fail_below_promise: bool = False,
-    private: PrivateOptions,
-    people: PeopleOptions,
     budget: LedgerOptions,
     output: Findings,
 ) -> int:
@@ -85,32 +65,32 @@ def evaluate(
       confide evaluate test.parquet --calibration cal.json \
         --probabilities 'p_*' --label label --epsilon 1 --out private.json
     """
-    bounded = people.people
-    output.check(FileKind.EVALUATION, *source.files, release.calibration, *budget.files)
-    released = release.load()
-    what = columns.to_evaluate(released, release.calibration, candidate_list(candidates))
-    release.check_group(released, of_classes=columns.task == "score", any_groups=True)
-    if fail_below_promise:
-        check_has_law(released)
-    read: dict[str, Any] = {"by": release.columns_of(released), "skip_incomplete": source.skip_incomplete}
+    typed = {"alpha": alpha, "by": by, "epsilon": epsilon, "group_names": group_names, "examples": examples}
+    stated = read_arguments("evaluate", NAMES, {**vars(columns), **typed}, settings)
+    if stated.get("examples") and output.out is None:
+        raise click.UsageError("--examples needs --out")
+    source = Source(file, table, stated.pop("decimal", "."))
+    output.check(FileKind.EVALUATION, *source.files, release, *budget.files)
+    released = read_release(release, stated)
+    if fail_below_promise and not has_law(released):
+        must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
+        remedy = "This one has none; leave the option out, and compare the interval"
+        raise InputError("fail_below_promise", must, remedy=remedy)
+    what = source.what(take_columns(stated, released))
+    stated.pop("candidates", None)  # of losses, which the columns contain
+    is_public = "epsilon" not in stated or stated.get("neighbors") == "replace_one"  # otherwise the number is secret
     with budget.charging() as receipt:
-        request = private.request(budget.account(source.file))
-        with source.open("evaluating", what, columns.ALTERNATIVES) as (opened, what, progress):
-            if request is None:
-                found = evaluate_table(opened, what, released, examples=examples, progress=progress, **read)
-            else:
-                found = evaluate_table_privately(
-                    opened, what, released, request, people=bounded, progress=progress, **read
-                )
-            public = request is None or request.neighbors == "replace_one"  # otherwise their number is secret
-            left_out = source.left_out(opened) if public else {}
+        account = budget.account(file)
+        with source.open("evaluating") as (opened, progress):
+            found = evaluate_release(released, table=opened, what=what, progress=progress, **stated, **account)
+            left_out = {"left_out": opened.left_out()} if is_public and stated.get("skip_incomplete") else {}
     output.write(found.to_json())
-    _tell(found, released, receipt, output, left_out)
+    _print(found, released, receipt, output, left_out)
     broken = any(one.is_broken for one in found.shortfalls.values())
     return CLAIM_FAILED if fail_below_promise and broken else DONE
 
 
-def _tell(
+def _print(
     found: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
 ) -> None:
     """Print an evaluation, as text or as JSON; of a private one also its cost."""
@@ -129,20 +109,3 @@ def _tell(
     charge, last = (receipt.text(), PUBLISHABLE) if found.private else (None, None)
     texts = found, left_out_text(left_out), charge, output.saved(), last
     print_result(document, *earlier, *texts, as_json=output.as_json)
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(map(float, split(text)))
-    except ValueError:
-        raise click.UsageError("--width-bins must be numbers between commas, such as 1,2,5") from None
-
-
-def check_has_law(release: Release) -> None:
-    """Reject --fail-below-promise for a release without a known law of its coverage over calibrations."""
-    if not has_law(release):
-        raise InputError(
-            "fail_below_promise",
-            ("needs a release with a promise, and a law of how coverage varies from calibration to calibration"),
-            remedy="This one has none; leave the option out, and compare the interval",
-        )

@@ -4,7 +4,7 @@
 """
 
 from collections import UserDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from inspect import cleandoc
 from pkgutil import resolve_name
 from textwrap import indent
@@ -12,92 +12,37 @@ from typing import Any
 
 import click
 
-COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"
-PEOPLE, GROUPS, SHIFT = "People with several records", "Groups", "Known shift"
-WATCH, PLANNED, LEDGER = "Monitor", "Planned releases", "Budget ledger"
-FEDERATION, CONTENT, OUTPUT = "Federation", "Content", "Output"
-CONDITIONS = "Conditions"
-
-PANELS = (
-    COLUMNS, PROMISE, PRIVACY, THRESHOLD, PEOPLE, GROUPS, SHIFT, WATCH, PLANNED, FEDERATION, LEDGER, CONTENT,
-    CONDITIONS, OUTPUT,
-)  # fmt: skip
-"""The panels in the order of the help."""
-
-
 _WIDEST = 22
 """Longest name with its help on the same line."""
-
-_FEW = 12
-"""Largest number of options that `--help` shows all at once."""
-
-_ALL = "show all options"
 
 
 class Argument(click.Argument):
     """An argument with its help."""
 
     help = ""
-    panel = ""
-    everyday = True
-    hidden = False
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """The name, in brackets if it is optional; empty if hidden."""
-        name = str(self.metavar)
-        return [] if self.hidden else [name if self.required else f"[{name}]"]
+        """The name, in brackets if it is optional."""
+        return [str(self.metavar) if self.required else f"[{self.metavar}]"]
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """The name, and its help."""
-        text = f"{self.help}  [required]" if self.required else self.help
-        return None if self.hidden else (self.get_usage_pieces(ctx)[0], text)
-
-
-class Option(click.Option):
-    """An option with its panel; `--help` shows it if it is an everyday one."""
-
-    panel = ""
-    everyday = False
+        return self.get_usage_pieces(ctx)[0], f"{self.help}  [required]" if self.required else self.help
 
 
 class Command(click.Command):
-    """A command whose help has verbatim examples, and options in panels."""
+    """A command whose help has verbatim examples, its arguments before its options, and the names for `--set`."""
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The options of the command, `--help`, and `--help-all` if `--help` does not show all."""
-        parameters = super().get_params(ctx)
-        if len(self.everyday) == len(self.shown) or ctx.meta.get(_ALL):
-            return parameters
-        text = f"Show all {len(self.shown)} arguments and options, and exit."
-        more: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
-        return [*parameters, click.Option(["--help-all"], help=text, **more)]
-
-    @property
-    def shown(self) -> list[click.Parameter]:
-        """All options and arguments that are not hidden."""
-        return [one for one in self.params if not getattr(one, "hidden", False)]
-
-    @property
-    def everyday(self) -> list[click.Parameter]:
-        """The parameters that `--help` shows: arguments, required and everyday options; all if there are few."""
-        if len(self.shown) <= _FEW:
-            return self.shown
-        return [one for one in self.shown if not isinstance(one, Option) or one.required or one.everyday]
+    names: Collection[str] = ()
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write usage, docstring and panels; later versions of click would show arguments twice."""
+        """Write usage, docstring and parameters; later versions of click would show arguments twice."""
         self.format_usage(ctx, formatter)
-        self.format_help_text(ctx, formatter)
-        self.format_options(ctx, formatter)
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the docstring."""
         _write_text(self.help, formatter)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write arguments and options, panel by panel."""
-        own = self.shown if ctx.meta.get(_ALL) else self.everyday
-        _write_parameters([*own, *(one for one in self.get_params(ctx) if one not in self.params)], ctx, formatter)
+        _write_parameters(self.get_params(ctx), ctx, formatter)
+        if others := sorted(set(self.names) - {str(one.name) for one in self.params}):
+            with formatter.section("Names for --set"):
+                formatter.write_text(", ".join(others))
 
 
 class Group(click.Group):
@@ -127,9 +72,8 @@ class Group(click.Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
-        rows = [(name, self.summary(name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, self.summary(name)) for name in self.list_commands(ctx)])
         _write_parameters(self.get_params(ctx), ctx, formatter)
 
     def summary(self, name: str) -> str:
@@ -156,13 +100,6 @@ class Imported(UserDict[str, Any]):
         return found
 
 
-def _show_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        ctx.meta[_ALL] = True
-        click.echo(ctx.get_help())
-        ctx.exit()
-
-
 def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
     """Write paragraphs; indented ones verbatim."""
     for paragraph in cleandoc(text or "").split("\n\n"):
@@ -177,21 +114,8 @@ def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
 def _write_parameters(
     parameters: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
 ) -> None:
-    panels: Mapping[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", *PANELS, "Options")}
-    for one in parameters:
-        title = "Arguments" if isinstance(one, click.Argument) else getattr(one, "panel", "")
-        if record := one.get_help_record(ctx):
-            panels[title or "Options"].append(record)
-    for title, rows in panels.items():
+    for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
+        rows = [record for one in parameters if isinstance(one, kind) and (record := one.get_help_record(ctx))]
         if rows:
             with formatter.section(title):
                 formatter.write_dl(rows, col_max=_WIDEST)
-
-
-def all_commands(
-    command: click.Command, words: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield the command and all below it, each with its words."""
-    yield words, command
-    for name, below in getattr(command, "commands", {}).items():
-        yield from all_commands(below, (*words, name))

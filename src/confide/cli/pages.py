@@ -5,7 +5,7 @@ from typing import Any
 
 from confide.cli.command import command
 from confide.cli.output import print_text
-from confide.cli.values import Output, named_release
+from confide.cli.values import Output
 from confide.core import load, load_release
 from confide.evaluation import Evaluation
 from confide.ledger import file_of
@@ -15,11 +15,10 @@ from confide.support import FileKind, card_or_page, read_text
 @command("report")
 def report(
     *,
-    file: Path | None = None,
-    calibration: Path | None = None,
+    path: Path,
     evaluation: Path | None = None,
     title: str | None = None,
-    answer: tuple[Path, ...] = (),
+    answers: tuple[Path, ...] = (),
     ledger: str | None = None,
     output: Output,
 ) -> None:
@@ -37,8 +36,7 @@ def report(
     """
     from confide.reports import report as make_report
 
-    path = named_release(file, calibration)
-    output.check(FileKind.PAGE, path, evaluation, file_of(ledger), *answer)
+    output.check(FileKind.PAGE, path, evaluation, file_of(ledger), *answers)
     measured = None if evaluation is None else Evaluation.load(evaluation)
     released = load(path)
     page = make_report(
@@ -46,7 +44,7 @@ def report(
         title=title,
         file_name=path.name,
         evaluation=measured,
-        answers=[read_text(path) for path in answer],
+        answers=[read_text(answer) for answer in answers],
         ledger=ledger,
     )
     output.save(page.html)
@@ -66,8 +64,7 @@ def _may_be_published(noun: str, released: Any, measured: Evaluation | None) -> 
 @command("card")
 def card(
     *,
-    file: Path | None = None,
-    calibration: Path | None = None,
+    path: Path,
     evaluation: Path | None = None,
     title: str | None = None,
     task: str | None = None,
@@ -87,7 +84,6 @@ def card(
     """
     from confide.reports import card as make_card
 
-    path = named_release(file, calibration)
     output.check(card_or_page(output.out), path, evaluation)
     measured = None if evaluation is None else Evaluation.load(evaluation)
     released = load_release(path)

@@ -1,27 +1,37 @@
 """`confide plan` and `budget plan`: guarantees and costs of a calibration, or a year, computed without data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import click
 
-from confide.cli.choices import one_level, split
-from confide.cli.columns import Columns
+from confide.arrays import GroupColumns
 from confide.cli.command import command
 from confide.cli.help import Group
 from confide.cli.output import left_out_text, print_result, progress_bar
-from confide.cli.request import RequestOptions, take_arguments, take_columns
-from confide.cli.values import Findings, ReadingOptions
-from confide.core import IN_WORDS, BudgetPlan, Plan, PlannedReleases, best_of, by_rules, needed_by_scores
+from confide.cli.request import NAMES, RequestOptions, split, take_columns
+from confide.cli.values import Findings, Source
+from confide.core import (
+    IN_WORDS,
+    BudgetPlan,
+    Pilot,
+    Plan,
+    PlannedReleases,
+    Request,
+    best_of,
+    by_rules,
+    needed_by_scores,
+)
+from confide.core import make_plan as plan_of_terms
 from confide.core import plan as make_plan
 from confide.errors import InputError
 from confide.ledger import decimal_form
-from confide.support import FileKind, Section, Table, aligned, check_unknown_arguments, to_text
-from confide.tables import files_of, read_pilot
+from confide.support import FileKind, Section, Table, aligned, to_text
+from confide.tables import ClassColumns, ColumnSpec, read_pilot
 
 
-@command("plan")
+@command("plan", names=NAMES)
 def plan(
     *,
     request: RequestOptions,
@@ -42,25 +52,20 @@ def plan(
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
     stated = request.read()
-    what, mark = take_columns(stated), stated.pop("decimal", ".")
-    arguments = {"score": stated.pop("score", "lac") if what is None else what.kind.name, **take_arguments(stated)}
-    check_unknown_arguments("plan", stated, ())
-    for name in ("about", "fingerprint", "partition"):  # a plan does not depend on them
+    what, source = take_columns(stated), None if pilot is None else Source(pilot, table, stated.pop("decimal", "."))
+    arguments = {"score": stated.pop("score", "lac") if what is None else what.kind.name, **stated}
+    for name in ("about", "fingerprint", "partition", "decimal"):  # a plan does not depend on them
         arguments.pop(name, None)
-    incomplete, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
+    skip, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
     if people is not None:
         arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
-    if pilot is not None and what is None:
-        raise click.UsageError(f"--pilot needs {Columns.ALTERNATIVES}")
-    output.check(FileKind.PAGE, *(() if pilot is None else files_of(pilot)))
-    made = make_plan(**arguments)  # checks public choices before anything is opened
+    division: dict[str, Any] = {name: arguments.pop(name) for name in ("by", "groups", "by_class") if name in arguments}
+    output.check(FileKind.PAGE, *(() if source is None else source.files))
+    made = _plan(arguments, division, what)  # checks public choices before anything is opened
     left_out: dict[str, int] = {}
-    if pilot is not None and what is not None:
-        reading = ReadingOptions(table=table, skip_incomplete=incomplete, decimal=mark)
-        with reading.opened(pilot, "reading") as (opened, progress):
-            sample = read_pilot(opened, what, skip_incomplete=incomplete, progress=progress)
-            left_out = reading.left_out(opened)
-        made = make_plan(**arguments, pilot=sample)
+    if source is not None:
+        sample, left_out = read_sample(source, what, skip=skip)
+        made = replace(made, pilot=Pilot.of(sample, arguments["score"]))
     if output.out is not None:
         from confide.reports import report
 
@@ -70,8 +75,29 @@ def plan(
     numbers = needed_by_scores(**shared) if needed else {}
     document = {**_document(made), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _needed(numbers) if numbers else None
-    texts = (made, table_of_needed, left_out_text(left_out), output.saved())
+    each = f"for each group or class, with {made.n} records in it:" if division else None
+    texts = (each, made, table_of_needed, left_out_text(left_out), output.saved())
     print_result(lambda: document, *texts, as_json=output.as_json)
+
+
+def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], what: ColumnSpec | None) -> Plan:
+    """The plan of a request, or of each of its groups or classes, which are planned alike."""
+    if not division:
+        return make_plan(**arguments)
+    classes = what.classes if isinstance(what, ClassColumns) else None
+    names = division.get("groups", classes or (0, 1))  # their number changes nothing
+    by: Any = "class" if division.get("by_class") else "group"
+    rest = {name: value for name, value in arguments.items() if name != "n"}
+    request = Request(by=by, names=GroupColumns(names) if isinstance(names, Mapping) else names, **rest)
+    return plan_of_terms(next(iter(request.terms.values())), arguments.get("n", 1000))
+
+
+def read_sample(source: Source, what: ColumnSpec | None, *, skip: bool) -> tuple[Pilot, dict[str, int]]:
+    """A public sample, and the number of its records left out."""
+    what = source.what(what)
+    with source.open("reading") as (opened, progress):
+        sample = read_pilot(opened, what, skip_incomplete=skip, progress=progress)
+        return sample, {"left_out": opened.left_out()} if skip else {}
 
 
 def _needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
@@ -139,14 +165,14 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
       confide budget plan --releases 12 --looks 52 --looks-per-person 1 \
         --epsilon 3 --n 500,1000,5000
     """
-    level, sizes = one_level(alpha), [_whole(one) for one in split(n)]
+    sizes = [_whole(one) for one in split(n)]
     with progress_bar("composing", lambda: None):
         plans = by_rules(**vars(year))
         if rule not in ("best", *plans):
             why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
             raise InputError("rule", f"{rule} is not available: {why}")
-        chosen = best_of(plans, sizes, level) if rule == "best" else plans[rule]  # type: ignore[index]
-        rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in plans.items()}
+        chosen = best_of(plans, sizes, alpha) if rule == "best" else plans[rule]  # type: ignore[index]
+        rules = {name: [_worth(one, entry, sizes, alpha) for entry in one.entries] for name, one in plans.items()}
     texts: list[object] = [chosen]
     for name, one in plans.items():
         rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]

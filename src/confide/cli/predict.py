@@ -1,34 +1,48 @@
 """`confide predict`: sets or intervals for a table."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning
-from confide.cli.values import Released, Source, option_names
+from confide.cli.request import PredictedColumns, read_arguments, split, take_columns
+from confide.cli.values import Source, read_release
 from confide.core import Release
 from confide.errors import CoverageWarning
 from confide.sets import count_shortfall
 from confide.support import FileKind, as_place, short_number
-from confide.tables import (
-    file_format,
-    is_folder,
-    names_spark,
-    predict_table,
-    refuse_existing_folder,
-)
+from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
 from confide.watching import CorrectedRelease
 
+NAMES = frozenset(
+    [
+        "probabilities",
+        "classes",
+        "prediction",
+        "logits",
+        "alpha",
+        "by",
+        "keep",
+        "decimal",
+        "skip_incomplete",
+        "fingerprint",
+    ]
+)
 
-@command("predict", without="score_column label label_positions target truth losses score loss bound")
+
+@command("predict", names=NAMES)
 def predict(
-    source: Source,
     *,
-    release: Released,
-    columns: Columns,
-    out: str,
+    file: str,
+    table: str | None = None,
+    release: Path,
+    columns: PredictedColumns,
+    alpha: str | None = None,
+    by: str | None = None,
     keep: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+    out: str,
     force: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -44,41 +58,24 @@ def predict(
       confide predict new.parquet --calibration cal.json \
         --probabilities 'p_*' --out sets.parquet
     """
-    released = release.load()
-    what = columns.to_predict(released, release.calibration)
-    release.check_group(released, of_classes=False)
-    place = None if "://" in out and names_spark(source.file) else as_place(out)
-    if place is not None and not is_folder(out):
-        _ = file_format(place)  # checks the ending
-        check_output(place, FileKind.PREDICTIONS, *source.files, release.calibration, force=force)
-    elif place is not None:
-        refuse_existing_folder(place)
-    alternatives = "--probabilities or --prediction"
-    with (
-        capture_warnings(CoverageWarning) as caught,
-        source.open("predicting", what, alternatives) as (opened, what, progress),
-    ):
-        found = predict_table(
-            opened,
-            what,
-            released,
-            out,
-            by=release.columns_of(released),
-            keep=option_names(keep),
-            overwrite=force,
-            skip_incomplete=source.skip_incomplete,
-            progress=progress,
-        )
-        found |= source.left_out(opened)
+    kept = tuple(name for text in keep for name in split(text))
+    stated = read_arguments("predict_table", NAMES, {**vars(columns), "alpha": alpha, "by": by, "keep": kept}, settings)
+    released = read_release(release, stated)
+    what, source = take_columns(stated, released), Source(file, table, stated.pop("decimal", "."))
+    _check_output(source, out, release, force=force)
+    what = source.what(what, "--probabilities or --prediction")
+    with capture_warnings(CoverageWarning) as caught, source.open("predicting") as (opened, progress):
+        found = predict_table(opened, what, released, out, overwrite=force, progress=progress, **stated)
+        found |= {"left_out": opened.left_out()} if stated.get("skip_incomplete") else {}
     notes = [*caught.notes, *_too_many_empty(released, found)]
     for note in notes:
         print_warning(note)
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
-    empty = int(found.get("empty_sets", 0))
+    empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
     print_result(
         lambda: {"out": out, **_promised(released), **found, "warnings": notes},
-        f"{short_number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}",
-        f"empty sets: {_empty(empty, int(found['rows']))}" if empty else None,
+        f"{short_number(found['rows'])} {'intervals' if columns.probabilities is None else 'sets'}{size}",
+        f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
         left_out_text(found),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
         f"saved: {out}",
@@ -86,8 +83,15 @@ def predict(
     )
 
 
-def _empty(empty: int, rows: int) -> str:
-    return f"{empty:,} of {rows:,} ({100 * empty / rows:.2g} %)"
+def _check_output(source: Source, out: str, release: Path, *, force: bool) -> None:
+    """Check before any work that the file or folder can be written; Spark's executors check addresses themselves."""
+    if "://" in out and names_spark(source.file):
+        return
+    if is_folder(out):
+        refuse_existing_folder(as_place(out))
+    else:
+        _ = file_format(as_place(out))  # checks the ending
+        check_output(out, FileKind.PREDICTIONS, *source.files, release, force=force)
 
 
 def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:

@@ -1,40 +1,27 @@
-"""Requests: typed options, a TOML file and NAME=VALUE pairs, under the names of the Python API.
+"""Arguments as they are typed: options, a TOML file and NAME=VALUE pairs, under the names of the Python API.
 
 What two of them state is refused: a file that was reviewed is never overridden.
 """
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import date, time
-from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.choices import levels_of, parse_candidates, split
-from confide.cli.command import command
-from confide.cli.values import GroupOptions, Output, read_fingerprint
-from confide.core import Choices, ClassShift, Options, calibrate, choose_score
-from confide.errors import InputError, InputTypeError
-from confide.support import FileKind, FileLocation, as_place, check_unknown_arguments, read_text
-from confide.tables import (
-    ClassColumns,
-    Columns,
-    ColumnSpec,
-    ContributionBound,
-    LossColumns,
-    ScoreColumn,
-    TargetColumns,
-    calibrate_table,
-    open_table,
-)
-from confide.warehouse import read_published_counts
+from confide.candidates import AnyCandidates, Candidates
+from confide.cli.command import named_by, stated_elsewhere
+from confide.cli.values import place_of, read_fingerprint
+from confide.core import ClassShift, Release
+from confide.errors import ConfideError, InputError, InputTypeError
+from confide.support import FileLocation, check_unknown_arguments, read_text
+from confide.tables import ClassColumns, ColumnSpec, ContributionBound, LossColumns, ScoreColumn, TargetColumns
 
 # The arguments of a request
-
 
 PEOPLE = "people"
 
@@ -47,107 +34,97 @@ _KINDS = {
 }
 """The columns of a score, by the first of these arguments that is stated."""
 
-_NAMES = ("classes", "groups", "order", "choose")
-_LISTS = ("alpha", "by", "probabilities", "prediction", "truth", "losses")
-"""The arguments whose text is split at commas; those of `_LISTS` may also be a single name."""
-
-_TYPES: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
-    (("skip_incomplete", "by_class", "logits", "label_positions"), (bool,), "true or false"),
-    (("label", "target", "column", "score", "loss", "weights", "partition", "fingerprint", "noise", "n_noise", "person",
-      "sample"), (str,), "a text"),
-    (("classes", "order", "choose"), (tuple,), "a list, such as a,b"),
-    (("groups",), (tuple, dict), "a list, such as a,b"),
-    ((PEOPLE,), (dict,), "stated as people.person, people.most and people.order"),
+COLUMN_NAMES = (
+    "probabilities", "label", "classes", "score", "label_positions", "logits", "prediction", "target", "column",
+    "losses", "loss", "bound", "truth",
 )  # fmt: skip
-"""The types of arguments that the API does not check."""
+"""The arguments that name the columns of a score, and the score."""
 
-_SECTIONS = {
-    "Columns": (ClassColumns, TargetColumns, ScoreColumn, LossColumns),
-    "Request": (Columns, calibrate_table, calibrate, Choices, Options),
-    "People with several records": (ContributionBound,),
-    "A private choice among scores": (choose_score,),
-    "Noisy counts that another engine made": (read_published_counts,),
-    "The table": (open_table,),
-}
-"""Whose docstrings describe the arguments, in the order of a written request."""
-
-_OF_REQUEST = (
+READING = ("decimal", "skip_incomplete")
+REQUEST_NAMES = (
     "alpha", "epsilon", "rho", "neighbors", "n", "n_min", "delta", "records_per_person", "mechanism", "candidates",
     "unit", "by", "groups", "by_class", "partition", "shares", "share_low", "class_weights", "weights", "weight_bound",
     "skip_incomplete", "about", "fingerprint",
 )  # fmt: skip
-_OF_SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Columns": ("probabilities", "label", "classes", "score", "label_positions", "logits", "prediction", "target",
-                "column", "losses", "loss", "bound", "truth"),
-    "Request": _OF_REQUEST,
-    "People with several records": ("person", "most", "order", "sample"),
-    "A private choice among scores": ("choose", "choice_share", "largest_size"),
-    "Noisy counts that another engine made": ("noise", "n_noisy", "n_noise"),
-    "The table": ("decimal",),
-}  # fmt: skip
-"""The arguments of a written request, by its section."""
+CHOICE_NAMES = ("choose", "choice_share", "largest_size")
+NOISE_NAMES = ("noise", "n_noisy", "n_noise")
 
-COLUMN_NAMES = _OF_SECTIONS["Columns"]
-"""The arguments that name the columns of a score, and the score."""
-
-NAMES = frozenset(name for title, names in _OF_SECTIONS.items() if not title.startswith("People") for name in names) | {
-    PEOPLE
-}
+NAMES = frozenset([*COLUMN_NAMES, *READING, *REQUEST_NAMES, *CHOICE_NAMES, *NOISE_NAMES, PEOPLE])
 """The names that a request may state."""
 
-
-# Reading
-
-
-def read_request(file: FileLocation | None, pairs: tuple[str, ...], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a request, each stated once: in a file, by NAME=VALUE, or by an option that is not None.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If the file or a pair cannot be read, a name is unknown, or an argument is stated twice.
-
-    Examples
-    --------
-    >>> read_request(None, ("delta=0.05", "people.person=patient", "groups=a,b"), {"alpha": "0.1", "n": None})
-    {'delta': 0.05, 'people': {'person': 'patient'}, 'groups': ('a', 'b'), 'alpha': '0.1'}
-    """
-    found: dict[str, Any] = {}
-    if file is not None:
-        try:
-            found = _plain(tomllib.loads(read_text(file)))
-        except tomllib.TOMLDecodeError as error:
-            raise InputError("request", f"{str(file)!r} must be TOML: {error}") from None
-    for pair in pairs:
-        _add(found, _parse(pair), "--set")
-    for name, value in typed.items():
-        if value is not None:
-            _add(found, {name: value}, "an option")
-    check_unknown_arguments("calibrate", found, NAMES, _ELSEWHERE)
-    checked = {name: _checked(name, value) for name, value in found.items()}
-    check_unknown_arguments(PEOPLE, checked.get(PEOPLE, {}), [one.name for one in fields(ContributionBound)])
-    return checked
-
+_NAMES = ("classes", "groups", "group_names", "order", "choose", "parts", "width_bins")
+_LISTS = ("alpha", "by", "probabilities", "prediction", "truth", "losses")
+"""The arguments whose text is split at commas; those of `_LISTS` may also be a single name."""
 
 _ELSEWHERE = dict.fromkeys(
     ("ledger", "dataset", "again"), "A request states no ledger; give --ledger and --dataset"
 ) | dict.fromkeys(("person", "most", "order", "sample"), "State it as people.person, people.most, people.order")
 
 
+# Reading
+
+
+def read_arguments(
+    function: str,
+    known: Collection[str],
+    typed: Mapping[str, Any],
+    pairs: Sequence[str],
+    file: FileLocation | None = None,
+) -> dict[str, Any]:
+    """The arguments of a function of the API, each stated once: by an option, by NAME=VALUE, or in a file.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the file or a pair cannot be read, a name is not known, or an argument is stated twice.
+
+    Examples
+    --------
+    >>> read_arguments("calibrate", NAMES, {"alpha": "0.1", "n": None}, ["delta=0.05", "groups=a,b"])
+    {'delta': 0.05, 'groups': ('a', 'b'), 'alpha': '0.1'}
+    """
+    found: dict[str, Any] = {} if file is None else _read_file(file)
+    for pair in pairs:
+        _add(found, _parse(pair), "--set")
+    given = {name: value for name, value in typed.items() if value not in (None, ())}
+    stated_elsewhere(set(found) - set(given))
+    _add(found, given, "an option")
+    check_unknown_arguments(function, found, known, _ELSEWHERE)
+    checked = {name: _listed(name, value) for name, value in found.items()}
+    if PEOPLE in checked:
+        checked[PEOPLE] = _people(checked[PEOPLE])
+    if isinstance(checked.get("candidates"), str):
+        checked["candidates"] = parse_candidates(checked["candidates"])
+    return checked
+
+
+def _read_file(file: FileLocation) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = _plain(tomllib.loads(read_text(file)))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("request", f"{str(file)!r} must be TOML: {error}") from None
+    return found
+
+
 def _parse(pair: str) -> dict[str, Any]:
-    """A TOML value, such as 0.05, true or ["a", "b"], or else the text itself, by its dotted name."""
+    """The value of a pair, by its dotted name."""
     name, equals, text = (part.strip() for part in pair.partition("="))
     if not equals or re.fullmatch(r"[A-Za-z_]\w*(\.[\w-]+)*", name) is None:
         raise InputError("set", "must be NAME=VALUE, such as delta=0.05", got=repr(pair))
-    try:
-        value = _plain(tomllib.loads(f"value = {text}"))
-    except tomllib.TOMLDecodeError:
-        value = {"value": text}
-    parsed: Any = value["value"] if len(value) == 1 else text
+    found: Any = _value(text)
     for key in reversed(name.split(".")):
-        parsed = {key: parsed}
-    found: dict[str, Any] = parsed
-    return found
+        found = {key: found}
+    parsed: dict[str, Any] = found
+    return parsed
+
+
+def _value(text: str) -> Any:
+    """A TOML value, such as 0.05, true or ["a", "b"], or else the text itself."""
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return _plain(document["value"]) if len(document) == 1 else text
 
 
 def _plain(value: Any) -> Any:
@@ -168,31 +145,92 @@ def _add(found: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
             found[name] = dict(value) if isinstance(value, Mapping) else value
 
 
-def _checked(name: str, value: Any) -> Any:
-    """The value with lists as tuples, of the type of the argument; a text of names between commas is a list."""
+def _listed(name: str, value: Any) -> Any:
+    """The value with lists as tuples; a text of names between commas is a list."""
     if name == PEOPLE and isinstance(value, Mapping):
-        return {key: _checked(key, item) for key, item in value.items()}
-    if isinstance(value, str) and (name in _NAMES or (name in _LISTS and "," in value and "*" not in value)):
-        value = split(value)
-    if isinstance(value, list):
-        value = tuple(value)
-    for names, kinds, must in _TYPES:
-        if name in names and not isinstance(value, kinds):
-            raise InputTypeError(name, f"must be {must}", got=type(value).__name__)
-    return value
+        return {key: _listed(key, item) for key, item in value.items()}
+    if isinstance(value, str):
+        several = "," in value and "*" not in value if name in _LISTS else name in _NAMES and ";" not in value
+        value = split(value) if several else value
+    if name == "width_bins" and isinstance(value, list):
+        value = [_value(item) if isinstance(item, str) else item for item in value]
+    return tuple(value) if isinstance(value, list) else value
+
+
+def split(text: str) -> list[str]:
+    """Names between commas.
+
+    Examples
+    --------
+    >>> split("cat, dog")
+    ['cat', 'dog']
+    """
+    return [name.strip() for name in text.split(",")]
+
+
+def _people(stated: Any) -> ContributionBound:
+    """The bound on records per person."""
+    names = [one.name for one in fields(ContributionBound)]
+    if not isinstance(stated, Mapping):
+        raise InputTypeError(PEOPLE, f"must be stated as {', '.join(f'{PEOPLE}.{name}' for name in names)}")
+    check_unknown_arguments(PEOPLE, stated, names)
+    for name in ("person", "most", "order"):
+        if name not in stated:
+            raise InputError(f"{PEOPLE}.{name}", "must be stated with the others of people")
+    return ContributionBound(**stated)
+
+
+_FORMS: Mapping[str, Callable[..., AnyCandidates]] = {
+    "unit": Candidates.unit,
+    "published": Candidates.published,
+    "around": Candidates.around,
+}
+
+
+def parse_candidates(text: str) -> AnyCandidates:
+    """A list of candidates, or a spread, by the name of its function and the values of its arguments.
+
+    Examples
+    --------
+    >>> parse_candidates("unit:500:logit")
+    Candidates.unit(size=500, spacing='logit')
+    >>> parse_candidates("around:0.93")
+    Spread(kind=None, unit=None, around=0.93, most=None)
+    """
+    name, *values = text.split(":")
+    try:
+        return _FORMS[name](*(_value(value) for value in values))
+    except (KeyError, TypeError, ConfideError):
+        forms = "unit[:SIZE[:uniform|logit]], published:SIZE, around:THRESHOLD, or a number of them"
+        raise InputError("candidates", f"must have one of the forms {forms}", got=repr(text)) from None
+
+
+# Options
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestOptions:
-    """The everyday options of a request, its file, and its other arguments as NAME=VALUE."""
+class PredictedColumns:
+    """The options that name the outputs of a model."""
 
     probabilities: str | None = None
     classes: str | None = None
-    label: str | None = None
     prediction: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredColumns(PredictedColumns):
+    """The options that name the columns of a score."""
+
+    label: str | None = None
     target: str | None = None
-    score_column: str | None = None
+    column: str | None = None
     score: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestOptions(ScoredColumns):
+    """The everyday options of a request, its file, and its other arguments as NAME=VALUE."""
+
     alpha: str | None = None
     epsilon: float | None = None
     neighbors: str | None = None
@@ -202,158 +240,60 @@ class RequestOptions:
     request_file: Path | None = None
     settings: tuple[str, ...] = ()
 
-    def read(self) -> dict[str, Any]:
-        """The arguments that are stated, under the names of the API."""
+    def read(self, known: Collection[str] = NAMES, **more: Any) -> dict[str, Any]:
+        """The arguments that are stated, under the names of the API; `more` are further options."""
         typed = {name: value for name, value in vars(self).items() if name not in ("request_file", "settings")}
-        if typed["alpha"] is not None:
-            levels = levels_of(typed["alpha"])
-            typed["alpha"] = levels if len(levels) > 1 else levels[0]
-        typed["column"] = typed.pop("score_column")
-        if self.by is not None and self.groups is not None:
-            divided = GroupOptions(self.by, self.groups).arguments()
-            typed |= {name: divided[name] for name in ("by", "groups")}
-        return read_request(self.request_file, self.settings, typed)
+        found = read_arguments("calibrate", known, typed | more, self.settings, self.request_file)
+        if "alpha" not in found:
+            raise click.UsageError("Missing option '--alpha'.")
+        if isinstance(text := found.get("groups"), str):
+            found["groups"] = _groups(text, found.get("by"))
+        if isinstance(shares := found.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
+            found["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
+        return found
+
+
+def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
+    """The groups of several columns, with ; between columns."""
+    lists, columns = [tuple(split(names)) for names in text.split(";")], (by,) if isinstance(by, str) else by or ()
+    if len(lists) != len(columns):
+        must = f"must be the values of each of the {len(columns)} columns of by, with ; between columns"
+        example = "For example --by sex,site --groups 'f,m;north,south'"
+        raise InputError("groups", must, got=f"{len(lists)} of them", remedy=example)
+    return dict(zip(columns, lists, strict=True))
 
 
 # Values
 
 
-def take_columns(request: dict[str, Any]) -> ColumnSpec | None:
-    """Take the columns of the score out of a request; None if it names none."""
-    kind: Any = next((kind for name, kind in _KINDS.items() if name in request), None)
-    of_kind = set() if kind is None else {one.name for one in fields(kind)} - {"candidates"}
-    named = {name: request.pop(name) for name in list(request) if name in of_kind}
-    if kind is None:
+def take_columns(stated: dict[str, Any], release: Release | None = None) -> ColumnSpec | None:
+    """Take the columns of the score out of the arguments, for the score of a release; None if they name none."""
+    first = next((name for name in _KINDS if name in stated), None)
+    if first is None:
         return None
-    if others := [name for name in COLUMN_NAMES if name in request]:
-        stated = next(name for name in _KINDS if name in named)
-        raise InputError(others[0], f"must be left out with {stated}, which names the columns of another score")
+    kind: Any = _KINDS[first]
+    if first == "losses" and release is None and "loss" not in stated:
+        raise InputError("loss", "must be given with losses: the name of the loss")
+    if release is not None and release.loss is not None and kind in (ClassColumns, LossColumns):
+        kind = LossColumns
+        stated |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | stated
+    of_kind = {one.name for one in fields(kind)}
+    named = {name: stated.pop(name) for name in COLUMN_NAMES if name in stated and name in of_kind}
+    if kind is LossColumns and isinstance(stated.get("candidates"), Candidates):
+        named["candidates"] = stated["candidates"]
+    if others := [name for name in COLUMN_NAMES if name in stated]:
+        why = f"with {first}, which names the columns of another score"
+        if release is not None and release.loss is not None:
+            why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
+        raise InputError(others[0], f"must be left out {why}")
+    named_by("what", first)
     made: ColumnSpec = kind(**named)
     return made
 
 
-def take_arguments(request: dict[str, Any]) -> dict[str, Any]:
-    """Take the arguments of `calibrate_table` out of a request, as values of the API."""
-    found = {name: request.pop(name) for name in (*_OF_REQUEST, PEOPLE) if name in request}
-    if "alpha" not in found:
-        raise click.UsageError("Missing option '--alpha'.")
-    if isinstance(found.get("candidates"), str):
-        found["candidates"] = parse_candidates(found["candidates"])
-    if PEOPLE in found:
-        found[PEOPLE] = _people(found[PEOPLE])
-    if isinstance(found["alpha"], tuple):
-        for name in ("class_weights", "weights", "weight_bound"):
-            if name in found:
-                raise InputError(name, "must be left out with several levels: weights belong to one threshold")
-    if isinstance(shares := found.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
-        found["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
-    return found
-
-
-def _people(stated: Mapping[str, Any]) -> ContributionBound:
-    """The bound on records per person."""
-    for name in ("person", "most", "order"):
-        if name not in stated:
-            raise InputError(f"{PEOPLE}.{name}", "must be stated with the others of people")
-    return ContributionBound(**stated)
-
-
-def take_words(arguments: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
-    """Take the public metadata out of arguments; a fingerprint is read from its file, which is none of `records`."""
-    found: dict[str, Any] = {name: arguments.pop(name) for name in ("about", "fingerprint") if name in arguments}
+def take_words(stated: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
+    """Take the public metadata out of the arguments; a fingerprint's file is none of `records`."""
+    found: dict[str, Any] = {name: stated.pop(name) for name in ("about", "fingerprint") if name in stated}
     if "fingerprint" in found:
-        found["fingerprint"] = read_fingerprint(as_place(found["fingerprint"]), records)
+        found["fingerprint"] = read_fingerprint(place_of("fingerprint", found["fingerprint"]), records)
     return found
-
-
-# Writing
-
-
-@dataclass(frozen=True)
-class Described:
-    """An argument with its first sentence and its default; MISSING if it has none."""
-
-    name: str
-    sentence: str
-    default: Any
-
-
-def described(title: str) -> Iterator[Described]:
-    """The arguments of a section, from the docstrings and signatures of the API."""
-    sentences: dict[str, str] = {}
-    defaults: dict[str, Any] = {}
-    for source in _SECTIONS[title]:
-        for name, sentence in _sentences(source.__doc__ or "").items():
-            if not sentence.startswith(("As in", "The same")):
-                sentences.setdefault(name, sentence)
-        for one in () if source in (Choices, Options) else signature(source).parameters.values():
-            if one.default is not Parameter.empty:
-                defaults.setdefault(one.name, one.default)
-    defaults |= {"neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes"}
-    for name in _OF_SECTIONS[title]:
-        yield Described(name, sentences.get(name, _UNWRITTEN.get(name, "")), defaults.get(name, MISSING))
-
-
-_UNWRITTEN = {
-    "choose": "Two or more scores, or COLUMNS:SCORE for models: one is chosen privately on a share of the records.",
-    "noise": "The law of the noise, such as 'discrete_laplace(scale=2,copies=2)' or 'discrete_gaussian(sigma=4)'.",
-    "n_noisy": "A noisy number of records of its own.",
-    "n_noise": "The law of n_noisy.",
-    "share_low": "For two sides: the share of the loss of the lower one.",
-}
-"""Sentences about arguments that the docstrings of these functions do not describe."""
-
-
-def _sentences(doc: str) -> dict[str, str]:
-    """The first sentence about each parameter of a docstring."""
-    found: dict[str, str] = {}
-    text = re.split(r"^(?:Returns|Raises|Warns|Examples|Notes)\n-+$", cleandoc(doc), flags=re.MULTILINE)[0]
-    parameters = text.partition("Parameters\n----------\n")[2] + "\n"
-    for names, body in re.findall(r"^(\S.*)\n((?:(?: {4}.*)?\n)+)", parameters, re.MULTILINE):
-        words = " ".join(body.split())
-        sentence = re.split(r"(?<=[^.]\.)\s+", words)[0]
-        found |= dict.fromkeys(split(names), sentence)
-    return found
-
-
-def written_request() -> str:
-    """A request as TOML: every argument as a comment with its sentence and its default.
-
-    Examples
-    --------
-    >>> print(written_request().splitlines()[0])
-    # A request to confide calibrate, plan and sql. Remove the # before an argument to state it.
-    """
-    from textwrap import wrap
-
-    lines = ["# A request to confide calibrate, plan and sql. Remove the # before an argument to state it."]
-    for title in _OF_SECTIONS:
-        lines += ["", f"# {title}"]
-        for one in described(title):
-            prefix = f"{PEOPLE}." if title.startswith("People") else ""
-            lines += ["", *wrap(one.sentence, 100, initial_indent="# ", subsequent_indent="# ")]
-            lines.append(f"#{prefix}{one.name} = {_toml(one.default)}".rstrip())
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    """A default as TOML; empty if there is none."""
-    if value is None or value is MISSING:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-@command("request")
-def request(*, output: Output) -> None:
-    """Write a file with all arguments of a request, to edit and to review.
-
-    It is TOML for --request of `confide calibrate`, `plan` and `sql`: every
-    argument is a comment with its sentence and its default. An argument that
-    the file states cannot be changed by an option or by --set.
-
-    Example: confide request --out request.toml
-    """
-    output.check(FileKind.REQUEST)
-    output.save(written_request())

@@ -10,7 +10,7 @@ from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
 from confide.cli.output import print_result, print_warning
-from confide.cli.values import Output, named_release
+from confide.cli.values import Output
 from confide.core import (
     Document,
     PublishedCounts,
@@ -60,7 +60,7 @@ from confide.watching import CorrectedRelease, Watch
 
 
 @command("show")
-def show(*, file: Path | None = None, records: int = 1, calibration: Path | None = None, as_json: bool = False) -> None:
+def show(*, path: Path, records: int = 1, as_json: bool = False) -> None:
     """Print the promise and the privacy cost of a release.
 
     FILE is a release of `confide calibrate` or `confide federated aggregate`.
@@ -75,7 +75,6 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
       confide show cal.json --records 3
     """
     k = positive_integer("records", records)
-    path = named_release(file, calibration)
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
         raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])
@@ -235,11 +234,10 @@ _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
 @command("verify")
 def verify(
     *,
-    file: Path | None = None,
+    path: Path,
     required: Conditions,
     signer: Path | None = None,
-    answer: tuple[Path, ...] = (),
-    calibration: Path | None = None,
+    answers: tuple[Path, ...] = (),
     as_json: bool = False,
 ) -> int:
     r"""Check a release: its claims, its signature, and your conditions.
@@ -257,16 +255,15 @@ def verify(
       confide verify released.json --epsilon-at-most 1.2 \
         --coverage-at-least 0.9 && publish released.json
     """
-    path = named_release(file, calibration)
     released, key = read_as(path, read_signed)
     public = None if signer is None else read_silo(signer)
     conditions = required.check(released, key)
     head = f"claims: recomputed, and they hold\n{released}"
     if isinstance(released, FederatedRelease):
-        signed, what = verify_federated(released, public, [read_text(one) for one in answer]), "thresholds"
+        signed, what = verify_federated(released, public, [read_text(answer) for answer in answers]), "thresholds"
     else:
-        if answer:
-            raise InputError("answer", f"{str(path)!r} is not a federated calibration: leave --answer out")
+        if answers:
+            raise InputError("answers", f"must be left out: {str(path)!r} is not a federated calibration")
         what = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
         signed = signed_by(key, public, what)
     found = [head, *signed.statements, _noise_statement(what), *conditions.statements]
@@ -274,7 +271,7 @@ def verify(
 
 
 @command("sign")
-def sign_release(*, file: Path, keys: Path, output: Output) -> None:
+def sign_release(*, path: Path, keys: Path, output: Output) -> None:
     """Sign a release of one machine, for `confide verify --signer`.
 
     RELEASE is a release of `confide calibrate` or `recalibrate`. Every claim is
@@ -286,8 +283,8 @@ def sign_release(*, file: Path, keys: Path, output: Output) -> None:
 
       confide sign released.json --keys office.key --out signed.json
     """
-    output.check(FileKind.SIGNED, file, keys)
-    output.save(sign(load_release(file), SiloKeys.load(keys)), "signed")
+    output.check(FileKind.SIGNED, path, keys)
+    output.save(sign(load_release(path), SiloKeys.load(keys)), "signed")
 
 
 def _noise_statement(what: str) -> str:

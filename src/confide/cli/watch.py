@@ -1,62 +1,45 @@
 """`confide watch`: monitor the coverage of a release privately, batch by batch."""
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from confide.cli.charging import LedgerOptions
-from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.output import check_output, print_result, print_text, print_warning
-from confide.cli.values import Findings, Released, SourceOfRelease
+from confide.cli.request import COLUMN_NAMES, READING, ScoredColumns, read_arguments, take_columns
+from confide.cli.values import Findings, Source, place_of, read_release
 from confide.core import remarks
 from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
-from confide.support import FileKind, check_not_input
-from confide.watching import CorrectedRelease, Watch, level_of, load_or_start, local_state, records_for
+from confide.support import FileKind, check_not_input, read_as
+from confide.watching import CorrectedRelease, FirstLook, Watch, load_or_start, local_state, records_for
 from confide.watching import watch as take_look
 
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings that the first look fixes for all looks."""
-
-    epsilon: float | None = None
-    batch: int | None = None
-    tolerance: float | None = None
-    looks: int | None = None
-    error: str | None = None
-    neighbors: str | None = None
-    records_per_person: int | None = None
-    unlabelled: bool = False
-    reference: Path | None = None
-    correct: str | None = None
-    delay: int | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """The options as arguments of `confide.watching`."""
-        reference = None if self.reference is None else Evaluation.load(self.reference)
-        return {**vars(self), "unlabelled": self.unlabelled or None, "reference": reference}
+NAMES = frozenset([*COLUMN_NAMES, *READING, *FirstLook.__annotations__, "alpha", "by", "fingerprint"])
 
 
-@command("watch")
+@command("watch", names=NAMES)
 def watch(
-    source: SourceOfRelease,
     *,
+    file: str,
+    table: str | None = None,
+    release: Path,
     state: Path,
     look: str | None = None,
-    settings: Settings,
+    columns: ScoredColumns,
     alpha: str | None = None,
     by: str | None = None,
-    fingerprint: Path | None = None,
-    columns: Columns,
-    budget: LedgerOptions,
+    epsilon: float | None = None,
+    batch: int | None = None,
+    unlabelled: bool = False,
     in_force: Path | None = None,
+    settings: tuple[str, ...] = (),
+    budget: LedgerOptions,
     output: Findings,
 ) -> int:
     r"""Monitor coverage privately, batch by batch; exit code 6 is an alarm.
@@ -64,10 +47,11 @@ def watch(
     TABLE is a new batch of records with true labels, of a day or a week. One
     batch is one look. Two noisy counts of it are stored. With those of all
     earlier looks they test whether coverage is still at least the promised
-    one, minus a tolerance. The probability of a false alarm is at most --error
-    over all looks together. A person in k batches spends epsilon k times. The
-    first look needs --epsilon and fixes it. Small batches are collected in a
-    folder and counted together, as one look.
+    one, minus a tolerance (--set tolerance). The probability of a false alarm
+    is at most 0.05 (--set error) over all looks together. A person in k
+    batches spends epsilon k times. The first look needs --epsilon and fixes
+    it. Small batches are collected in a folder and counted together, as one
+    look.
 
     Example:
 
@@ -75,46 +59,37 @@ def watch(
         --state watch.json --look 2026-03-02 --epsilon 1 --batch 500 \
         --probabilities 'p_*' --label label
     """
-    release, records = source.separate()
-    name = _look_name(look, budget)
-    state = local_state(state)
-    one = level_of(Released(release, fingerprint=fingerprint).load(), alpha)
-    what = columns.to_predict(one, release) if settings.unlabelled else columns.to_evaluate(one, release)
-    Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
-    output.check(FileKind.PAGE, *records.files, release, state)
-    check_not_input(state, [*records.files, release, settings.reference])
-    check_output(in_force, FileKind.CORRECTED, *records.files, release, state, force=True)
-    arguments = settings.arguments()
-    before = load_or_start(state, one, what, **arguments)  # checks public choices before anything is opened
+    typed = {"alpha": alpha, "by": by, "epsilon": epsilon, "batch": batch, "unlabelled": unlabelled or None}
+    stated = read_arguments("watch", NAMES, {**vars(columns), **typed}, settings)
+    name, source, state = _look_name(look, budget), Source(file, table, stated.pop("decimal", ".")), local_state(state)
+    monitored = read_release(release, stated).at(None)
+    what = take_columns(stated, monitored)
+    choices = {name: stated.pop(name) for name in FirstLook.__annotations__ if name in stated}
+    reference = place_of("reference", choices["reference"]) if "reference" in choices else None
+    if reference is not None:
+        choices["reference"] = read_as(reference, Evaluation.from_json)
+    output.check(FileKind.PAGE, *source.files, release, state)
+    check_not_input(state, [*source.files, release, reference])
+    check_output(in_force, FileKind.CORRECTED, *source.files, release, state, force=True)
+    before = load_or_start(state, monitored, what, **choices)  # checks choices before anything is opened
     if in_force is not None and before.settings.correction is None:
-        raise InputError(
-            "in_force", "must be left out without a correction of thresholds", remedy="Begin with --correct"
-        )
-    notes = list(remarks(one))
+        must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
+        raise InputError("in_force", must, remedy=remedy)
+    notes = list(remarks(monitored))
     if not before.looks:
-        notes += before.settings.remarks(one)
+        notes += before.settings.remarks(monitored)
         if not output.as_json:
-            _say_start(before)
+            _print_start(before)
     for note in notes:
         print_warning(note)
+    what = source.what(what)
     with budget.charging(EarlierReleaseWarning, SimilarNameWarning) as receipt:
-        account = budget.account(records.file)
-        with records.open("looking", what, columns.ALTERNATIVES) as (table, read, progress):
-            after = take_look(
-                table,
-                read,
-                one,
-                state=state,
-                look=name,
-                by=by,
-                skip_incomplete=records.skip_incomplete,
-                progress=progress,
-                **arguments,
-                **account,
-            )
+        options = {**stated, **choices, **budget.account(file)}
+        with source.open("looking") as (opened, progress):
+            after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)
     heard = receipt.heard
     heard.warn()
-    corrected = None if after.settings.correction is None else CorrectedRelease(one, after)
+    corrected = None if after.settings.correction is None else CorrectedRelease(monitored, after)
     if in_force is not None and corrected is not None:
         corrected.save(in_force, overwrite=True)
     if output.out is not None:
@@ -142,7 +117,7 @@ def _look_name(look: str | None, budget: LedgerOptions) -> str:
     return budget.group.partition("=")[2]
 
 
-def _say_start(before: Watch) -> None:
+def _print_start(before: Watch) -> None:
     """Print the settings before the first look."""
     made = before.settings
     print_text(f"a new monitor; its first look fixes these settings\n{before}")

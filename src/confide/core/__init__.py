@@ -15,11 +15,12 @@ from confide.core.calibrate import (
     calibrate_histogram,
     calibrate_sides,
     is_several,
+    refuse_weights,
     shares_of_sides,
     split_options,
 )
 from confide.core.choice import LONGEST, PARTS, answer_law, flat_for, histogram_size, law_of, sizes_of, typical_law
-from confide.core.choose import Choice, choose_score
+from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.design import Design, design
 from confide.core.documents import Document, load, register_kind
 from confide.core.expected import (

@@ -14,7 +14,7 @@ from confide.core.request import Request
 from confide.core.threshold import Threshold
 from confide.errors import InputError
 from confide.mechanisms import PrivacyStatement
-from confide.support import library_versions
+from confide.support import check_types, library_versions
 
 if TYPE_CHECKING:
     from confide.core.release import Release
@@ -153,6 +153,23 @@ class Payer:
         """Whether a ledger is charged."""
         return self.ledger is not None
 
+    def check(self, *, divided: bool) -> None:
+        """Check that what pays for groups, or for other releases, is stated together."""
+        check_types(self, partition=str)
+        given = {"partition": self.partition, "ledger": self.ledger, "dataset": self.dataset}
+        if not divided and self.partition is not None:
+            raise InputError("partition", "must be left out: the release has no groups")
+        if all(value is None for value in given.values()):
+            if self.again:
+                raise InputError(
+                    "again", "must be left out without a ledger: no request is stored, and every call is new"
+                )
+        elif divided and (missing := [name for name, value in given.items() if value is None]):
+            raise InputError(
+                missing[0],
+                "ledger, dataset and partition must be given together: the budget and the division of records",
+            )
+
     def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
         """The account for these thresholds: groups are cells of one partition of the data set.
 
@@ -175,23 +192,15 @@ class Payer:
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""
-        given = (self.ledger, self.dataset, self.partition)
-        if not request.disjoint and self.partition is not None:
-            raise InputError("partition", "must be left out: the release has no groups")
-        if all(value is None for value in given):
-            if self.again:
-                raise InputError(
-                    "again", "must be left out without a ledger: no request is stored, and every call is new"
-                )
+        self.check(divided=request.disjoint)
+        if self.ledger is None and self.dataset is None:
             return {}
         if not request.disjoint:
             return dict.fromkeys(request.draws, self.dataset)
         from confide.ledger import Dataset, Group
 
-        if self.partition is None or self.dataset is None or self.ledger is None:
-            raise InputError(
-                "ledger", "ledger, dataset and partition must be given together: the budget and the division of records"
-            )
+        assert self.dataset is not None
+        assert self.partition is not None
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
             raise InputError(

@@ -99,9 +99,7 @@ def split_options(
     >>> split_options("calibrate", {"delta": 0.1, "dataset": "clinic"})[1]
     {'delta': 0.1}
     """
-    for name in _WEIGHTS:
-        if name in options and (why := _why_not(by)) is not None:
-            raise InputError(name, f"must be left out {why}")
+    refuse_weights(by, [name for name in _WEIGHTS if name in options])
     accepted = (*Options.__optional_keys__, *own)
     hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
     known = [name for name in accepted if name != "partition" or name in own]
@@ -110,10 +108,11 @@ def split_options(
     return payer, {name: value for name, value in options.items() if name not in _PAYERS}
 
 
-def _why_not(by: By | None) -> str | None:
-    """The reason why several thresholds exclude weights, from the table of combinations."""
+def refuse_weights(by: By | None, given: Sequence[str]) -> None:
+    """Reject the first of these arguments about weights if several thresholds exclude them, by the combinations."""
     rows = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and "population" in rule.others)
-    return next((rule.because for rule in rows), None)
+    if given and (rule := next(rows, None)) is not None:
+        raise InputError(given[0], f"must be left out {rule.because}")
 
 
 _BOTH = "cqr_sides"
@@ -261,8 +260,8 @@ def calibrate(
     # The population of the guarantee.
     check_together(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
     population = shifted_population(class_weights, weight_bound)
-    if population is not None and (why := _why_not(division.get("by"))) is not None:
-        raise InputError("weights" if class_weights is None else "class_weights", f"must be left out {why}")
+    if population is not None:
+        refuse_weights(division.get("by"), ["weights" if class_weights is None else "class_weights"])
 
     # The request, and the release of these records.
     score, named = name_of_scores(scores, score, classes)

@@ -100,6 +100,12 @@ class Choice:
         raise InputTypeError("choice", "must not be pickled or copied: it contains private scores")
 
 
+CHOICE_ARGUMENTS = frozenset(
+    {"alpha", "epsilon", "choice_share", "largest_size", *Options.__optional_keys__} - {"chosen", "partition"}
+)
+"""The arguments of a choice among columns of a table, and of the release of its one threshold."""
+
+
 @takes_alpha
 def choose_score(
     scores: Mapping[str, ArrayLike],

@@ -387,9 +387,9 @@ def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
 
 def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
     """Return distinct levels as exact fractions."""
-    levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
+    levels = [exact_level("alpha", alpha) for alpha in several("alpha", alphas)]
     if not levels or len(set(levels)) != len(levels):
         raise InputError(
-            "alphas", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
+            "alpha", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
         )
     return levels

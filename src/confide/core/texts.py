@@ -83,7 +83,7 @@ def uncompared(release: Release) -> str:
     """The reminder that the model of a release was not compared."""
     return (
         f"the model was not compared with the release's fingerprint ({release.fingerprint}), and the promise is "
-        "for that model: compare once, with released.for_model(fingerprint) or --fingerprint FILE"
+        "for that model: compare once, with released.for_model(fingerprint) or --set fingerprint=FILE"
     )
 
 

@@ -58,7 +58,7 @@ from confide.federated.plan import (
     read_plan,
     roster_number,
 )
-from confide.federated.planning import COMPARABLE, Alternative, compare, plan
+from confide.federated.planning import COMPARABLE, Alternative, PlanChoices, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (

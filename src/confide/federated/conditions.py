@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 
 from confide.core import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
+from confide.errors import InputError
 from confide.federated.verification import Verification
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import exact_level, fraction_of, one_of, privacy_loss
@@ -58,6 +59,8 @@ class Conditions:
             object.__setattr__(self, "coverage_at_least", level)
         if self.neighbors is not None:
             one_of("neighbors", self.neighbors, NEIGHBORS)
+            if self.epsilon_at_most is None:
+                raise InputError("neighbors", "must be left out without epsilon_at_most, to which it belongs")
 
     def check(self, document: Document, signer: str | None = None) -> Verification:
         """Compare a release with the conditions.

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.guarantee import log_concave_residual_life, residual_life
 from confide.support import decimal_text, one_of, positive_integer, positive_number, shapes
 
@@ -98,6 +98,8 @@ class Noise:
     @classmethod
     def parse(cls, text: str) -> "Noise":
         """Read the text of a named law, such as `discrete_gaussian(sigma=4)`."""
+        if not isinstance(text, str):
+            raise InputTypeError("noise", _WRITE, got=type(text).__name__)
         match = _WRITTEN.fullmatch(text.replace(" ", ""))
         kind, name = (match[1], _PARAMETERS.get(match[1])) if match else ("", None)
         given = dict(part.partition("=")[::2] for part in match[2].split(",")) if match else {}

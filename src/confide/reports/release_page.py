@@ -108,7 +108,7 @@ def about(release: Release) -> Section:
     (('model', 'resnet'), ('version of the model', 'not stated'))
     """
     facts = tuple((name, text or "not stated") for name, text in about_facts(release, EXPECTED))
-    missing = " ".join(f"--about {key}=TEXT" for key in EXPECTED if key not in release.about)
+    missing = " ".join(f"--set about.{key}=TEXT" for key in EXPECTED if key not in release.about)
     how = say("about", "how", options=missing)
     return Section("Model, data, date and purpose", facts=facts, notes=(how,) if missing else ())
 

@@ -138,6 +138,23 @@ def several(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
+def check_types(value: object, **types: type | tuple[type, ...]) -> None:
+    """Raise an error for the first field of a value that is neither None nor of the stated types.
+
+    Examples
+    --------
+    >>> check_types(Fraction(1, 2), numerator=str)
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputTypeError: numerator: must be str; got int
+    """
+    for name, kinds in types.items():
+        field, kinds = getattr(value, name), kinds if isinstance(kinds, tuple) else (kinds,)
+        if field is not None and not isinstance(field, kinds):
+            must = f"must be {' or '.join(kind.__name__ for kind in kinds)}"
+            raise InputTypeError(name, must, got=type(field).__name__)
+
+
 def check_unknown_arguments(
     function: str,
     given: Iterable[str],

@@ -60,6 +60,23 @@ def shown_address(address: str) -> str:
     return shown if shown.isprintable() else f"{match['scheme']}..."
 
 
+_SECRET = re.compile(r"[^/?@]*:[^;]*@|.*[?&;](ssl)?(password|token)=", re.IGNORECASE | re.DOTALL)
+
+
+def has_password(address: str) -> bool:
+    """Whether an address contains a password or a token, before its host or among its options.
+
+    Examples
+    --------
+    >>> [has_password(f"postgresql://{rest}") for rest in ("me:secret@host", "host/db?password=x", "me@host:5432/db")]
+    [True, True, False]
+    >>> has_password("duckdb:///folder/a:b@c.duckdb")
+    False
+    """
+    _, scheme, rest = address.partition("://")
+    return bool(scheme) and _SECRET.match(rest) is not None
+
+
 # Object stores by pyarrow's file systems: Amazon S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
 #
 # Credentials come from the usual place of each provider, never from an address. Errors of a store may contain names,

@@ -19,6 +19,7 @@ from confide.core import (
     check_together,
     is_several,
     prepare,
+    refuse_weights,
     release,
     renewed,
     shares_of_sides,
@@ -29,9 +30,28 @@ from confide.core import (
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import kind_of_task
-from confide.support import DEBUG, Level, as_integer, canonical_name, log_event, order_of, positive_integer, takes_alpha
+from confide.support import (
+    DEBUG,
+    Level,
+    as_integer,
+    canonical_name,
+    check_types,
+    log_event,
+    order_of,
+    positive_integer,
+    several,
+    takes_alpha,
+)
 from confide.tables.arrow import is_integer
-from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, stated_outputs
+from confide.tables.columns import (
+    SIDES,
+    ClassColumns,
+    ColumnSpec,
+    LossColumns,
+    TargetColumns,
+    stated_outputs,
+    with_score,
+)
 from confide.tables.counting import Counting
 from confide.tables.named_columns import (
     GroupedColumns,
@@ -73,6 +93,9 @@ class Columns:
     skip_incomplete: bool = False
 
     def __post_init__(self) -> None:
+        check_types(self, by_class=bool, weights=str, people=ContributionBound, skip_incomplete=bool)
+        if self.groups is not None and not isinstance(self.groups, Mapping):
+            several("groups", self.groups)
         if self.by_class and (self.by is not None or self.groups is not None):
             raise InputError("by", "by and groups must be left out with by_class")
 
@@ -189,12 +212,6 @@ class Rows:
             return {None: weighted_sum(counted, request.population)}
         named = {None if name is None else canonical_name(name): one for name, one in counted.items()}
         return {row: named[None if row is None else canonical_name(row)] for row in request.rows}
-
-    def released(self, request: Request, payer: Payer) -> Release:
-        """Make the requested release from these records."""
-        if self.stated is not None and not request.public_n:
-            raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
-        return release(self, request, payer)
 
 
 @takes_alpha
@@ -317,6 +334,7 @@ def recalibrate_table(
     Examples
     --------
     >>> import confide, pyarrow, numpy as np
+    >>> from confide.tables import ScoreColumn
     >>> rng = np.random.default_rng(0)
     >>> january = confide.calibrate(rng.beta(2, 5, 1000), 0.1, 1.0, score="lac")
     >>> february = recalibrate_table(january, pyarrow.table({"s": rng.beta(2, 5, 1000)}), ScoreColumn("s"))
@@ -337,6 +355,16 @@ class TableRequest:
     payer: Payer
     n: int | None = None
     previous: Release | None = None
+
+    def __post_init__(self) -> None:
+        self.payer.check(divided=self.is_divided)
+        if self.n is not None and (self.is_divided or not self.request.public_n):
+            raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether there is a threshold for each group or class, whose names may come from the table."""
+        return self.request.disjoint or self.columns.by_class
 
     @classmethod
     def of(
@@ -373,6 +401,8 @@ class TableRequest:
         if population is None:
             check_together(by=columns.by, groups=columns.groups)
         request_options |= _divided(what, alpha, columns, population)
+        if population is not None:
+            refuse_weights(request_options.get("by"), ["weights" if class_weights is None else "class_weights"])
         if columns.by_class:
             check_combinations({**request_options, "by": "class"})
         if (low := request_options.pop("share_low", None)) is not None:
@@ -410,7 +440,7 @@ class TableRequest:
         if columns.by_class or columns.groups is not None:
             raise InputError("groups", "groups and by_class must be left out: they are those of previous")
         weighted = isinstance(request.population, RecordWeights)
-        what = _of_the_release(what, request)
+        what = _of_the_release(with_score(what, SIDES if request.by == "side" else previous.first.score), request)
         if (columns.weights is not None) != weighted:
             raise InputError(
                 "weights", "weights, the column, must be given for a release whose records have weights, and only then"
@@ -448,7 +478,7 @@ class TableRequest:
                 named |= {"by": "class" if columns.by_class else "group", "names": names}
             if any(getattr(request, name) != value for name, value in named.items()):
                 request = replace(request, **named)
-            return rows.released(request, self._who_pays)
+            return release(rows, request, self._who_pays)
 
 
 def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
@@ -482,8 +512,6 @@ def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     """The same columns for the score of the release; raises `InputError` if they give another score."""
     listed = list(request.terms.values())
     scores: Sequence[str | None] = [terms.score for terms in listed]
-    if isinstance(what, ScoreColumn) and what.score is None:
-        what = replace(what, score=scores[0])
     if isinstance(what, LossColumns) and what.losses is not None:
         what = what.over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
     given = [kind.name for kind in what.kinds] if isinstance(what, TargetColumns) else [what.kind.name]

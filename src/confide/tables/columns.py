@@ -15,7 +15,14 @@ from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core import FROM_LOGITS, critical_score
 from confide.errors import InputError
 from confide.scores import SCORES, ScoreKind, score_kind
-from confide.support import check_column_order, column_order, positive_number, refuse_first_of_pair
+from confide.support import (
+    check_column_order,
+    check_types,
+    column_order,
+    positive_number,
+    refuse_first_of_pair,
+    several,
+)
 from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
 from confide.tables.named_columns import NamedColumn, Names, label_column
 from confide.tables.readers import (
@@ -54,6 +61,9 @@ class ScoreColumn:
 
     column: str
     score: str | None = None
+
+    def __post_init__(self) -> None:
+        check_types(self, column=str, score=str)
 
     @property
     def kind(self) -> ScoreKind:
@@ -100,6 +110,9 @@ class ClassColumns:
     logits: bool = False
 
     def __post_init__(self) -> None:
+        check_types(self, probabilities=(str, tuple), label=str, score=str, label_positions=bool, logits=bool)
+        if self.classes is not None:
+            several("classes", self.classes)
         if isinstance(self.probabilities, tuple) and self.classes is not None:
             check_column_order("classes", tuple(self.classes), self.probabilities)
 
@@ -188,6 +201,7 @@ class TargetColumns:
     score: str | None = None
 
     def __post_init__(self) -> None:
+        check_types(self, prediction=(str, tuple), target=str, score=str)
         if len(self.predictions) not in (1, 2):
             must = "must name one column, or two: of the lower and the upper quantile"
             raise InputError("prediction", must, got=f"{len(self.predictions)} columns")
@@ -283,6 +297,7 @@ class LossColumns:
     candidates: Candidates | None = None
 
     def __post_init__(self) -> None:
+        check_types(self, losses=(str, tuple), loss=str, probabilities=(str, tuple), truth=(str, tuple))
         positive_number("bound", self.bound)
         if (self.losses is None) == (self.probabilities is None):
             raise InputError("losses", "losses or probabilities must be given, and not both")
@@ -369,6 +384,26 @@ def stated_outputs(what: "ColumnSpec", about: Mapping[str, str] | None) -> Mappi
 
 ColumnSpec: TypeAlias = ScoreColumn | ClassColumns | TargetColumns | LossColumns
 """The columns of each record."""
+
+
+def with_score(what: ColumnSpec, score: str | None) -> ColumnSpec:
+    """The columns with the score of a release; unchanged if they cannot give it, or state their own score's name.
+
+    Examples
+    --------
+    >>> with_score(TargetColumns(("low", "high"), "y"), "cqr_sides").kinds[1].name
+    'cqr_high'
+    >>> with_score(ClassColumns("p_*", "y"), "absolute_residual").score
+    'lac'
+    """
+    if isinstance(what, ScoreColumn):
+        return what if what.score is not None else replace(what, score=score)
+    task = "regression" if score == SIDES else score_kind(score).task
+    if (isinstance(what, ClassColumns) and task == "classification") or (
+        isinstance(what, TargetColumns) and task == "regression"
+    ):
+        return replace(what, score=str(score))
+    return what
 
 
 def number_columns(

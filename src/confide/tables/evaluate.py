@@ -33,7 +33,7 @@ from confide.evaluation import (
 from confide.mechanisms import Neighbors
 from confide.support import Level
 from confide.tables.buffers import to_numpy
-from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
+from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, TargetColumns, with_score
 from confide.tables.named_columns import (
     AnyGroups,
     GroupedColumns,
@@ -89,6 +89,7 @@ def evaluate(
     skip_incomplete: bool = False,
     examples: int = 0,
     epsilon: float | None = None,
+    progress: Progress = no_progress,
     **options: Unpack[EvaluationOptions],
 ) -> Evaluation:
     """Evaluate coverage on labelled records; with an epsilon privately, so that the result may be published.
@@ -100,9 +101,9 @@ def evaluate(
         `evaluate_sets`, `evaluate_intervals` and `evaluate_scores` take the arrays in order, after the release.
     groups
         For arrays: the group of each record, shape (n,).
-    table, what, by, people, skip_incomplete
+    table, what, by, people, skip_incomplete, progress
         Instead of arrays: a source that `confide.tables.open_table` opens, its columns, the column of the group, and
-        the bound on the records of a person (with epsilon only).
+        the bound on the records of a person (with epsilon only); the others as in `evaluate_table`.
     examples
         Number of records to keep unchanged; not with epsilon.
     epsilon
@@ -159,8 +160,8 @@ def evaluate(
         raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=str(", ".join(unknown)))
     private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_ARRAY_OPTIONS)}
     if epsilon is None and (private or people is not None):
-        named = ", ".join([*private, *([] if people is None else ["people"])])
-        raise InputError(named, "must be left out without epsilon: the numbers are not private")
+        first = next(iter(private), "people")
+        raise InputError(first, "must be left out without epsilon: the numbers are not private")
     request = None if epsilon is None else PrivateRequest(epsilon, **private)
     arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
     further: dict[str, Any] = {name: given[name] for name in _ARRAY_OPTIONS if given.get(name) is not None}
@@ -172,11 +173,13 @@ def evaluate(
     if table is None or what is None or arrays or groups is not None or set(further) - {"examples"}:
         raise InputError("table", "table and what must be given together, and no arrays with them")
     if request is None:
-        return evaluate_table(table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete)
+        return evaluate_table(
+            table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete, progress=progress
+        )
     if examples:
         raise InputError("examples", "must be left out with epsilon: records as they are cannot be private")
     return evaluate_table_privately(
-        table, what, release, request, by=by, people=people, skip_incomplete=skip_incomplete
+        table, what, release, request, by=by, people=people, skip_incomplete=skip_incomplete, progress=progress
     )
 
 
@@ -244,6 +247,10 @@ def _tallied(
     examples: int = 0,
 ) -> tuple[Tally, int]:
     """The counts of a table, and the number of its records."""
+    own = release.needs_groups(sets=isinstance(what, ClassColumns))
+    if own and by is None:
+        each = "true class" if release.by == "class" else "group"
+        raise InputError("by", f"must be given, the column of each record's {each}, each of which has a threshold")
     reader, comparison = _comparison(table, what, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups = None if by is None else _group_column(table, by, release, what)
@@ -342,7 +349,8 @@ def _comparison(table: Table, what: ColumnSpec, release: Release) -> tuple[Recor
         p, names = what.columns(table)
         release_class_names(release, p, names)
         return reader, SetOutcomes(release, names)
-    reader = what.readers(table)[0]
+    score = SIDES if release.by == "side" else release.first.score
+    reader = with_score(what, score).readers(table)[0]
     if isinstance(what, LossColumns) and what.probabilities is not None:
         release_class_names(release, *what.columns(table))
     if isinstance(what, TargetColumns):
@@ -393,6 +401,8 @@ def monitoring_coverage_counts(
     """
     if release.by == "level":
         raise InputError("release", "must be of one level", remedy="Choose one with alpha")
+    if by is not None and not release.needs_groups(sets=isinstance(what, ClassColumns)):
+        raise InputError("by", "must be left out: the release has one threshold for all records")
     with as_open_table(source) as table:
         tally, _ = _tallied(table, what, release, by, skip_incomplete, progress)
     return tally.covered_and_missed()

@@ -232,8 +232,10 @@ def check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
 def _predictor(
     table: Table, what: ColumnSpec, release: Release, by: str | Sequence[str] | None, suffix: str
 ) -> Predictor:
-    if (release.by == "group") != (by is not None):
-        raise InputError("by", "must name the column of each record's group, if the release has thresholds per group")
+    if release.by == "group" and by is None:
+        raise InputError("by", "must be given, the column of each record's group, each of which has a threshold")
+    if release.by != "group" and by is not None:
+        raise InputError("by", "must be left out: the release has no thresholds per group of records")
     group = None if by is None else group_of_release(table, by, release)
     if isinstance(what, TargetColumns):
         return _interval_predictor(table, what, release, group, suffix)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_PER_PERSON, FileLocation, positive_integer
+from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, several
 from confide.tables.arrow import ColumnRef, describe_type, is_integer, is_number, is_text, list_element
 from confide.tables.failures import Rows
 
@@ -63,7 +63,9 @@ class ContributionBound:
     sample: str | None = None
 
     def __post_init__(self) -> None:
-        positive_integer("max_records_per_person", self.most, most=MOST_PER_PERSON)
+        check_types(self, person=str, sample=str)
+        positive_integer("most", self.most, most=MOST_PER_PERSON)
+        several("order", self.order)
         if not self.order or len(set(self.order)) != len(self.order):
             raise InputError("order", "must name one or more different columns that distinguish one person's records")
 

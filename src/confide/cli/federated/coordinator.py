@@ -6,20 +6,21 @@ Also functions that read the files of a federation.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 
-from confide.cli.choices import levels_of, optional_candidates, parse_metadata, split
-from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.output import capture_warnings, print_text, print_warning
-from confide.cli.values import OptionalOutput, Output, PilotOptions
+from confide.cli.plan import read_sample
+from confide.cli.request import NAMES, RequestOptions, take_columns
+from confide.cli.values import OptionalOutput, Output, Source
 from confide.core import By
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
     FederatedPlan,
+    PlanChoices,
     Policy,
     Refusal,
     Silo,
@@ -32,8 +33,8 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
-from confide.support import FileKind, kind_of, read_text
-from confide.tables import SIDES, class_keys
+from confide.support import FileKind, check_unknown_arguments, kind_of, read_text
+from confide.tables import SIDES, ClassColumns, ColumnSpec, TargetColumns, class_keys
 
 
 def read_messages(paths: Sequence[Path], kind: FileKind, *, drop_refused: bool = False) -> list[str]:
@@ -140,135 +141,128 @@ def policy_rows(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
+_CHOICES = frozenset(get_type_hints(PlanChoices)) - {"by", "names"} | {"method"}
+PLAN_NAMES = NAMES | _CHOICES
+_OF_SILOS = ("by", "partition", "fingerprint", "skip_incomplete", "decimal")
+"""Arguments of a request about each silo's own table, of which a plan states nothing."""
+
+
 @dataclass(frozen=True)
-class PlanOptions:
-    """The options of a plan, except columns; the arguments of `confide.federated.plan`."""
+class Planned:
+    """The arguments of a plan: levels, privacy loss, what distinguishes the thresholds, and what all methods take."""
 
-    alpha: str
-    epsilon: float
-    method: str | None = None
-    candidates: str | None = None
-    unit: float | None = None
-    delta: str | None = None
-    dropouts: int = 0
-    liars: int = 0
-    arbitrary: bool = False
-    colluding: int | None = None
-    n_min: int | None = None
-    n_typical: int | None = None
-    closes: str | None = None
-    groups: str | None = None
-    by_class: bool = False
-    about: tuple[str, ...] = ()
+    alpha: Any
+    epsilon: Any
+    by: By | None
+    names: Any
+    options: Mapping[str, Any]
 
-    def options(self, columns: Columns) -> dict[str, Any]:
-        """The arguments that all methods share; the levels are in `levels`."""
-        by, kept = self.by(columns), ("unit", "delta", "dropouts", "liars", "colluding", "n_min", "n_typical")
-        classes = None if columns.classes is None else split(columns.classes)
-        named = {} if by not in ("group", "class") else {"names": self.names(by, classes)}
-        return {
-            **{name: getattr(self, name) for name in kept},
-            **named,
-            "by": None if by == "level" else by,
-            "score": None if columns.score == SIDES else columns.score,
-            "candidates": optional_candidates(self.candidates),
-            "missing": "arbitrary" if self.arbitrary else "independent",
-            "closes": None if self.closes is None else read_time(self.closes),
-            "classes": None if by == "class" else classes,
-            "about": parse_metadata(self.about),
-        }
+    @classmethod
+    def of(cls, stated: dict[str, Any], what: ColumnSpec | None) -> "Planned":
+        """From the arguments of a request, without the columns of its score."""
+        score = stated.pop("score", None) if what is None else what.kind.name
+        sides = score == SIDES or (isinstance(what, TargetColumns) and len(what.kinds) > 1)
+        by_class, groups = stated.pop("by_class", False), stated.pop("groups", None)
+        if isinstance(what, ClassColumns) and what.classes is not None:
+            stated["classes"] = what.classes
+        if (isinstance(stated["alpha"], tuple), by_class, groups is not None, sides).count(True) > 1:
+            must = "only one of several levels, groups or classes, and two sides can be requested"
+            raise InputError("by", must, got="more")
+        if by_class and "classes" not in stated:
+            raise InputError("classes", "must be given with by_class: the names of all classes")
+        for name in _OF_SILOS:
+            stated.pop(name, None)
+        by: By | None = "class" if by_class else "group" if groups is not None else "side" if sides else None
+        names = class_keys(tuple(stated.pop("classes"))) if by_class else groups or ()
+        if "closes" in stated:
+            stated["closes"] = read_time(stated["closes"])
+        stated["score"] = None if sides else score
+        return cls(stated.pop("alpha"), stated.pop("epsilon", None), by, names, stated)
 
-    @property
-    def levels(self) -> Any:
-        """The level, or several."""
-        return levels_of(self.alpha) if len(levels_of(self.alpha)) > 1 else self.alpha
-
-    def by(self, columns: Columns) -> By | None:
-        """The kind of parts with a threshold each; None for one threshold."""
-        several = {
-            "class": self.by_class,
-            "group": self.groups is not None,
-            "level": len(levels_of(self.alpha)) > 1,
-            "side": columns.score == SIDES,
-        }
-        kinds: list[Any] = [by for by, requested in several.items() if requested]
-        if len(kinds) > 1:
-            raise click.UsageError(
-                f"several levels in --alpha, --groups, --by-class and --score {SIDES} exclude each other; got "
-                "several of them"
-            )
-        return kinds[0] if kinds else None
-
-    def plan(self, silos: Sequence[Silo], columns: Columns) -> FederatedPlan:
+    def plan(self, silos: Sequence[Silo]) -> FederatedPlan:
         """Make the plan."""
-        return make_plan(silos, self.levels, self.epsilon, method=self.method, **self.options(columns))
+        return make_plan(silos, self.alpha, self.epsilon, by=self.by, names=self.names, **self.options)
 
-    def compared(
-        self, silos: Sequence[Silo], columns: Columns, sample: Any, also: Sequence[str]
-    ) -> tuple[Alternative, ...]:
+    def compared(self, silos: Sequence[Silo], sample: Any, also: Sequence[str]) -> tuple[Alternative, ...]:
         """Compare the methods for the same options."""
-        return compare_methods(silos, self.levels, self.epsilon, pilot=sample, also=also, **self.options(columns))
-
-    def names(self, by: By | None, classes: Any = None) -> Any:
-        """The names of the groups or classes; None otherwise."""
-        if by == "class":
-            return class_keys(tuple(classes))
-        return split(str(self.groups)) if by == "group" else None
+        options = {name: value for name, value in self.options.items() if name != "method"}
+        return compare_methods(
+            silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, also=also, **options
+        )
 
 
-@command("federated plan")
+@command("federated plan", names=PLAN_NAMES)
 def plan(
     *,
-    silo: tuple[Path, ...],
+    silos: tuple[Path, ...],
     keys: Path,
-    terms: PlanOptions,
+    request: RequestOptions,
+    method: str | None = None,
+    dropouts: int | None = None,
+    liars: int | None = None,
+    missing: bool = False,
+    colluding: int | None = None,
+    n_typical: int | None = None,
+    closes: str | None = None,
     compare: bool = False,
     also: tuple[str, ...] = (),
-    pilot: PilotOptions,
+    pilot: str | None = None,
+    table: str | None = None,
     output: OptionalOutput,
 ) -> None:
     r"""Plan a federated calibration before any data are read.
 
+    The request is that of `confide calibrate`, and so is its --request file.
     States the guaranteed coverage for every number of answers. Without
     --method it selects the method that suits the silos' sizes, as --compare
     recommends. --classes lists the classes that every silo must have. Each
     silo answers several levels, such as --alpha 0.2,0.1, or --groups,
-    --by-class or --score cqr_sides with one file, for one charge.
+    --set by_class=true or --score cqr_sides with one file, for one charge.
 
     Example:
 
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    output.check(FileKind.PLAN, *public_files(silo), keys, *pilot.files)
+    further = {"method": method, "dropouts": dropouts, "liars": liars, "colluding": colluding, "n_typical": n_typical}
+    stated = request.read(PLAN_NAMES, **further, closes=closes, missing="arbitrary" if missing else None)
+    source = None if pilot is None else Source(pilot, table, stated.get("decimal", "."))
+    output.check(FileKind.PLAN, *public_files(silos), keys, *(() if source is None else source.files))
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
+    if not compare and (pilot is not None or also):
+        raise click.UsageError("--pilot and --also need --compare")
+    what, skip, neighbors = take_columns(stated), stated.get("skip_incomplete", False), stated.pop("neighbors", None)
+    planned = Planned.of(stated, what)
+    check_unknown_arguments("federated plan", planned.options, _CHOICES)
     coordinator = SiloKeys.load(keys)
-    silos, own = silos_of_plan(silo, coordinator.public_keys())
+    invited, own = silos_of_plan(silos, coordinator.public_keys())
     made: FederatedPlan | None
+    with capture_warnings() as caught:
+        if compare:
+            sample = None if source is None else read_sample(source, what, skip=skip)[0]
+            found = planned.compared(invited, sample, also)
+            made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
+        else:
+            found, made = (), planned.plan(invited)
+    caught.warn()
     if compare:
-        sample, _ = pilot.sample()
-        with capture_warnings() as caught:
-            found = terms.compared(silos, pilot.columns, sample, also)
-        caught.warn()
-        for line in comparison_lines(found, silos):
+        for line in comparison_lines(found, invited):
             print_text(line)
         if output.out is None:
             return
-        made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
-        if made is None:
-            raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in found))
-    else:
-        with capture_warnings() as caught:
-            made = terms.plan(silos, pilot.columns)
-        caught.warn()
+    if made is None:
+        raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in found))
+    if neighbors not in (None, made.privacy().neighbors):
+        must = f"must be {made.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
+        raise InputError("neighbors", must, got=neighbors)
     output.write(made.sign(coordinator))
     for note in made.remarks:
         print_warning(note)
     print_text(f"plan: {output.out}")
     for path in own:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
-    if terms.method is None:
+    if method is None:
         print_text(f"method: {made.method}, which suits these silos (--compare shows why)")
     print_text(f"privacy: {made.privacy()}")
     print_text(f"candidate thresholds: {made.candidates.description}")

@@ -1,6 +1,7 @@
 """Commands of a silo: `confide federated keygen`, `public`, `policy`, `answer` and `own`."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,8 +9,6 @@ from typing import Any
 
 import click
 
-from confide.candidates import Candidates
-from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.federated.coordinator import (
     plan_lines,
@@ -21,7 +20,8 @@ from confide.cli.federated.coordinator import (
     silo_rows,
 )
 from confide.cli.output import capture_warnings, check_output, print_text
-from confide.cli.values import Output, PeopleOptions, Source
+from confide.cli.request import COLUMN_NAMES, PEOPLE, READING, ScoredColumns, read_arguments, take_columns
+from confide.cli.values import Output, Source
 from confide.core import class_list, load_release, names_among
 from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
@@ -39,7 +39,7 @@ from confide.federated import (
 from confide.federated import answer as answer_plan
 from confide.ledger import file_of
 from confide.mechanisms import weak_privacy_text
-from confide.support import Classes, FileKind, Name, OutputExistsError, aligned, read_text, write_text
+from confide.support import FileKind, OutputExistsError, aligned, read_text, write_text
 from confide.tables import (
     SIDES,
     ClassColumns,
@@ -119,8 +119,8 @@ def _identity_of(ledger: str | None) -> str | None:
 class PolicyOptions:
     """The options of a policy, except coordinator and budget."""
 
-    peer: tuple[Path, ...] = ()
-    allow: tuple[str, ...] = ()
+    peers: tuple[Path, ...] = ()
+    methods: tuple[str, ...] = ()
     least_colluding: int | None = None
 
     def policy(self, coordinator: Path, budget: float, per_plan: float | None = None) -> Policy:
@@ -129,8 +129,8 @@ class PolicyOptions:
             coordinator=read_silo(coordinator).identity,
             budget=budget,
             per_plan=budget if per_plan is None else per_plan,
-            methods=tuple(dict.fromkeys((*DEFAULT_METHODS, *self.allow))),
-            peers={silo.name: silo.identity for silo in read_named(self.peer)},
+            methods=tuple(dict.fromkeys((*DEFAULT_METHODS, *self.methods))),
+            peers={silo.name: silo.identity for silo in read_named(self.peers)},
             least_colluding=1 if self.least_colluding is None else self.least_colluding,
         )
 
@@ -148,11 +148,14 @@ class PolicySource:
     def files(self) -> list[Path]:
         """The input files."""
         named = [one for one in (self.policy, self.coordinator) if one is not None]
-        return [*named, *public_files(self.agreed.peer)]
+        return [*named, *public_files(self.agreed.peers)]
 
     def read(self) -> Policy:
         """The policy."""
         if self.policy is not None:
+            stated = {"coordinator": self.coordinator, "budget": self.budget, **vars(self.agreed)}
+            if other := [name for name, value in stated.items() if value not in (None, ())]:
+                raise InputError(other[0], "must be left out with --policy: the policy contains it")
             return read_policy(self.policy)
         if self.coordinator is None or self.budget is None:
             raise click.UsageError("--coordinator and --budget are needed, or --policy that contains both")
@@ -174,7 +177,7 @@ def policy(
       confide federated policy --coordinator coordinator.json --peers public/ \
         --budget 4 --per-plan 2 --least-colluding 2 --out policy.json
     """
-    output.check(FileKind.POLICY, coordinator, *public_files(agreed.peer))
+    output.check(FileKind.POLICY, coordinator, *public_files(agreed.peers))
     made = agreed.policy(coordinator, budget, per_plan)
     output.save(made.to_json(), "policy")
     print_text(aligned(policy_rows(made)))
@@ -208,71 +211,66 @@ class SiloRecords:
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 
-@dataclass(frozen=True, kw_only=True)
+ANSWER_NAMES = frozenset([*COLUMN_NAMES, *READING, PEOPLE, "by"])
+
+
+@dataclass(frozen=True)
 class SiloTable:
-    """A silo's table and its columns."""
+    """A silo's table, its columns, and how it is read."""
 
     source: Source
-    columns: Columns
-    people: PeopleOptions
+    what: ColumnSpec | None
+    by: str | None
+    how: Mapping[str, Any]
 
-    def what(self) -> ColumnSpec | None:
-        """The columns; a plan states its privacy loss for one record of a person."""
-        what, people = self.columns.columns_to_read(), self.people.people
+    @classmethod
+    def of(cls, file: str, table: str | None, stated: dict[str, Any]) -> "SiloTable":
+        """From the arguments; a plan states its privacy loss for one record of a person."""
+        what, people = take_columns(stated), stated.get(PEOPLE)
         if isinstance(what, LossColumns):
-            raise InputError(
-                "truth",
-                "a federation calibrates one score of each record",
-                remedy="Use --truth and --losses with `confide calibrate`",
-            )
+            remedy = "Use truth and losses with `confide calibrate`"
+            raise InputError("truth", "a federation calibrates one score of each record", remedy=remedy)
         if people is not None and people.most > 1:
-            raise InputError(
-                "max_records_per_person", "must be 1 in a federation: its plan states the privacy loss of one record"
-            )
-        return what
+            raise InputError("people.most", "must be 1 in a federation: its plan states the privacy loss of one record")
+        return cls(Source(file, table, stated.pop("decimal", ".")), what, stated.pop("by", None), stated)
 
-    def check_score(self, wanted: str | None) -> None:
-        """Check that the columns give the score of the plan."""
-        what = self.what()
+    def check_plan(self, plan: FederatedPlan) -> None:
+        """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
+        what, wanted = self.what, SIDES if plan.by == "side" else plan.score
         score = None if what is None else SIDES if _has_sides(what) else what.kind.name
-        if what is None or score == wanted:
-            return
-        if wanted is None:
-            raise InputError("the plan", "names no score", remedy=f"These columns give {score!r}: leave --score out")
-        named = "a column whose score is not named" if score is None else repr(score)
-        raise InputError(
-            "the plan",
-            f"is for the score {wanted!r}",
-            remedy=f"These columns give {named}; use --score {wanted} to name it",
-        )
+        if what is not None and score != wanted:
+            if wanted is None:
+                remedy = f"These columns give {score!r}: leave --score out"
+                raise InputError("the plan", "names no score", remedy=remedy)
+            named = "a column whose score is not named" if score is None else repr(score)
+            remedy = f"These columns give {named}; use --score {wanted} to name it"
+            raise InputError("the plan", f"is for the score {wanted!r}", remedy=remedy)
+        if (plan.by == "group") != (self.by is not None):
+            must = "given, the column of each record's group" if plan.by == "group" else "left out"
+            raise InputError("by", f"must be {must}: the plan has {'' if plan.by == 'group' else 'no '}groups")
+        if plan.by == "class" and not (isinstance(what, ClassColumns) and what.label is not None):
+            raise InputError("label", "must be given, with --probabilities: the plan has a threshold for each class")
 
-    def counted(
-        self,
-        candidates: Candidates,
-        classes: Classes | None,
-        names: tuple[Name, ...] | None = None,
-        by: str | None = None,
-    ) -> Any:
+    def counted(self, plan: FederatedPlan) -> Any:
         """Histogram of the scores, counted in the table's own system, of a plan's classes only.
 
-        With names there is a histogram for each group in the column `by`, or without `by` for each class. The sides of
-        an interval have one histogram each.
+        There is a histogram for each group or class of the plan, and for each side of an interval.
         """
-        with self.source.open("reading", self.what(), self.columns.ALTERNATIVES) as (opened, what, progress):
-            skip, people = self.source.skip_incomplete, self.people.people
-            how: dict[str, Any] = {"people": people, "skip_incomplete": skip, "progress": progress}
+        what, candidates, classes = self.source.what(self.what), plan.candidates, plan.request.classes
+        with self.source.open("reading") as (opened, progress):
+            how: dict[str, Any] = {**self.how, "progress": progress}
             if isinstance(what, TargetColumns) and _has_sides(what):
                 return {
                     kind.name: score_histogram(opened, replace(what, score=kind.name), candidates, **how)
                     for kind in what.kinds
                 }
-            if names is not None and by is not None:
-                return group_histograms(opened, what, by, names, candidates, **how)
-            if names is not None:
+            if plan.by == "group":
+                return group_histograms(opened, what, str(self.by), plan.names, candidates, **how)
+            if plan.by == "class":
                 histograms = class_histograms(opened, what, candidates, **how)
-                if set(histograms) != set(names):
+                if set(histograms) != set(plan.names):
                     other = class_list(tuple(histograms))
-                    raise InputError("plan", f"is for the classes {class_list(names)}", got=other)
+                    raise InputError("plan", f"is for the classes {class_list(plan.names)}", got=other)
                 return histograms
             if isinstance(what, ClassColumns) and classes is not None:
                 own = what.columns(opened)[1]
@@ -287,16 +285,19 @@ def _has_sides(what: ColumnSpec) -> bool:
     return isinstance(what, TargetColumns) and len(what.kinds) > 1
 
 
-@command("federated answer")
+@command("federated answer", names=ANSWER_NAMES)
 def answer(
     *,
-    table: SiloTable,
+    file: str,
+    table: str | None = None,
+    columns: ScoredColumns,
+    by: str | None = None,
+    settings: tuple[str, ...] = (),
     plan: Path,
     keys: Path,
     rules: PolicySource,
     records: SiloRecords,
     output: Output,
-    by: str | None = None,
 ) -> None:
     r"""Answer a plan from this silo's records: one small signed file.
 
@@ -312,15 +313,13 @@ def answer(
         --keys north.key --coordinator coordinator.json \
         --ledger north.db --budget 4 --out north-answer.json
     """
-    table.what()
-    policy = rules.read()
-    output.check(FileKind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
+    stated = read_arguments("federated answer", ANSWER_NAMES, {**vars(columns), "by": by}, settings)
+    own_table, policy = SiloTable.of(file, table, stated), rules.read()
+    output.check(FileKind.ANSWER, *own_table.source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
     read = read_plan(text)
-    table.check_score(SIDES if read.by == "side" else read.score)
-    _check_by(read, by, table.columns)
-    names = read.names if read.by in ("group", "class") else None
-    counts = table.counted(read.candidates, read.request.classes, names, by)
+    own_table.check_plan(read)
+    counts = own_table.counted(read)
     own_keys = SiloKeys.load(keys)
     earlier = records.open().answered(read)
     with capture_warnings(OtherDataWarning) as caught:
@@ -342,22 +341,11 @@ def answer(
     print_text(records.spent(policy.budget))
 
 
-def _check_by(plan: FederatedPlan, by: str | None, columns: Columns) -> None:
-    """Check that --by is given if, and only if, the plan needs it."""
-    each = plan.by
-    if each == "group" and by is None:
-        raise click.UsageError("--by is missing, the column of each record's group: the plan has a threshold for each")
-    if each != "group" and by is not None:
-        raise click.UsageError("--by must be left out: the plan has no thresholds for groups")
-    if each == "class" and columns.label is None:
-        raise click.UsageError("the plan has a threshold for each class: name --probabilities and --label")
-
-
 # Commands without a privacy cost
 
 
 @command("federated own")
-def own(*, answer: Path, calibration: Path, of: str | None = None, output: Output) -> None:
+def own(*, answer: Path, release: Path, of: str | None = None, output: Output) -> None:
     r"""Compute a silo's own calibration from the common round, at no cost.
 
     Its threshold is the larger of the common threshold and the silo's answer.
@@ -371,9 +359,9 @@ def own(*, answer: Path, calibration: Path, of: str | None = None, output: Outpu
       confide federated own north-answer.json \
         --calibration released.json --out north-own.json
     """
-    output.check(FileKind.RELEASE, answer, calibration)
-    released = load_release(calibration)
+    output.check(FileKind.RELEASE, answer, release)
+    released = load_release(release)
     if not isinstance(released, FederatedRelease):
-        raise InputError("calibration", f"{str(calibration)!r} must be a release of `federated aggregate`")
+        raise InputError("release", f"{str(release)!r} must be a release of `federated aggregate`")
     made = own_share(released, read_text(answer), of)
     output.save(made.to_json(), f"{made}\nsaved")

@@ -1,0 +1,87 @@
+"""A new release: paid for, made, written and printed."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from confide.cli.charging import LedgerOptions, Receipt
+from confide.cli.output import left_out_text, print_result
+from confide.cli.values import PrintedOutput, Source
+from confide.core import Plan, Request, plan_of, records_needed, remarks
+from confide.mechanisms import Slopes
+from confide.support import FileKind
+from confide.tables import TableRequest
+
+
+def make_release(
+    request: TableRequest, source: Source, budget: LedgerOptions, partition: str | None, output: PrintedOutput
+) -> None:
+    """Make, write and print a release; the ledger's limit is checked before the table is opened, if it can be."""
+    public = request.request.public_n
+    output.check(FileKind.RELEASE, *source.files, *budget.files)
+    with budget.charging() as receipt:
+        request = replace(request, payer=budget.payer(source.file, partition, divided=request.is_divided))
+        if request.payer.has_ledger and not request.is_divided and (request.n is not None or not public):
+            request.check_limit()
+        with output.new(FileKind.RELEASE) as part, source.open("counting") as (table, progress):
+            released = request.release(table, progress)
+            counts = public and request.columns.skip_incomplete  # otherwise their number is secret
+            left_out = {"left_out": table.left_out()} if counts else {}
+            part.write_text(released.to_json(), encoding="utf-8")
+    print_release(released, request.request, receipt, left_out, output)
+
+
+def expected_plan(released: Any) -> Plan | None:
+    """The plan with the expected cost of one threshold; None where it is not informative."""
+    if (
+        released.by is not None
+        or released.loss is not None
+        or not isinstance(released.mechanism, Slopes)
+        or remarks(released)
+    ):
+        return None
+    return plan_of(released)
+
+
+def print_release(
+    released: Any, request: Request | None, receipt: Receipt, left_out: Mapping[str, int], output: PrintedOutput
+) -> None:
+    """Print a release, its expected cost, warnings, and the charge.
+
+    The request is None for published counts, whose cost was paid elsewhere.
+    """
+    plan = None if request is None else expected_plan(released)
+    heard = receipt.heard
+    heard.warn()
+    expected = cost = None
+    if plan is not None:
+        expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
+        expected["records_needed"] = plan.records_needed
+        source = ", a public guess: the true number is secret"
+        if released.size is not None:
+            source = ", which the noisy number suggests"
+        cost = (
+            f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
+            f"{100 * float(1 - released.alpha):.4g} %\n"
+            f"      (on {plan.typical_scores}, with {plan.n} records{'' if released.n is not None else source})"
+        )
+
+    def document() -> dict[str, Any]:
+        needed = records_needed(released)
+        own = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
+        own |= {"records_needed": needed, **heard.fields()}
+        return {**own, **({} if request is None else receipt.fields()), **left_out}
+
+    paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
+    print_result(
+        document,
+        *heard.earlier,
+        str(released),
+        left_out_text(left_out),
+        cost,
+        receipt.text() if paid else None,
+        output.saved(),
+        as_json=output.as_json,
+    )

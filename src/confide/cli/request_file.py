@@ -1,0 +1,124 @@
+"""`confide request`: a file with every argument of a request, its sentence and its default."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from inspect import Parameter, cleandoc, signature
+from typing import Any
+
+from confide.cli.command import command
+from confide.cli.request import CHOICE_NAMES, COLUMN_NAMES, NOISE_NAMES, PEOPLE, REQUEST_NAMES, split
+from confide.cli.values import Output
+from confide.core import Choices, Options, calibrate, choose_score
+from confide.support import FileKind
+from confide.tables import (
+    ClassColumns,
+    Columns,
+    ContributionBound,
+    LossColumns,
+    ScoreColumn,
+    TargetColumns,
+    calibrate_table,
+    open_table,
+)
+from confide.warehouse import read_published_counts
+
+_SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]] = {
+    "Columns": (COLUMN_NAMES, (ClassColumns, TargetColumns, ScoreColumn, LossColumns)),
+    "Request": (REQUEST_NAMES, (Columns, calibrate_table, calibrate, Choices, Options)),
+    "People with several records": (("person", "most", "order", "sample"), (ContributionBound,)),
+    "A private choice among scores": (CHOICE_NAMES, (choose_score,)),
+    "Noisy counts that another engine made": (NOISE_NAMES, (read_published_counts,)),
+    "The table": (("decimal",), (open_table,)),
+}
+"""The arguments of a written request, and whose docstrings describe them, by section."""
+
+_UNWRITTEN = {
+    "choose": "Two or more scores, or COLUMNS:SCORE for models: one is chosen privately on a share of the records.",
+    "noise": "The law of the noise, such as 'discrete_laplace(scale=2,copies=2)' or 'discrete_gaussian(sigma=4)'.",
+    "n_noisy": "A noisy number of records of its own.",
+    "n_noise": "The law of n_noisy.",
+    "share_low": "For two sides: the share of the loss of the lower one.",
+}
+"""Sentences about arguments that the docstrings of these functions do not describe."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """An argument with its first sentence and its default; MISSING if it has none."""
+
+    name: str
+    sentence: str
+    default: Any
+
+
+def described(title: str) -> Iterator[Described]:
+    """The arguments of a section, from the docstrings and signatures of the API."""
+    names, sources = _SECTIONS[title]
+    sentences: dict[str, str] = {}
+    defaults: dict[str, Any] = {}
+    for source in sources:
+        for name, sentence in _sentences(source.__doc__ or "").items():
+            if not sentence.startswith(("As in", "The same")):
+                sentences.setdefault(name, sentence)
+        for one in () if source in (Choices, Options) else signature(source).parameters.values():
+            if one.default is not Parameter.empty:
+                defaults.setdefault(one.name, one.default)
+    defaults |= {"neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes"}
+    for name in names:
+        yield Described(name, sentences.get(name, _UNWRITTEN.get(name, "")), defaults.get(name, MISSING))
+
+
+def _sentences(doc: str) -> dict[str, str]:
+    """The first sentence about each parameter of a docstring."""
+    found: dict[str, str] = {}
+    text = re.split(r"^(?:Returns|Raises|Warns|Examples|Notes)\n-+$", cleandoc(doc), flags=re.MULTILINE)[0]
+    parameters = text.partition("Parameters\n----------\n")[2] + "\n"
+    for names, body in re.findall(r"^(\S.*)\n((?:(?: {4}.*)?\n)+)", parameters, re.MULTILINE):
+        words = " ".join(body.split())
+        found |= dict.fromkeys(split(names), re.split(r"(?<=[^.]\.)\s+", words)[0])
+    return found
+
+
+def written_request() -> str:
+    """A request as TOML: every argument as a comment with its sentence and its default.
+
+    Examples
+    --------
+    >>> print(written_request().splitlines()[0])
+    # A request to confide. Remove the # before an argument to state it.
+    """
+    from textwrap import wrap
+
+    lines = ["# A request to confide. Remove the # before an argument to state it."]
+    for title in _SECTIONS:
+        lines += ["", f"# {title}"]
+        for one in described(title):
+            prefix = f"{PEOPLE}." if title.startswith("People") else ""
+            lines += ["", *wrap(one.sentence, 100, initial_indent="# ", subsequent_indent="# ")]
+            lines.append(f"#{prefix}{one.name} = {_toml(one.default)}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A default as TOML; empty if there is none."""
+    if value is None or value is MISSING:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+@command("request")
+def request(*, output: Output) -> None:
+    """Write a file with all arguments of a request, to edit and to review.
+
+    It is TOML for --request of `confide calibrate`, `recalibrate`, `plan`,
+    `sql` and `federated plan`: every argument is a comment with its sentence
+    and its default. An argument that the file states cannot be changed by an
+    option or by --set.
+
+    Example: confide request --out request.toml
+    """
+    output.check(FileKind.REQUEST)
+    output.save(written_request())

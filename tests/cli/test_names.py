@@ -1,0 +1,95 @@
+"""Names on the command line: options and `--set`, errors that name what was typed, and files named by their kind."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.exit_codes import DONE, REFUSED, USAGE
+from tests.files import class_table, write
+
+COLUMNS = ("--probabilities", "p_*", "--label", "name")
+ASKED = (*COLUMNS, "--alpha", 0.1, "--epsilon", 1)
+SET = "--set"
+
+
+@pytest.fixture
+def records(folder):
+    confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
+    return write(folder / "records.parquet", class_table(600, lists=False))
+
+
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        (("--epsilon", -1), "--epsilon: must be a positive"),
+        ((SET, "n_min=0"), "n_min: must be a positive"),
+        ((SET, "delta=2", "--epsilon", 1), "delta: must lie"),
+        (("--score", "mine", "--epsilon", 1), "--score: must be"),
+        ((SET, "by_class=true", SET, "by=ward", "--epsilon", 1), "by: by and groups must be left out with by_class"),
+        (("--epsilon", 1, "--again"), "--again: must be left out with no ledger"),
+        (("--epsilon", 1, "--ledger", "l.db"), "--ledger: ledger and dataset must be given together"),
+        (("--epsilon", 1, "--ledger", "postgresql://me:secret@host/db"), "--ledger: an address carries no password"),
+    ],
+)
+def test_an_error_names_what_was_typed(confide_run, records, words, starts):
+    """An option that was typed, and otherwise the argument that `--set` states; nothing is written."""
+    asked = ("calibrate", records, *COLUMNS, "--alpha", 0.1, "--out", "new.json", *words)
+    ran = confide_run(*asked)
+    assert ran.error.startswith(starts)
+    assert ran.code == REFUSED
+    assert "secret" not in ran.error
+
+
+def test_errors_of_tables_columns_and_outputs(confide_run, records):
+    """`table` and `column` are also words for what was read; flags are named as they are typed."""
+    write(records.parent / "bad.csv", {"s": [0.5, None]})
+    asked = ("calibrate", "bad.csv", "--score-column", "s", "--alpha", 0.1, "--epsilon", 1, "--out")
+    assert confide_run(*asked, "new.json").refused == (REFUSED, "table")
+    assert confide_run(*asked[:2], "--score-column", "x", *asked[4:], "new.json").refused == (REFUSED, "column")
+    assert confide_run(*asked, "new.json", "--table", "t").refused == (REFUSED, "--table")
+    assert confide_run(*asked, "cal.json").error.endswith("Choose another name or give --force")
+
+
+def test_an_option_that_is_an_argument_is_stated_by_set(confide_run, records):
+    ran = confide_run("calibrate", records, *ASKED, "--delta", 0.1, "--out", "new.json")
+    assert ran.error.startswith(
+        "No such option: --delta; state it as --set delta=VALUE; see `confide calibrate --help`"
+    )
+    assert ran.code == USAGE
+    assert "--label" in confide_run("calibrate", records, "--lable", "name").error
+
+
+FIRST = ("--state", "watch.json", "--look", "1", "--epsilon", 1, "--batch", 500)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("watch", "records.parquet", *COLUMNS, *FIRST),
+        ("recalibrate", "records.parquet", *COLUMNS, "--out", "new.json"),
+        ("evaluate", "records.parquet", *COLUMNS),
+        ("predict", "records.parquet", "--probabilities", "p_*", "--out", "sets.csv"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_on_a_table_take_the_release_by_one_option(confide_run, records, words):
+    assert confide_run(*words).refused == (USAGE, "--calibration")
+    assert confide_run(*words, "--calibration", "cal.json").code == DONE
+
+
+def test_files_are_named_by_their_kind(confide_run, records):
+    evaluated = confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--out", "found.json")
+    assert evaluated.code == DONE
+    shown = confide_run("show", "found.json")
+    for words in ("coverage", "not private", confide.load("cal.json").checksum):
+        assert words in shown.out
+    document = confide_run("show", "found.json", "--json").json["evaluation"]
+    assert document["found"]["release"]["coverage"]["value"] == confide.load("found.json").coverage.value
+    assert confide_run("show", "found.json", "--records", 2).refused == (REFUSED, "--records")
+    predict = ("predict", records, "--probabilities", "p_*", "--out", "sets.csv", "--calibration")
+    assert confide_run(*predict, "found.json").refused == (REFUSED, "--calibration")
+    confide.report(confide.load("cal.json")).save("page.html")
+    confide.Ledger("budget.db").set_limit("patients", 1.0)
+    assert confide_run("ledger", "export", "budget.db", "--out", "export.json").code == DONE
+    for name in ("page.html", "budget.db", "export.json", "records.parquet"):
+        assert confide_run("show", name).refused == (REFUSED, "path")
