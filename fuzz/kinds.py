@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from confide.ledger.events import read_event, write_event
+
 from confide import federated
 from confide.core import Document, Release
 from confide.errors import ConfideError
@@ -17,7 +19,6 @@ from confide.federated.answers import read_answer
 from confide.federated.envelope import sign_message
 from confide.federated.message_head import message_head
 from confide.federated.openings import read_opening, read_part
-from confide.ledger.events import read_event, write_event
 from confide.reports.example import worked_example
 from confide.reports.release_page import evaluation_section
 from confide.reports.words import headline

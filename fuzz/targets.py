@@ -16,6 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from confide.ledger.events import FIRST_HASH, entry_hash, read_event, write_event
+from confide.ledger.state import Row, State
+from confide.ledger.store import Store
 
 import confide
 from confide.cli.choices import parse_candidates
@@ -24,9 +27,6 @@ from confide.core import shifted_population
 from confide.errors import ConfideError
 from confide.federated.checkpoint import KIND, store_checkpoint
 from confide.ledger import Cost, Ledger, request_digest
-from confide.ledger.events import FIRST_HASH, entry_hash, read_event, write_event
-from confide.ledger.state import Row, State
-from confide.ledger.store import Store
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
 from confide.tables.files import _as_regex, _base_and_pattern

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from confide.ledger.events import ChargedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
 
 import confide
 from confide import federated
@@ -16,7 +17,6 @@ from confide.candidates import Candidates
 from confide.core import ClassShift, Release
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
 from confide.ledger import Cost
-from confide.ledger.events import ChargedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
 from confide.tables import ClassColumns, ContributionBound, ScoreColumn, TargetColumns
 from confide.warehouse import CountingPlan
 from confide.watching import Watch

@@ -7,6 +7,7 @@ import sys
 from functools import partial
 
 import pytest
+from confide.ledger.state import MissingRecordsError
 
 from confide import federated
 from confide.errors import FormatError, LedgerError
@@ -15,7 +16,6 @@ from confide.federated.checkpoint import KIND, store_checkpoint
 from confide.federated.keys import CHECKPOINT, SiloKeys
 from confide.federated.silo_ledger import OPENINGS
 from confide.ledger import Cost, Ledger
-from confide.ledger.state import MissingRecordsError
 from tests.builders import slow
 from tests.federated.helpers import Federation, forked
 from tests.refused import refused

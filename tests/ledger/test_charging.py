@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.core.files import read_entry
-from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError
+from confide.errors import BudgetError, ChargedAgainWarning, InputError, InputTypeError, OtherDataError
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest
 from confide.selection import zcdp_of_range
 from tests.builders import slow
@@ -187,7 +187,8 @@ def test_a_failing_mechanism_keeps_its_charge(ledger):
     with drawing_with(select=broken), pytest.raises(RuntimeError):
         confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert [e.release for e in ledger.account("patients").entries] == [None]
-    released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+    with pytest.warns(ChargedAgainWarning):
+        released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert ledger.account("patients").spent().epsilon == 2.0
     with pytest.warns(confide.EarlierReleaseWarning):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released

@@ -5,9 +5,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-
-from confide.errors import FormatError
-from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import (
     FIRST_HASH,
     ChargedEvent,
@@ -19,6 +16,9 @@ from confide.ledger.events import (
     read_event,
     write_event,
 )
+
+from confide.errors import FormatError
+from confide.ledger import Cost, Ledger, request_digest
 
 TOKEN, REQUEST = "0123456789abcdef" * 2, "fedcba9876543210" * 4
 WRITTEN = {

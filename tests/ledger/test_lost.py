@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from threading import Timer
 
 import pytest
-
-from confide.errors import LedgerError
-from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import read_event
 from confide.ledger.log import NotWrittenError, StandbyError
 from confide.ledger.stores import Server, open_log
+
+from confide.errors import LedgerError
+from confide.ledger import Cost, Ledger, request_digest
 from tests.ledger.proxy import proxy
 from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
 from tests.refused import refused

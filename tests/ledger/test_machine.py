@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from confide.ledger.state import MissingRecordsError
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -28,7 +29,6 @@ from confide.ledger import (
     pay,
     request_digest,
 )
-from confide.ledger.state import MissingRecordsError
 from tests.ledger.servers import make
 from tests.refused import refused
 

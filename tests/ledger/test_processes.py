@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from confide.ledger import Ledger
 from confide.ledger.events import OpenedEvent
 from confide.ledger.stores import open_log
+
+from confide.ledger import Ledger
 from tests.killed import drive
 from tests.refused import refused
 

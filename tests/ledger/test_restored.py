@@ -6,9 +6,9 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from confide.ledger.state import MissingRecordsError
 
 from confide.ledger import Cost, Ledger, request_digest
-from confide.ledger.state import MissingRecordsError
 from tests.ledger.servers import JOBS
 from tests.ledger.test_server import FORBIDDEN
 from tests.refused import refused

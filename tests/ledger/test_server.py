@@ -9,11 +9,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from confide.ledger.events import LimitedEvent, OpenedEvent, ReleasedEvent, write_event
 
 import confide
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Cost, Ledger, Server, request_digest
-from confide.ledger.events import LimitedEvent, OpenedEvent, ReleasedEvent, write_event
 from tests.builders import slow
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
 from tests.refused import refused

@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from confide.ledger.events import FIRST_HASH, entry_hash
+from confide.ledger.state import State
 
 import confide
 from confide import federated, guarantee, noisy_counts, selection, support
@@ -17,8 +19,6 @@ from confide.errors import InputError
 from confide.federated import envelope, keys, sharing
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
-from confide.ledger.events import FIRST_HASH, entry_hash
-from confide.ledger.state import State
 from confide.mechanisms import Slopes
 from confide.mechanisms.interface import split_conformal_for
 from confide.scores.classification import set_mask

@@ -1,11 +1,12 @@
 """Who pays for a release: the budget of a data set in a ledger, or nobody.
 
-A `Payer` is what a caller states. Its account for a request checks the limit, finds earlier releases of the same
-request and records, charges, and stores; `release` calls it in this order.
+A `Payer` is what a caller states. The account for its payments waits for an identical request in progress, checks the
+limit, finds earlier releases of the same request and records, charges, and stores; `release` calls it in this order.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -18,7 +19,7 @@ from confide.support import library_versions
 
 if TYPE_CHECKING:
     from confide.core.release import Release
-    from confide.ledger import Dataset, Entry, Ledger, Transaction
+    from confide.ledger import Dataset, Entry, Ledger, Payment, Transaction
 
 
 class Bill(NamedTuple):
@@ -116,6 +117,7 @@ class LedgerAccount:
         made = library_versions()
         texts = {key: entry_text(self.request, thresholds, made) for key, thresholds in drawn.items()}
         self.transaction.store([(tokens[key], text, marks[key]) for key, text in texts.items()])
+        self.transaction.tell_charged_again(texts)
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
         """The stored thresholds, with an `EarlierReleaseWarning`."""
@@ -124,6 +126,18 @@ class LedgerAccount:
         self.transaction.tell(earlier)
         keys = self.request.draws
         return {key: read_entry(self.request, keys[key], n, entry.text) for key, entry in earlier.items()}
+
+
+@contextmanager
+def open_account(request: Request, draws: tuple[Key, ...], payments: "Mapping[Key, Payment]") -> Iterator[Account]:
+    """The account for a release of these draws; an identical request in progress is waited for."""
+    if not payments:
+        yield NoAccount(draws)
+        return
+    from confide.ledger import Transaction
+
+    with Transaction.alone(payments) as transaction:
+        yield LedgerAccount(request, transaction)
 
 
 @dataclass(frozen=True)
@@ -153,8 +167,8 @@ class Payer:
         """Whether a ledger is charged."""
         return self.ledger is not None
 
-    def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
-        """The account for these thresholds: groups are cells of one partition of the data set.
+    def payments(self, request: Request, bills: Mapping[Key, Bill]) -> "Mapping[Key, Payment]":
+        """The payment for each draw, empty without a ledger: groups are cells of one partition of the data set.
 
         Raises
         ------
@@ -163,15 +177,16 @@ class Payer:
         """
         shares = self._shares(request)
         if not shares:
-            return NoAccount(tuple(bills))
-        from confide.ledger import Ledger, Transaction, make_payment
+            return {}
+        from confide.ledger import Ledger, as_dataset, make_payment
 
-        known = self.ledger.accounts() if request.disjoint and isinstance(self.ledger, Ledger) else None
-        payments = {
-            key: make_payment(*bill, self.ledger, shares[key], again=self.again, accounts=known)
+        known = None
+        if request.disjoint and isinstance(self.ledger, Ledger):
+            known = self.ledger.balance(as_dataset(self.dataset).name)
+        return {
+            key: make_payment(*bill, self.ledger, shares[key], again=self.again, balance=known)
             for key, bill in bills.items()
         }
-        return LedgerAccount(request, Transaction.of(payments))
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""

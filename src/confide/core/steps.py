@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.core.account import NO_PAYER, Bill, Payer
+from confide.core.account import NO_PAYER, Bill, Payer, open_account
 from confide.core.design import Design, compared_list, price, sized_design, unanswered_design
 from confide.core.keys import Key
 from confide.core.release import Release
@@ -262,35 +262,38 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     # Prepare, from public numbers alone: every design that waits for no noisy number, and the price of each draw.
     source, n = _with_public_number(source, request, payer)
     steps = prepare(request, 1 if n == 0 else n)
-    account = payer.account(request, {key: step.bill for key, step in steps.items()})
+    payments = payer.payments(request, {key: step.bill for key, step in steps.items()})
     if n == 0:  # an account with a secret number has raised its own error
         raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
 
-    # Check the limit, and everything else that may fail.
-    account.check_limit()
-    if payer.has_ledger:
-        rehearse(request, steps)
+    # Wait for an identical request in progress: its release may be the answer.
+    with open_account(request, tuple(steps), payments) as account:
+        # Check the limit, and everything else that may fail.
+        account.check_limit()
+        if payments:
+            rehearse(request, steps)
 
-    # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
-    tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
-    counts = _counted(source, request, steps, n)
+        # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
+        tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
+        counts = _counted(source, request, steps, n)
 
-    # Compare with earlier requests.
-    marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
-    earlier = account.earlier_releases(marks)
+        # Compare with earlier requests.
+        marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
+        earlier = account.earlier_releases(marks)
 
-    # Charge what is new.
-    if tokens is None:
-        tokens = account.charge(without=earlier)
+        # Charge what is new.
+        if tokens is None:
+            tokens = account.charge(without=earlier)
 
-    # Draw: noisy numbers of records first, where they are released, then the thresholds.
-    draws = {key: steps[key].prepared(counts[key]) for key in tokens}
-    drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
+        # Draw: noisy numbers of records first, where they are released, then the thresholds.
+        draws = {key: steps[key].prepared(counts[key]) for key in tokens}
+        drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
 
-    # Store, before anybody sees it.
-    account.store(tokens, drawn, marks)
-    _tell_released(drawn)
-    answered = account.answers(earlier, n)
+        # Store, before anybody sees it.
+        account.store(tokens, drawn, marks)
+        _tell_released(drawn)
+        answered = account.answers(earlier, n)
+
     whole = {draw: drawn[draw] if draw in drawn else answered[draw][0] for draw in steps}
     released = assembled(request, whole, library_versions() if drawn else next(iter(answered.values()))[1])
     warn_about(released)
@@ -308,7 +311,7 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
     if source.reading_is_visible and payer.has_ledger:
         raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
     if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
-        payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
+        payer.payments(request, {key: step.bill for key, step in prepare(request, 1).items()})
     source = GivenCounts(source.count(request, request.counted_over()))
     return source, source.n
 

@@ -440,13 +440,12 @@ def _point_out_same_people(request: PrivateRequest) -> None:
     """Warn if the data set was used for calibration, because evaluation records should be others."""
     if request.ledger is None or request.dataset is None:
         return
-    from confide.ledger import Dataset, find_account
+    from confide.ledger import as_dataset
 
-    name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
-    account = find_account(request.ledger.accounts(), name)
-    if account is not None and any(entry.kind == "calibration" for entry in account.entries):
+    balance = request.ledger.balance(as_dataset(request.dataset).name)
+    if balance is not None and "calibration" in balance.totals.kinds:
         text = (
-            f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
+            f"dataset {balance.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
             "records, it covers them better than new ones, and the intervals do not hold: evaluate other records"
         )
         warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())

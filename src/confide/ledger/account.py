@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from confide.ledger.composition import Limit, compose, largest_sum
-from confide.ledger.cost import Cost, Group, Loss, decimal, decimal_below, decimal_form, unbounded
+from confide.ledger.composition import Limit, Totals, compose
+from confide.ledger.cost import Cost, Group, Loss, decimal_form, unbounded
 from confide.ledger.identity import name_key
 from confide.mechanisms import Neighbors, weak_privacy_text
 from confide.support import Described, Facts, Section, to_text
@@ -77,9 +77,9 @@ class Entry(Described):
         return self._words().replace("  ", ", ")
 
 
-@dataclass(frozen=True, repr=False)
-class Account(Described):
-    """The privacy budget spent on one data set.
+@dataclass(frozen=True)
+class Balance:
+    """The budget of a data set without its charges: what a decision about another charge depends on.
 
     Parameters
     ----------
@@ -91,6 +91,91 @@ class Account(Described):
         Keyed fingerprint of the data that the name is bound to, or None.
     limit
         The limit on its budget, or None.
+    totals
+        The exact totals of its charges. A ledger reads the sums of those cells only that a decision is about.
+    shared
+        The partitions in which other cells than those were charged.
+    """
+
+    dataset: str
+    neighbors: Neighbors
+    fingerprint: str | None = None
+    limit: Limit | None = None
+    totals: Totals = field(default_factory=Totals)
+    shared: frozenset[str] = frozenset()
+
+    @property
+    def facts(self) -> Facts:
+        """The budget as names and values: spent, limit, left, releases, their and their adjacency."""
+        limit, totals = self.limit, self.totals
+        at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
+        spent = decimal_form(totals.epsilon) if totals.private else f"+inf ({totals.unbounded})"
+        return (
+            ("epsilon spent, the losses added up", spent),
+            ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
+            ("left for one more release", _left_text(self.remaining())),
+            ("releases", _counted(totals.kinds)),
+            ("counted for", _RELATIONS[self.neighbors]),
+        )
+
+    @property
+    def summary(self) -> str:
+        """One line with the budget spent, the limit, and the budget left."""
+        spent, limit, left, releases, *_ = (text for _, text in self.facts)
+        weak = weak_privacy_text(self.totals.epsilon)
+        line = f"spent {spent} in {releases} ({self.neighbors}){f', {weak}' if weak else ''}"
+        if self.limit is None:
+            return f"{line}; no limit"
+        return f"{line}; limit {limit}, {left} left"
+
+    def as_json(self) -> dict[str, Any]:
+        """The budget as plain data."""
+        limit = self.limit
+        return {
+            "dataset": self.dataset,
+            "neighbors": self.neighbors,
+            "bound": self.fingerprint is not None,
+            "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
+            "spent": _finite(self.totals.epsilon),
+            "remaining": self.remaining(),
+        }
+
+    def allows(self, *costs: Cost) -> bool:
+        """Whether the limit allows one more release, or several together.
+
+        A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. A limit with dp_delta > 0 also uses
+        zero-concentrated accounting, for releases that have an epsilon each. A release with zCDP alone, or without
+        privacy, fits no limit.
+        """
+        if self.limit is None or all(cost.epsilon == 0 for cost in costs):
+            return True
+        after = self.after(*costs)
+        return after.private and self.limit.holds(after)
+
+    def after(self, *costs: Cost) -> Totals:
+        """The totals after more charges."""
+        totals = self.totals
+        for cost in costs:
+            totals = totals.plus(cost)
+        return totals
+
+    def remaining(self, group: Group | None = None) -> float | None:
+        """The largest epsilon of one more release that the limit certainly allows; None without a limit.
+
+        It is computed by the sum of epsilons alone. With dp_delta > 0 a larger epsilon may be allowed. After a release
+        without privacy it is 0.
+        """
+        return None if self.limit is None else self.limit.left(self.totals, group)
+
+
+@dataclass(frozen=True, repr=False)
+class Account(Described):
+    """The privacy budget spent on one data set, with every charge.
+
+    Parameters
+    ----------
+    dataset, neighbors, fingerprint, limit
+        As in `Balance`.
     entries
         Every charge, oldest first.
     """
@@ -101,37 +186,32 @@ class Account(Described):
     limit: Limit | None
     entries: tuple[Entry, ...]
 
+    @cached_property
+    def balance(self) -> Balance:
+        """The budget alone."""
+        return Balance(self.dataset, self.neighbors, self.fingerprint, self.limit, Totals.of(self.costs))
+
     @property
     def costs(self) -> list[Cost]:
         """The costs of all charges."""
         return [entry.cost for entry in self.entries]
 
+    @property
+    def summary(self) -> str:
+        """One line with the budget spent, the limit, and the budget left."""
+        return self.balance.summary
+
     def spent(self, dp_delta: float = 0.0) -> Loss:
         """The privacy loss of all releases together, as in `compose`."""
         return compose(self.costs, dp_delta)
 
-    @property
-    def facts(self) -> Facts:
-        """The budget as names and values: spent, limit, left, releases, their and their adjacency."""
-        limit = self.limit
-        at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
-        return (
-            ("epsilon spent, the losses added up", loss_text(self.spent().epsilon, self.costs)),
-            ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
-            ("left for one more release", _left_text(self.remaining())),
-            ("releases", _counted(self.entries)),
-            ("counted for", _RELATIONS[self.neighbors]),
-        )
+    def allows(self, *costs: Cost) -> bool:
+        """Whether the limit allows one more release, or several together: `Balance.allows`."""
+        return self.balance.allows(*costs)
 
-    @property
-    def summary(self) -> str:
-        """One line with the budget spent, the limit, and the budget left."""
-        spent, limit, left, releases, *_ = (text for _, text in self.facts)
-        weak = weak_privacy_text(self.spent().epsilon)
-        line = f"spent {spent} in {releases} ({self.neighbors}){f', {weak}' if weak else ''}"
-        if self.limit is None:
-            return f"{line}; no limit"
-        return f"{line}; limit {limit}, {left} left"
+    def remaining(self, group: Group | None = None) -> float | None:
+        """The largest epsilon of one more release that the limit certainly allows: `Balance.remaining`."""
+        return self.balance.remaining(group)
 
     def describe(self, dp_delta: float = 0.0) -> str:
         """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
@@ -152,44 +232,6 @@ class Account(Described):
 
     def _brief(self) -> str:
         return f"{self.dataset!r}, {self.summary}"
-
-    def allows(self, *costs: Cost) -> bool:
-        """Whether the limit allows one more release, or several together.
-
-        A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. A limit with dp_delta > 0 also uses
-        zero-concentrated accounting, for releases that have an epsilon each. A release with zCDP alone, or without
-        privacy, fits no limit.
-        """
-        if self.limit is None or all(cost.epsilon == 0 for cost in costs):
-            return True
-        if not all(one.private for one in [*self.costs, *costs]):
-            return False
-        return self.limit.holds([*self.costs, *costs])
-
-    def remaining(self, group: Group | None = None) -> float | None:
-        """The largest epsilon of one more release that the limit certainly allows; None without a limit.
-
-        It is computed by the sum of epsilons alone. With dp_delta > 0 a larger epsilon may be allowed. After a release
-        without privacy it is 0.
-        """
-        if self.limit is None:
-            return None
-        if not all(one.private for one in self.costs):
-            return 0.0
-        limit = decimal(self.limit.epsilon)
-        base = largest_sum(self.costs, lambda one: one.exact)
-        if base > limit:
-            return 0.0
-        if group is None:
-            return decimal_below(limit - base)
-        # A cell has the room left by its partition's largest cell, plus the difference between that cell and itself.
-        probe = Cost(float(limit), self.neighbors, "probe", None, group)
-        behind = limit - (largest_sum([*self.costs, probe], lambda one: one.exact) - base)
-        return decimal_below(min(limit, limit - base + behind))
-
-    def answers(self, request: str) -> tuple[Entry, ...]:
-        """The stored releases for this request, newest first."""
-        return tuple(one for one in reversed(self.entries) if one.request == request and one.release is not None)
 
 
 _RELATIONS: Mapping[Neighbors, str] = {
@@ -213,25 +255,17 @@ def loss_text(epsilon: float, costs: Iterable[Cost]) -> str:
     return f"+inf ({unbounded(costs)})" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
-def _counted(entries: Iterable[Entry]) -> str:
+def _counted(kinds: Mapping[str, int]) -> str:
     """The number of releases, by kind unless all are calibrations."""
-    kinds = Counter(entry.kind for entry in entries)
     of_kinds = ", ".join(f"{number:,} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
-    total = kinds.total()
+    total = sum(kinds.values())
     made = "1 release" if total == 1 else f"{total:,} releases"
     return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 
 def account_as_json(account: Account) -> dict[str, Any]:
     """An account as plain data."""
-    limit = account.limit
-    return {
-        "dataset": account.dataset,
-        "neighbors": account.neighbors,
-        "bound": account.fingerprint is not None,
-        "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
-        "spent": _finite(account.spent().epsilon),
-        "remaining": account.remaining(),
+    return account.balance.as_json() | {
         "entries": [
             {
                 "token": entry.token,
@@ -246,7 +280,7 @@ def account_as_json(account: Account) -> dict[str, Any]:
             }
             | ({} if entry.by is None else {"by": entry.by})
             for entry in account.entries
-        ],
+        ]
     }
 
 
