@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from confide.ledger.state import MissingRecordsError
 
 from confide.cli import main
 from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger.location import MissingRecordsError
 from tests.files import class_table, write
 from tests.ledger.servers import JOBS, OFFICERS, ServerLedger, new_database
 from tests.refused import refused

@@ -16,8 +16,8 @@ from confide.ledger.location import RESTORE, MissingRecordsError, Server
 from confide.ledger.schema import TABLES, seal
 
 Row: TypeAlias = dict[str, Any]
-Heads: TypeAlias = Mapping[str, tuple[int, str]]
-"""The number and the seal of the last row of each table."""
+Heads: TypeAlias = Mapping[str, Row]
+"""The number, seal, time and account of the last row of each table."""
 
 
 class Connection:
@@ -74,14 +74,13 @@ class Connection:
         MissingRecordsError
             If a row of an earlier reading is missing.
         """
-        of_table = "SELECT '{0}' AS name, id, seal FROM {0} WHERE id IN (?, (SELECT max(id) FROM {0}))"
-        numbers = [known.get(table, (0, ""))[0] for table in TABLES]
+        of_table = "SELECT '{0}' AS name, id, seal, made, by FROM {0} WHERE id IN (?, (SELECT max(id) FROM {0}))"
+        numbers = [known[table]["id"] if table in known else 0 for table in TABLES]
         found = self.rows(" UNION ALL ".join(map(of_table.format, TABLES)), *numbers)
-        there = {(row["name"], row["id"], row["seal"]) for row in found}
-        for table, (number, sealed) in known.items():
-            if (table, number, sealed) not in there:
-                raise missing(place, table, number, "this open ledger")
-        return {row["name"]: (row["id"], row["seal"]) for row in sorted(found, key=lambda row: int(row["id"]))}
+        for table, row in known.items():
+            if row not in found:
+                raise missing(place, table, row["id"], "this open ledger")
+        return {row["name"]: row for row in sorted(found, key=lambda row: int(row["id"]))}
 
 
 def missing(place: Path | Server, table: str, number: int, who: str) -> MissingRecordsError:

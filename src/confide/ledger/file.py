@@ -57,9 +57,12 @@ def _connect(path: Path, timeout: float, *, write: bool) -> sqlite3.Connection:
 def lock(path: Path, names: Sequence[str]) -> Iterator[None]:
     """Lock names by files next to the ledger, which are removed at the end. Without file locks nothing is locked.
 
-    The lock of a process that is killed ends; its empty file remains until the same name is locked again.
+    The lock of a process that is killed ends; its empty file remains until the same name is locked again. Until the
+    end a connection stays open, so that the transactions meanwhile need not write the log back into the file.
     """
     with ExitStack() as stack:
+        keeper = stack.enter_context(closing(_connect(path, 0.0, write=True)))
+        keeper.execute("SELECT schema FROM ledger")
         for name in sorted(set(names)) if has_locks() else ():  # in one order, so that no two wait for each other
             digest = hashlib.sha256(name.encode()).hexdigest()[:32]
             stack.enter_context(_locked(path.resolve().with_name(f"{path.name}-{digest}.lock")))

@@ -433,7 +433,8 @@ class Ledger(Described):
         there = self._read(lambda connection: connection.rows("SELECT seal FROM charge WHERE id = ?", number))
         if number and there != [{"seal": sealed}]:
             raise missing(self.path, "charge", number, who)
-        return self._heads.get("charge", (0, ""))
+        last = self._heads.get("charge", {"id": 0, "seal": ""})
+        return last["id"], last["seal"]
 
     def _read(self, work: Callable[[Connection], Result]) -> Result:
         """Read in one transaction, after a check that the ledger has every row that was read before."""
