@@ -92,7 +92,7 @@ def test_groups_and_bindings(confide_run, records, folder):
         assert ran.code == 0, ran.err
     shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6")
     assert "spent 1 in 2 releases" in shown.out
-    assert "group region=north" in shown.out
+    assert "region=north" in shown.out
     assert "of disjoint groups the largest counts" in shown.out
     other = write(folder / "other.parquet", class_table().slice(1))
     assert calibrate(confide_run, other, "x.json", "--ledger-key", "key").refused == (REFUSED, "--dataset")

@@ -100,11 +100,13 @@ def impatient(ledger):
 
 @pytest.mark.slow
 def test_unavailable_commit_is_reported_as_unknown(through_proxy):
-    on_server, between, ledger, total = through_proxy
-    token = Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST)
+    on_server, between, ledger, _ = through_proxy
+    first, token = (Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST) for _ in range(2))
+    between.count = 0
+    ledger.attach(first, "release")
+    between.cut_at, between.answered = between.count, True
     between.count, between.cuts, between.for_good = 0, 0, True
     probe = impatient(ledger)
-    between.cut_at, between.answered = total // 2, True
     with refused(LedgerError, "ledger"):
         probe.attach(token, "release")
     between.cut_at, between.for_good = None, False

@@ -221,7 +221,7 @@ ALTERATIONS = [
     "UPDATE confide.bound SET epsilon = 900",
     "UPDATE confide.charge SET made = '2020-01-01T00:00:00+00:00' WHERE id = 1",
     "UPDATE confide.charge SET by = 'others' WHERE id = 1",
-    "DELETE FROM confide.charge WHERE id = 2; UPDATE confide.charge SET id = id",
+    "DELETE FROM confide.release; DELETE FROM confide.charge WHERE id = 1",
 ]
 
 

@@ -16,7 +16,6 @@ from confide.ledger import (
     Dataset,
     Group,
     Ledger,
-    account_as_json,
     compose,
     decimal_form,
     file_of,
@@ -64,23 +63,23 @@ class Receipt:
 
     def text(self) -> str:
         """One line with the charge and the account, or a note that there is no ledger."""
-        if (account := self._account) is None:
+        if (balance := self._balance) is None:
             return NO_LEDGER
-        return f"charged {decimal_form(self._charged())} to {account.dataset!r}: {account.summary}"
+        return f"charged {decimal_form(self._charged())} to {balance.dataset!r}: {balance.summary}"
 
     def fields(self) -> dict[str, Any]:
         """The charge and the account as JSON values; None without a ledger."""
-        if (account := self._account) is None:
+        if (balance := self._balance) is None:
             return {"ledger": None}
-        values = account_as_json(account)
+        values = balance.as_json(entries=False)
         totals = {name: values[name] for name in ("dataset", "spent", "limit", "remaining")}
         return {"ledger": {"ledger": self.ledger, "new": self.new, "charged": self._charged(), **totals}}
 
     @cached_property
-    def _account(self) -> Account | None:
+    def _balance(self) -> Account | None:
         if self.ledger is None or self.dataset is None:
             return None
-        return Ledger(self.ledger, create=False).account(self.dataset)
+        return Ledger(self.ledger, create=False).balance(self.dataset)
 
     def _charged(self) -> float:
         return compose(self._charges.costs).epsilon

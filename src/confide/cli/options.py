@@ -247,7 +247,6 @@ OPTIONS: Mapping[str, Row] = dict([
         drop_refused=Row(None, "Leave unusable answers out with a warning, instead of an error."),
     ),
     *_panel(LEDGER,
-        server=_argument("SERVER", "postgresql://OWNER@HOST/DB, a database for this ledger."),
         ledger=Row("LEDGER", "Charge this ledger first, for --dataset; the same request about the same data is free. A "
                    "file, or postgresql://ROLE@HOST/DB.", everyday=True),
         dataset=Row("NAME", "The name of these people's data in the ledger.", everyday=True),
@@ -259,6 +258,7 @@ OPTIONS: Mapping[str, Row] = dict([
         charge_role=Row("NAME", "A role of the server that may charge but not delete; repeat it. A new role is "
                         "created without login."),
         read_role=Row("NAME", "A role that may read everything except the ledger's key; repeat it."),
+        spent=Row("EPSILON", "What the people of --dataset have lost before.", _LOSS),
     ),
     *_panel(CONTENT,
         dialect=Row("NAME", "{}.", everyday=True,
@@ -415,18 +415,19 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
         "records_per_person": Change(help="The largest number of records of one person in one release.", panel=PEOPLE),
         "looks": Row("COUNT", "Number of looks (batches of a monitor).", int, everyday=True, panel=PLANNED),
     },
-    "ledger": {"file": _argument("LEDGER", "A ledger: its file, or postgresql://ROLE@HOST/DB.")},
-    "ledger show": {"dataset": _DATASET},
+    "ledger": {"file": _argument("LEDGER", "A file, or postgresql://ROLE@HOST/DB (default: CONFIDE_LEDGER).")},
+    "ledger show": {
+        "dataset": _DATASET,
+        "dp_delta": Change(help="Also state totals at this delta; 0 for pure epsilon only.", panel=CONTENT),
+        "out": "A page, with the newest charges of one data set or of all.",
+    },
+    "ledger init": {"file": _argument("LEDGER", "A new file, or postgresql://OWNER@HOST/DB, a database for it.")},
     "ledger limit": {
         "dataset": _DATASET,
         "epsilon": _argument("EPSILON", "The limit; leave it out to remove the limit.", float),
         "neighbors": "The adjacency of the data set: add_remove or replace_one.",
     },
     "ledger export": {"out": "Output file (default: standard output)."},
-    "ledger report": {
-        "dataset": Change(help="Only this data set.", panel=CONTENT),
-        "dp_delta": Change(help="Also state totals at this delta; 0 for pure epsilon only.", panel=CONTENT),
-    },
     "federated": {
         "plan": Change(help="The signed plan.", panel=FEDERATION, everyday=True),
         "calibration": Change(help="The release of aggregate.", panel=FEDERATION),

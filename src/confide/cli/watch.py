@@ -14,7 +14,7 @@ from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.output import check_output, print_result, print_text, print_warning
 from confide.cli.values import Findings, Released, SourceOfRelease
 from confide.core import remarks
-from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
+from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, check_not_input
@@ -97,7 +97,7 @@ def watch(
             _say_start(before)
     for note in notes:
         print_warning(note)
-    with budget.charging(EarlierReleaseWarning, SimilarNameWarning) as receipt:
+    with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
         account = budget.account(records.file)
         with records.open("looking", what, columns.ALTERNATIVES) as (table, read, progress):
             after = take_look(

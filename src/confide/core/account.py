@@ -181,10 +181,10 @@ class Payer:
         from confide.ledger import Ledger, as_dataset, make_payment
 
         known = None
-        if request.disjoint and isinstance(self.ledger, Ledger):
+        if request.disjoint and isinstance(self.ledger, Ledger) and self.dataset is not None:
             known = self.ledger.balance(as_dataset(self.dataset).name)
         return {
-            key: make_payment(*bill, self.ledger, shares[key], again=self.again, balance=known)
+            key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=known)
             for key, bill in bills.items()
         }
 

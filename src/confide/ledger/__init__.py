@@ -4,18 +4,18 @@ cost.py         cost of one release, and bounds on the cost of several with thei
 composition.py  computes these bounds from the costs of several releases; limits
 account.py      budget spent and left on one data set
 identity.py     equality of names and requests; keyed fingerprints
-decisions.py    checks of a charge against the balance of its data set
+decisions.py    checks of a charge against the account of its data set
 location.py     location of a ledger, and its errors
 schema.py       the five tables, one schema for SQLite and PostgreSQL; roles
 file.py         a ledger in an SQLite file: durable, atomic across processes
 server.py       the same on a PostgreSQL server
 database.py     transactions on either, and seals of rows
-tables.py       rows as balances, charges and accounts
+tables.py       rows as accounts and charges
 ledger.py       `Ledger`, which combines them
 payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """
 
-from confide.ledger.account import Account, Balance, Entry, account_as_json, find_account, loss_text
+from confide.ledger.account import Account, Entry, loss_text
 from confide.ledger.composition import Limit, check_delta, compose, epsilon_of_zcdp
 from confide.ledger.cost import KINDS, Bound, Cost, Group, Loss, decimal, decimal_above, decimal_form, unbounded
 from confide.ledger.decisions import MOST_RELEASE, Charge, as_dataset

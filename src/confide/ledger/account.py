@@ -2,16 +2,16 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
+from confide.errors import InputError
 from confide.ledger.composition import Limit, Totals, compose
 from confide.ledger.cost import Cost, Group, Loss, decimal_form, unbounded
-from confide.ledger.identity import name_key
 from confide.mechanisms import Neighbors, weak_privacy_text
-from confide.support import Described, Facts, Section, to_text
+from confide.support import Described, Facts, Section, Table, to_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,23 +63,39 @@ class Entry(Described):
         return self.release
 
     def _section(self) -> Section:
-        return Section("Entry", self._words())
-
-    def _words(self) -> str:
-        group = "" if self.cost.group is None else f"  group {'='.join(self.cost.group)}"
-        zcdp = "" if self.cost.rho is None else f" ({self.cost.rho:.4g}-zCDP)"
-        who = "" if self.by is None else f"  by {self.by}"
-        kept = "" if self.release is not None else "  (no release: the run ended before it)"
-        loss = loss_text(self.cost.epsilon, [self.cost])
-        return f"{self.charged_at}  {self.kind_and_mechanism}  epsilon {loss}{zcdp}{group}{who}{kept}"
+        return Section("Entry", self._brief())
 
     def _brief(self) -> str:
-        return self._words().replace("  ", ", ")
+        return ", ".join(text for text in self.row(who=self.by is not None) if text)
+
+    def row(self, *, who: bool) -> tuple[str, ...]:
+        """Time, purpose, losses, group, account and release, for a table."""
+        cost, time = self.cost, self.charged_at.replace("T", " ").removesuffix("+00:00")
+        loss, rho = loss_text(cost.epsilon, unbounded([cost])), "" if cost.rho is None else f"{cost.rho:.4g}"
+        group = "" if cost.group is None else "=".join(cost.group)
+        stored = "stored" if self.release is not None else "none: the run ended before"
+        return (time, self.kind_and_mechanism, loss, rho, group, *([self.by or "not stored"] if who else []), stored)
+
+    def as_json(self) -> dict[str, Any]:
+        """The charge as plain data, without the fingerprint."""
+        cost = self.cost
+        content = {
+            "token": self.token,
+            "made": self.charged_at,
+            "kind": self.kind,
+            "request": self.request,
+            "mechanism": cost.mechanism,
+            "epsilon": _finite(cost.epsilon),
+            "rho": cost.rho,
+            "group": None if cost.group is None else "=".join(cost.group),
+            "release": _as_json(self.release),
+        }
+        return content if self.by is None else content | {"by": self.by}
 
 
-@dataclass(frozen=True)
-class Balance:
-    """The budget of a data set without its charges: what a decision about another charge depends on.
+@dataclass(frozen=True, repr=False)
+class Account(Described):
+    """The privacy budget spent on one data set.
 
     Parameters
     ----------
@@ -91,8 +107,11 @@ class Balance:
         Keyed fingerprint of the data that the name is bound to, or None.
     limit
         The limit on its budget, or None.
+    entries
+        Every charge, oldest first; empty if they were not read.
     totals
-        The exact totals of its charges. A ledger reads the sums of those cells only that a decision is about.
+        The exact totals of its charges, by default of `entries`. Without its entries an account has the sums of those
+        cells only that were asked for.
     shared
         The partitions in which other cells than those were charged.
     """
@@ -101,19 +120,35 @@ class Balance:
     neighbors: Neighbors
     fingerprint: str | None = None
     limit: Limit | None = None
-    totals: Totals = field(default_factory=Totals)
+    entries: tuple[Entry, ...] = ()
+    totals: Totals = None  # type: ignore[assignment]  # those of the entries
     shared: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.totals is None:
+            object.__setattr__(self, "totals", Totals.of(self.costs))
+
+    @property
+    def costs(self) -> list[Cost]:
+        """The costs of all charges."""
+        if self.totals is not None and sum(self.totals.kinds.values()) != len(self.entries):
+            raise InputError("entries", "must have been read", remedy="Use Ledger.account")
+        return [entry.cost for entry in self.entries]
+
+    def spent(self, dp_delta: float = 0.0) -> Loss:
+        """The privacy loss of all releases together, as in `compose`."""
+        return compose(self.costs, dp_delta)
 
     @property
     def facts(self) -> Facts:
         """The budget as names and values: spent, limit, left, releases, their and their adjacency."""
         limit, totals = self.limit, self.totals
         at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
-        spent = decimal_form(totals.epsilon) if totals.private else f"+inf ({totals.unbounded})"
+        left = self.remaining()
         return (
-            ("epsilon spent, the losses added up", spent),
+            ("epsilon spent, the losses added up", loss_text(totals.epsilon, totals.unbounded)),
             ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
-            ("left for one more release", _left_text(self.remaining())),
+            ("left for one more release", "unlimited" if left is None else decimal_form(left)),
             ("releases", _counted(totals.kinds)),
             ("counted for", _RELATIONS[self.neighbors]),
         )
@@ -128,17 +163,45 @@ class Balance:
             return f"{line}; no limit"
         return f"{line}; limit {limit}, {left} left"
 
-    def as_json(self) -> dict[str, Any]:
-        """The budget as plain data."""
-        limit = self.limit
-        return {
-            "dataset": self.dataset,
-            "neighbors": self.neighbors,
-            "bound": self.fingerprint is not None,
-            "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
-            "spent": _finite(self.totals.epsilon),
-            "remaining": self.remaining(),
-        }
+    def describe(self, dp_delta: float = 0.0) -> str:
+        """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
+        return to_text(self.section(dp_delta))
+
+    def section(self, dp_delta: float = 0.0, *, who: bool = True, most: int | None = None) -> Section:
+        """The description of the account, which texts and pages show.
+
+        Parameters
+        ----------
+        dp_delta
+            Delta at which the releases are also composed.
+        who
+            Whether to show who charged.
+        most
+            The largest number of charges to show, the newest; None for all.
+        """
+        loss, entries = self.spent(dp_delta), self.entries[::-1][:most]
+        lead, facts = f"{self.dataset}: {self.summary}", (*self.facts, ("together", str(loss)))
+        if not entries:
+            return Section(self.dataset, lead, facts)
+        bounds = tuple((b.rule, _rounded_up(b.epsilon), f"{b.dp_delta:g}", b.derivation) for b in loss.bounds)
+        heads = ("Time (UTC)", "Purpose", "ε", "ρ", "Group", *(["Account"] * who), "Release")
+        tables = (
+            Table(
+                heads, tuple(entry.row(who=who) for entry in entries), "Charges, the newest first", len(self.entries)
+            ),
+            Table(("Rule", "ε", "δ", "Derivation"), bounds, "All bounds on the total"),
+        )
+        return Section(self.dataset, lead, facts, tables)
+
+    def _section(self) -> Section:
+        return self.section()
+
+    def _brief(self) -> str:
+        return f"{self.dataset!r}, {self.summary}"
+
+    def after(self, *costs: Cost) -> "Account":
+        """The account after more charges, without their entries."""
+        return replace(self, totals=reduce(Totals.plus, costs, self.totals))
 
     def allows(self, *costs: Cost) -> bool:
         """Whether the limit allows one more release, or several together.
@@ -149,15 +212,8 @@ class Balance:
         """
         if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
-        after = self.after(*costs)
-        return after.private and self.limit.holds(after)
-
-    def after(self, *costs: Cost) -> Totals:
-        """The totals after more charges."""
-        totals = self.totals
-        for cost in costs:
-            totals = totals.plus(cost)
-        return totals
+        totals = self.after(*costs).totals
+        return totals.private and self.limit.holds(totals)
 
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.
@@ -167,71 +223,18 @@ class Balance:
         """
         return None if self.limit is None else self.limit.left(self.totals, group)
 
-
-@dataclass(frozen=True, repr=False)
-class Account(Described):
-    """The privacy budget spent on one data set, with every charge.
-
-    Parameters
-    ----------
-    dataset, neighbors, fingerprint, limit
-        As in `Balance`.
-    entries
-        Every charge, oldest first.
-    """
-
-    dataset: str
-    neighbors: Neighbors
-    fingerprint: str | None
-    limit: Limit | None
-    entries: tuple[Entry, ...]
-
-    @cached_property
-    def balance(self) -> Balance:
-        """The budget alone."""
-        return Balance(self.dataset, self.neighbors, self.fingerprint, self.limit, Totals.of(self.costs))
-
-    @property
-    def costs(self) -> list[Cost]:
-        """The costs of all charges."""
-        return [entry.cost for entry in self.entries]
-
-    @property
-    def summary(self) -> str:
-        """One line with the budget spent, the limit, and the budget left."""
-        return self.balance.summary
-
-    def spent(self, dp_delta: float = 0.0) -> Loss:
-        """The privacy loss of all releases together, as in `compose`."""
-        return compose(self.costs, dp_delta)
-
-    def allows(self, *costs: Cost) -> bool:
-        """Whether the limit allows one more release, or several together: `Balance.allows`."""
-        return self.balance.allows(*costs)
-
-    def remaining(self, group: Group | None = None) -> float | None:
-        """The largest epsilon of one more release that the limit certainly allows: `Balance.remaining`."""
-        return self.balance.remaining(group)
-
-    def describe(self, dp_delta: float = 0.0) -> str:
-        """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
-        return to_text(self.section(dp_delta))
-
-    def section(self, dp_delta: float = 0.0) -> Section:
-        """The description of the account that `describe` returns as text."""
-        loss = self.spent(dp_delta)
-        facts = (("together", str(loss)),)
-        rules = tuple((bound.rule, f"epsilon {bound.epsilon:.6g}") for bound in loss.bounds)
-        several = len(rules) > 1 and all(cost.private for cost in self.costs)
-        charges = "\n".join(["", *(f"  {entry}" for entry in self.entries)])
-        lead = f"{self.dataset}: {self.summary}{charges if self.entries else ''}"
-        return Section("Account", lead, facts, parts=(Section("", facts=rules),) if several else ())
-
-    def _section(self) -> Section:
-        return self.section()
-
-    def _brief(self) -> str:
-        return f"{self.dataset!r}, {self.summary}"
+    def as_json(self, *, entries: bool = True) -> dict[str, Any]:
+        """The account as plain data, with its entries or without."""
+        limit = self.limit
+        budget = {
+            "dataset": self.dataset,
+            "neighbors": self.neighbors,
+            "bound": self.fingerprint is not None,
+            "limit": None if limit is None else limit._asdict(),
+            "spent": _finite(self.totals.epsilon),
+            "remaining": self.remaining(),
+        }
+        return budget | ({"entries": [entry.as_json() for entry in self.entries]} if entries else {})
 
 
 _RELATIONS: Mapping[Neighbors, str] = {
@@ -240,19 +243,15 @@ _RELATIONS: Mapping[Neighbors, str] = {
 }
 
 
-def _left_text(left: float | None) -> str:
-    return "unlimited" if left is None else decimal_form(left)
-
-
-def loss_text(epsilon: float, costs: Iterable[Cost]) -> str:
-    """A loss of these costs together; for an infinite one the reason.
+def loss_text(epsilon: float, lacking: str) -> str:
+    """A loss; for an infinite one what it lacks, as in `unbounded`.
 
     Examples
     --------
-    >>> loss_text(0.5, []), loss_text(math.inf, [Cost(math.inf, "add_remove", "none")])
+    >>> loss_text(0.5, ""), loss_text(math.inf, "not private")
     ('0.5', '+inf (not private)')
     """
-    return f"+inf ({unbounded(costs)})" if math.isinf(epsilon) else decimal_form(epsilon)
+    return f"+inf ({lacking})" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
 def _counted(kinds: Mapping[str, int]) -> str:
@@ -263,33 +262,8 @@ def _counted(kinds: Mapping[str, int]) -> str:
     return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 
-def account_as_json(account: Account) -> dict[str, Any]:
-    """An account as plain data."""
-    return account.balance.as_json() | {
-        "entries": [
-            {
-                "token": entry.token,
-                "made": entry.charged_at,
-                "kind": entry.kind,
-                "request": entry.request,
-                "mechanism": entry.cost.mechanism,
-                "epsilon": _finite(entry.cost.epsilon),
-                "rho": entry.cost.rho,
-                "group": None if entry.cost.group is None else "=".join(entry.cost.group),
-                "release": _as_json(entry.release),
-            }
-            | ({} if entry.by is None else {"by": entry.by})
-            for entry in account.entries
-        ]
-    }
-
-
-def find_account(accounts: Mapping[str, Account], name: str) -> Account | None:
-    """The account of a data set, whose name may have another case or Unicode form; None if it is new."""
-    if name in accounts:
-        return accounts[name]
-    key = name_key(name)
-    return next((account for other, account in accounts.items() if name_key(other) == key), None)
+def _rounded_up(epsilon: float) -> str:
+    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.10g}"
 
 
 def _finite(loss: float) -> float | str:

@@ -14,7 +14,7 @@ from confide.support import Described, Section, one_of
 
 MOST_NAME = 200
 
-KINDS = ("evaluation", "look", "choice")
+KINDS = ("evaluation", "look", "choice", "transfer")
 """Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`."""
 
 

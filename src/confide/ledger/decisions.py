@@ -1,4 +1,4 @@
-"""Checks of a charge against the balance of its data set. The ledger runs them while no other process can write."""
+"""Checks of a charge against the account of its data set. The ledger runs them while no other process can write."""
 
 import math
 import secrets
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
-from confide.ledger.account import Balance, Entry
+from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals, check_delta
 from confide.ledger.cost import Cost, decimal_above, decimal_form, unbounded
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
@@ -42,7 +42,7 @@ class Charge:
             raise InputError("token", "must have 32 to 64 hexadecimal digits")
 
 
-def check_limits(balance: Balance, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None) -> None:
+def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None) -> None:
     """Check costs against the data set's own limit, or else the standard one, and against `at_most`.
 
     Raises
@@ -50,22 +50,22 @@ def check_limits(balance: Balance, costs: Sequence[Cost], standard: Limit | None
     BudgetError
         With the budget left, if they exceed one of them.
     """
-    own = replace(balance, limit=standard) if balance.limit is None else balance
-    for bounded in (own, *([] if at_most is None else [replace(balance, limit=at_most)])):
+    own = replace(account, limit=standard) if account.limit is None else account
+    for bounded in (own, *([] if at_most is None else [replace(account, limit=at_most)])):
         if not bounded.allows(*costs):
             raise budget_error(bounded, *costs)
 
 
-def budget_error(balance: Balance, *costs: Cost) -> BudgetError:
+def budget_error(account: Account, *costs: Cost) -> BudgetError:
     """The error for one release, or several together, beyond a limit, with the budget left."""
-    name = repr(balance.dataset)
-    assert balance.limit is not None
+    name = repr(account.dataset)
+    assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
-    limit, bound, left = balance.limit, decimal_form(balance.limit.epsilon), balance.remaining(group)
+    limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
     assert left is not None
     at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
-    if not balance.totals.private:
-        lacks = "without privacy" if balance.totals.bare else "with zCDP alone and no epsilon"
+    if not account.totals.private:
+        lacks = "without privacy" if account.totals.bare else "with zCDP alone and no epsilon"
         return BudgetError(
             "dataset",
             f"{name} has nothing left of its limit epsilon = {bound}{at}: a release {lacks} was made from it, which no "
@@ -142,25 +142,25 @@ def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
     return Limit(float(epsilon), check_delta(pair[1]))
 
 
-def check_binding(balance: Balance, data: Dataset) -> None:
+def check_binding(account: Account, data: Dataset) -> None:
     """Check that data are those to which a name is bound."""
-    if balance.fingerprint is not None and balance.fingerprint != data.fingerprint:
+    if account.fingerprint is not None and account.fingerprint != data.fingerprint:
         what = "no fingerprint was given" if data.fingerprint is None else "these are other data, or another key"
         raise OtherDataError(
             "dataset",
-            f"{balance.dataset!r} is bound to a fingerprint, and {what}",
+            f"{account.dataset!r} is bound to a fingerprint, and {what}",
             remedy=f"Nothing was charged. {OTHER_DATA_REMEDY}",
         )
 
 
-def check_cells(balance: Balance, datasets: Iterable[Dataset]) -> None:
+def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
     """Reject cells whose people may also be in other charged cells: a person in both would lose the sum."""
     partitions = {data.group.partition for data in datasets if data.group is not None and data.one_cell is False}
-    if shared := partitions & balance.shared:
+    if shared := partitions & account.shared:
         raise InputError(
             "dataset",
             (
-                f"{balance.dataset!r} was charged for other cells of the partition {min(shared)!r}, and "
+                f"{account.dataset!r} was charged for other cells of the partition {min(shared)!r}, and "
                 "the records of a person are bounded in this table alone: a person in two cells would lose "
                 "the sum, and the larger would be charged. If each person is in one cell, give one_cell=True"
             ),
@@ -189,11 +189,11 @@ def check_release(text: Any) -> str:
     return text
 
 
-def check_relation(balance: Balance, neighbors: Neighbors) -> None:
+def check_relation(account: Account, neighbors: Neighbors) -> None:
     """Check that a loss is stated for the adjacency of its account."""
-    if balance.neighbors != neighbors:
+    if account.neighbors != neighbors:
         raise InputError(
             "dataset",
-            (f"{balance.dataset!r} is accounted under {balance.neighbors!r}, and this is stated for {neighbors!r}"),
-            remedy=f"Use neighbors={balance.neighbors!r}",
+            (f"{account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for {neighbors!r}"),
+            remedy=f"Use neighbors={account.neighbors!r}",
         )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from confide.errors import InputError
-from confide.ledger.account import Account, Balance, Entry, account_as_json, find_account
+from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit
 from confide.ledger.cost import Cost, Group, check_name, decimal_form
 from confide.ledger.database import Connection, Heads, lock, missing, open_ledger, transaction
@@ -39,7 +39,7 @@ from confide.ledger.decisions import (
 )
 from confide.ledger.identity import Dataset, keyed_digest, name_key
 from confide.ledger.location import NotWrittenError, Server, parse_location
-from confide.ledger.tables import add_charge, read_accounts, read_balance, read_entries
+from confide.ledger.tables import add_charge, read_account, read_accounts, read_entries
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number
 
@@ -50,9 +50,9 @@ Result = TypeVar("Result")
 
 
 class Lookup(NamedTuple):
-    """What a ledger knows about requests: the balance, their charges with the newest first, and the ledger's key."""
+    """What a ledger knows about requests: the account without its entries, their charges, newest first, and its key."""
 
-    balance: Balance | None
+    account: Account | None
     charges: Mapping[str, tuple[Entry, ...]]
     key: str
 
@@ -152,7 +152,8 @@ class Ledger(Described):
             If the ledger has no such data set.
         """
         accounts = self.accounts()
-        if (account := find_account(accounts, dataset)) is None:
+        account = next((one for one in accounts.values() if name_key(one.dataset) == name_key(dataset)), None)
+        if account is None:
             others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
             raise InputError("dataset", f"{dataset!r} is not in the ledger, which contains {others}")
         return account
@@ -178,21 +179,20 @@ class Ledger(Described):
         relation = one_of("neighbors", neighbors, NEIGHBORS)
 
         def write(connection: Connection) -> None:
-            balance = _opened(connection, Dataset(dataset), relation, None)
-            check_relation(balance, relation)
+            check_relation(_opened(connection, Dataset(dataset), relation, None), relation)
             connection.add("bound", dataset=name_key(dataset), **_stated(new))
 
         self._write(write)
         return self.account(dataset)
 
-    def balance(self, dataset: str) -> Balance | None:
-        """The budget of a data set without its charges; None if it is new. This is fast for any number of charges."""
-        return self._read(lambda connection: read_balance(connection, dataset))
+    def balance(self, dataset: str) -> Account | None:
+        """The account of a data set without its entries; None if it is new. This is fast for any number of charges."""
+        return self._read(lambda connection: read_account(connection, dataset))
 
     def relation(self, dataset: str) -> Neighbors | None:
         """The adjacency under which a data set is accounted; None if it is new."""
-        balance = self.balance(dataset)
-        return balance.neighbors if balance else None
+        account = self.balance(dataset)
+        return account.neighbors if account else None
 
     def entry(self, token: str) -> Entry | None:
         """The charge with this token; None if there is none."""
@@ -203,15 +203,15 @@ class Ledger(Described):
         return entry.fingerprint == keyed_digest(self._read(_key), mechanism_input)
 
     def look_up(self, datasets: Sequence[Dataset], requests: Iterable[str]) -> Lookup:
-        """The balance of a data set, with its cells, and all charges of these requests, in one reading."""
+        """The account of a data set, with its cells, and all charges of these requests, in one reading."""
         name = datasets[0].name
 
         def read(connection: Connection) -> Lookup:
-            balance = read_balance(connection, name, [data.group for data in datasets if data.group])
-            known = set() if balance is None else set(requests)
+            account = read_account(connection, name, [data.group for data in datasets if data.group])
+            known = set() if account is None else set(requests)
             where = "charge.dataset = ? AND charge.request = ?"
             charges = {one: read_entries(connection, where, name_key(name), one)[::-1] for one in known}
-            return Lookup(balance, charges, _key(connection))
+            return Lookup(account, charges, _key(connection))
 
         return self._read(read)
 
@@ -233,12 +233,12 @@ class Ledger(Described):
             If there are stored releases of this request about other data only, or the data set is bound to other data.
         """
         data = as_dataset(dataset)
-        balance, charges, key = self.look_up([data], [request])
-        if balance is None:
+        account, charges, key = self.look_up([data], [request])
+        if account is None:
             return None
-        check_binding(balance, data)
+        check_binding(account, data)
         stored = tuple(entry for entry in charges[request] if entry.release is not None)
-        return find_same_data(balance.dataset, stored, mechanism_input, key) if stored else None
+        return find_same_data(account.dataset, stored, mechanism_input, key) if stored else None
 
     def charge(
         self,
@@ -314,21 +314,21 @@ class Ledger(Described):
         if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
             raise InputError("charges", "must be about one data set", got="several")
 
-        def write(connection: Connection) -> Balance:
+        def write(connection: Connection) -> Account:
             for one in charges:
                 if read_entries(connection, "charge.token = ?", one.token):
                     raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
             groups = [one.dataset.group for one in charges if one.dataset.group]
-            balance = _opened(connection, data, charges[0].cost.neighbors, self.limit, groups)
+            account = _opened(connection, data, charges[0].cost.neighbors, self.limit, groups)
             for one in charges:
-                check_relation(balance, one.cost.neighbors)
+                check_relation(account, one.cost.neighbors)
             if not again:
-                check_binding(balance, data)
-            check_cells(balance, [one.dataset for one in charges])
-            check_limits(balance, [one.cost for one in charges], self.limit, most)
+                check_binding(account, data)
+            check_cells(account, [one.dataset for one in charges])
+            check_limits(account, [one.cost for one in charges], self.limit, most)
             for one in charges:
-                balance = add_charge(connection, balance, one)
-            return balance
+                account = add_charge(connection, account, one)
+            return account
 
         after = self._write(write)
         if listening("ledger"):
@@ -411,7 +411,7 @@ class Ledger(Described):
         {'kind': 'confide/ledger', 'schema': 1, 'datasets': []}
         """
         accounts = self.accounts().values()
-        return {"kind": "confide/ledger", "schema": SCHEMA, "datasets": list(map(account_as_json, accounts))}
+        return {"kind": "confide/ledger", "schema": SCHEMA, "datasets": [account.as_json() for account in accounts]}
 
     def identity(self) -> str:
         """Public identifier of this ledger and its copies, 64 hexadecimal digits.
@@ -475,14 +475,14 @@ def _key(connection: Connection) -> str:
 
 def _opened(
     connection: Connection, data: Dataset, neighbors: Neighbors, standard: Limit | None, groups: Sequence[Group] = ()
-) -> Balance:
-    """The balance of a data set, which is opened with the standard limit if it is new."""
-    if (balance := read_balance(connection, data.name, groups)) is not None:
-        return balance
+) -> Account:
+    """The account of a data set, which is opened with the standard limit if it is new."""
+    if (account := read_account(connection, data.name, groups)) is not None:
+        return account
     warn_of_similar_names(data.name, [row["name"] for row in connection.rows("SELECT name FROM dataset ORDER BY id")])
     opening = {"key": name_key(data.name), "name": data.name, "neighbors": neighbors, "fingerprint": data.fingerprint}
     connection.add("dataset", **opening, **_stated(standard))
-    return Balance(data.name, neighbors, data.fingerprint, standard)
+    return Account(data.name, neighbors, data.fingerprint, standard)
 
 
 def _stated(limit: Limit | None) -> dict[str, float | None]:

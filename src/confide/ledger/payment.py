@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, InputTypeError
-from confide.ledger.account import Balance, Entry
+from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit
 from confide.ledger.cost import Cost
 from confide.ledger.decisions import (
@@ -96,15 +96,15 @@ class Transaction(Generic[Part]):
         The payments by part.
     charged
         The earlier charges of requests that look identical, newest first; empty for a part that is drawn `again`.
-    balance
-        The balance of the data set when the ledger was read; None if it is new.
+    account
+        The account of the data set when the ledger was read, without its entries; None if it is new.
     key
         The ledger's key.
     """
 
     payments: Mapping[Part, Payment]
     charged: Mapping[Part, tuple[Entry, ...]]
-    balance: Balance | None
+    account: Account | None
     key: str
 
     @classmethod
@@ -112,10 +112,10 @@ class Transaction(Generic[Part]):
         """Read the ledger once for all payments."""
         first = next(iter(payments.values()))
         requests = () if first.again else [one.request for one in payments.values()]
-        balance, charges, key = first.ledger.look_up([one.dataset for one in payments.values()], requests)
-        if balance is not None and not first.again:
-            check_binding(balance, first.dataset)
-        return cls(payments, {part: charges.get(one.request, ()) for part, one in payments.items()}, balance, key)
+        account, charges, key = first.ledger.look_up([one.dataset for one in payments.values()], requests)
+        if account is not None and not first.again:
+            check_binding(account, first.dataset)
+        return cls(payments, {part: charges.get(one.request, ()) for part, one in payments.items()}, account, key)
 
     @classmethod
     @contextmanager
@@ -146,9 +146,9 @@ class Transaction(Generic[Part]):
         if not new:
             return
         first = new[0]
-        balance = self.balance or Balance(first.dataset.name, first.cost.neighbors)
-        check_cells(balance, [one.dataset for one in new])
-        check_limits(balance, [one.cost for one in new], first.ledger.limit, first.at_most)
+        account = self.account or Account(first.dataset.name, first.cost.neighbors)
+        check_cells(account, [one.dataset for one in new])
+        check_limits(account, [one.cost for one in new], first.ledger.limit, first.at_most)
 
     def tell(self, earlier: Mapping[Part, Entry]) -> None:
         """Log and warn that parts have an earlier release, if some do."""
@@ -180,7 +180,7 @@ class Transaction(Generic[Part]):
         OtherDataError
             If one of them was computed from other data; nothing was charged.
         """
-        name = "" if self.balance is None else self.balance.dataset
+        name = "" if self.account is None else self.account.dataset
         return {part: find_same_data(name, entries, seen[part], self.key) for part, entries in self.kept.items()}
 
     def charge(self, without: Collection[Part] = ()) -> dict[Part, str]:
@@ -217,7 +217,7 @@ def make_payment(
     dataset: str | Dataset | None,
     *,
     again: bool = False,
-    balance: Balance | None = None,
+    account: Account | None = None,
 ) -> Payment:
     """Build the payment for a checked request.
 
@@ -231,8 +231,8 @@ def make_payment(
         The public contents of the request, as JSON values. Equal contents about the same data are one request.
     ledger, dataset, again
         As in `calibrate`.
-    balance
-        The balance of the data set, if it was read already.
+    account
+        The account of the data set, if it was read already.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def make_payment(
     if not isinstance(again, bool):
         raise InputTypeError("again", "must be True or False", got=type(again).__name__)
     data = as_dataset(dataset)
-    if (known := balance or ledger.balance(data.name)) is not None:
+    if (known := account or ledger.balance(data.name)) is not None:
         data = replace(data, name=known.dataset)
     cost = Cost.of(privacy, mechanism, None if known is None else known.neighbors, data.group)
     about = {"dataset": [data.name, data.group, data.fingerprint]}

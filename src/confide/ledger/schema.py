@@ -10,40 +10,24 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confide.errors import InputError
 from confide.support import SCHEMA
 
-TABLES: Mapping[str, Mapping[str, str]] = {
-    "dataset": {
-        "key": "TEXT NOT NULL UNIQUE",
-        "name": "TEXT NOT NULL",
-        "neighbors": "TEXT NOT NULL",
-        "fingerprint": "TEXT",
-        "epsilon": "{number}",
-        "dp_delta": "{number}",
-    },
-    "bound": {"dataset": "TEXT NOT NULL REFERENCES dataset (key)", "epsilon": "{number}", "dp_delta": "{number}"},
-    "charge": {
-        "token": "TEXT NOT NULL UNIQUE",
-        "dataset": "TEXT NOT NULL REFERENCES dataset (key)",
-        "request": "TEXT NOT NULL",
-        "mechanism": "TEXT NOT NULL",
-        "epsilon": "{number} NOT NULL",
-        "rho": "{number}",
-        "division": "TEXT",
-        "cell": "TEXT",
-        "totals": "TEXT NOT NULL",
-    },
-    "release": {
-        "token": "TEXT NOT NULL UNIQUE REFERENCES charge (token)",
-        "text": "TEXT NOT NULL",
-        "fingerprint": "TEXT",
-    },
+_COLUMNS = {
+    "dataset": "key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, neighbors TEXT NOT NULL, fingerprint TEXT, "
+    "epsilon {number}, dp_delta {number}",
+    "bound": "dataset TEXT NOT NULL REFERENCES dataset (key), epsilon {number}, dp_delta {number}",
+    "charge": "token TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL REFERENCES dataset (key), request TEXT NOT NULL, "
+    "mechanism TEXT NOT NULL, epsilon {number} NOT NULL, rho {number}, division TEXT, cell TEXT, totals TEXT NOT NULL",
+    "release": "token TEXT NOT NULL UNIQUE REFERENCES charge (token), text TEXT NOT NULL, fingerprint TEXT",
 }
-"""The tables that have seals, with their columns; each also has a number, a time, an account and a seal."""
+TABLES: Mapping[str, Sequence[str]] = {
+    table: [column.split()[0] for column in columns.split(", ")] for table, columns in _COLUMNS.items()
+}
+"""The columns of the tables that have seals; each table has also a number, a time, an account and a seal."""
 
 _ROW = "id {id}, {columns}, made TEXT NOT NULL {now}, by TEXT {who}, seal TEXT NOT NULL"
 _INDEXES = {
@@ -66,9 +50,9 @@ def statements(*, server: bool) -> dict[str, str]:
     """The statements that create the tables and indexes, by name."""
     types = _ON_SERVER if server else _IN_FILE
     made = {"ledger": f"CREATE TABLE ledger (schema INTEGER NOT NULL, key TEXT NOT NULL) {types['strict']}".strip()}
-    for table, columns in TABLES.items():
-        stated = ", ".join(f"{name} {kind}" for name, kind in columns.items()).format(**types)
-        made[table] = f"CREATE TABLE {table} ({_ROW.format(columns=stated, **types)}) {types['strict']}".strip()
+    for table, columns in _COLUMNS.items():
+        row = _ROW.format(columns=columns.format(**types), **types)
+        made[table] = f"CREATE TABLE {table} ({row}) {types['strict']}".strip()
     return made | _INDEXES
 
 

@@ -1,4 +1,4 @@
-"""Rows of a ledger as values: balances, charges and accounts, and what they state is checked.
+"""Rows of a ledger as values: accounts and charges, and what they state is checked.
 
 The row of a charge contains the exact totals of its data set after it, as a JSON object: the sums of epsilons and of
 zero-concentrated losses as fractions, the numbers of charges by kind and of those without an epsilon, and for a cell
@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from confide.errors import ConfideError, FormatError
-from confide.ledger.account import Account, Balance, Entry
+from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Sums, Totals
 from confide.ledger.cost import Cost, Group
 from confide.ledger.database import Connection, Row, check_seals
@@ -25,8 +25,8 @@ _ENTRIES = """SELECT charge.*, dataset.neighbors, release.text, release.fingerpr
   WHERE {} ORDER BY charge.id"""
 
 
-def read_balance(connection: Connection, name: str, groups: Sequence[Group] = ()) -> Balance | None:
-    """The balance of a data set, with the sums of these cells; None if it is new."""
+def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()) -> Account | None:
+    """The account of a data set without its entries, with the sums of these cells; None if it is new."""
     key = name_key(name)
     if (row := connection.last("dataset", "WHERE key = ?", key)) is None:
         return None
@@ -43,7 +43,7 @@ def read_balance(connection: Connection, name: str, groups: Sequence[Group] = ()
         if group.partition not in shared and _has_other_cell(connection, key, group.partition, groups):
             shared.add(group.partition)
     totals = Totals(totals.sums, totals.kinds, totals.bare, totals.concentrated, cells, partitions)
-    return Balance(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), totals, frozenset(shared))
+    return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), (), totals, frozenset(shared))
 
 
 def _has_other_cell(connection: Connection, key: str, partition: str, groups: Sequence[Group]) -> bool:
@@ -58,23 +58,23 @@ def _has_other_cell(connection: Connection, key: str, partition: str, groups: Se
     return False
 
 
-def add_charge(connection: Connection, balance: Balance, charge: Charge) -> Balance:
-    """Add the row of a charge; the balance after it."""
-    cost, totals = charge.cost, balance.totals.plus(charge.cost)
+def add_charge(connection: Connection, account: Account, charge: Charge) -> Account:
+    """Add the row of a charge; the account after it."""
+    cost, after = charge.cost, account.after(charge.cost)
     partition, cell = cost.group or (None, None)
     connection.add(
         "charge",
         token=charge.token,
-        dataset=name_key(balance.dataset),
+        dataset=name_key(account.dataset),
         request=charge.request,
         mechanism=cost.mechanism,
         epsilon=cost.epsilon,
         rho=cost.rho,
         division=partition,
         cell=cell,
-        totals=_written(totals, cost.group),
+        totals=_written(after.totals, cost.group),
     )
-    return Balance(balance.dataset, balance.neighbors, balance.fingerprint, balance.limit, totals, balance.shared)
+    return after
 
 
 def read_entries(connection: Connection, where: str, *values: Any) -> tuple[Entry, ...]:

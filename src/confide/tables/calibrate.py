@@ -18,6 +18,7 @@ from confide.core import (
     check_combinations,
     check_together,
     is_several,
+    open_account,
     prepare,
     release,
     renewed,
@@ -420,7 +421,8 @@ class TableRequest:
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
         bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
-        self._who_pays.account(self.request, bills).check_limit()
+        with open_account(self.request, (*bills,), self._who_pays.payments(self.request, bills)) as account:
+            account.check_limit()
 
     @property
     def _who_pays(self) -> Payer:
