@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from confide.ledger.events import read_event, write_event
-
 from confide import federated
 from confide.core import Document, Release
 from confide.errors import ConfideError
@@ -26,7 +24,6 @@ from confide.support import to_text
 from confide.warehouse import CountingPlan, counting_query
 from fuzz.source import Source, change, one_line, with_checksum
 from fuzz.valid import (
-    EVENTS,
     both_rounds,
     evaluated,
     federation,
@@ -142,10 +139,6 @@ def _share_holds(read: Any) -> None:
     assert read.threshold == Document.from_json(replied().share).threshold
 
 
-def _event_holds(read: Any) -> None:
-    assert read_event(write_event(read)) == read
-
-
 def _signed(kind: str, keys: Callable[[], federated.SiloKeys]) -> Callable[[Any], str | None]:
     def write(content: Any) -> str | None:
         try:
@@ -197,9 +190,6 @@ KINDS: dict[str, Kind] = {
     "watch": Kind(Document.from_json, watches, holds=_watch_holds),
     "counting_plan": Kind(
         CountingPlan.from_json, lambda: tuple(json.loads(one.to_json()) for one in plans()), holds=_counting_plan_holds
-    ),
-    "record": Kind(
-        read_event, lambda: tuple(json.loads(write_event(event)) for event in EVENTS), json.dumps, _event_holds
     ),
     "policy": Kind(federated.Policy.from_json, _texts(lambda: policy().to_json()), json.dumps, _policy_holds),
     "federated_release": Kind(

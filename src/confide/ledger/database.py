@@ -49,12 +49,12 @@ class Connection:
         rows = self.rows(f"SELECT * FROM {table} WHERE id <= ({last}) ORDER BY id DESC LIMIT 2", *values)
         if not rows:
             return None
-        check_seals(table, rows[::-1])
+        check_seals(table, rows[:1], *rows[1:])
         return rows[0]
 
     def add(self, table: str, **values: Any) -> None:
         """Add a row with its seal."""
-        sealed = seal(self.last(table), table, values)
+        sealed = seal(self.last(table), [values[name] for name in TABLES[table]])
         stated = {} if self._on_server else {"made": datetime.now(UTC).isoformat(timespec="seconds"), "by": self._by}
         row = values | stated | {"seal": sealed}
         places = ", ".join("?" * len(row))
@@ -93,19 +93,19 @@ def missing(place: Path | Server, table: str, number: int, who: str) -> MissingR
     )
 
 
-def check_seals(table: str, rows: Sequence[Row]) -> None:
-    """Check the seals of consecutive rows; that of the first only if it is the first of the table.
+def check_seals(table: str, rows: Sequence[Row], before: Row | None = None) -> None:
+    """Check the seals of consecutive rows after the row `before`, or from the first one of the table.
 
     Raises
     ------
     FormatError
         If a row was changed, or one before it was taken out.
     """
-    for place, row in enumerate(rows):
-        before = rows[place - 1] if place else None
-        if (before is not None or len(rows) == 1) and row["seal"] != seal(before, table, row):
+    for row in rows:
+        if row["seal"] != seal(before, [row[name] for name in TABLES[table]]):
             must = "must have the seal of its content: the ledger was altered or damaged"
             raise FormatError(f"{table} {row['id']}", must, remedy=RESTORE)
+        before = row
 
 
 def open_ledger(place: Path | Server, *, create: bool, timeout: float) -> None:

@@ -6,15 +6,13 @@ triggers reject changes. On a server the rights of roles do as well: the server 
 role that adds them, and a role may store releases of its own charges only.
 """
 
-import hashlib
-import json
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confide.errors import InputError
-from confide.support import SCHEMA
+from confide.support import SCHEMA, shapes
 
 _COLUMNS = {
     "dataset": "key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, neighbors TEXT NOT NULL, fingerprint TEXT, "
@@ -71,19 +69,17 @@ def first_row() -> str:
     return f"INSERT INTO ledger (schema, key) VALUES ({SCHEMA}, '{secrets.token_hex(32)}')"
 
 
-def seal(before: Mapping[str, Any] | None, table: str, row: Mapping[str, Any]) -> str:
-    """The seal of a row: SHA-256 of a JSON list of seal, time and account of the row before it, and its own values.
+def seal(before: Mapping[str, Any] | None, values: Iterable[Any]) -> str:
+    """The seal of a row: the checksum of a list of the seal, time and account of the row before it, and its own values.
 
     Examples
     --------
-    >>> row = {"dataset": "patients", "epsilon": 2.0, "dp_delta": 0.0}
-    >>> first = seal(None, "bound", row)
-    >>> seal({"seal": first, "made": "2026-11-29T10:00:00+00:00", "by": None}, "bound", row) == first
+    >>> first = seal(None, ["patients", 2.0, 0.0])
+    >>> seal({"seal": first, "made": "2026-11-29T10:00:00+00:00", "by": None}, ["patients", 2.0, 0.0]) == first
     False
     """
     earlier = [None if before is None else before[name] for name in ("seal", "made", "by")]
-    content = json.dumps([*earlier, *(row[name] for name in TABLES[table])])
-    return hashlib.sha256(content.encode()).hexdigest()
+    return shapes.checksum([*earlier, *map(shapes.json_number, values)])
 
 
 _REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS

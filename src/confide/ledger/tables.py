@@ -93,8 +93,6 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
     connection.check_whole()
     rows = {table: connection.rows(f"SELECT * FROM {table} ORDER BY id") for table in TABLES}
     for table, found in rows.items():
-        if found:
-            check_seals(table, [found[0]])
         check_seals(table, found)
     limits = {row["key"]: row for row in rows["dataset"]} | {row["dataset"]: row for row in rows["bound"]}
     totals: dict[str, Totals] = {}
