@@ -1,6 +1,7 @@
 """Charges of commands: the ledger and the receipt."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from confide.cli.help import DEFAULT_LEDGER
 from confide.cli.output import CapturedWarnings, capture_warnings, print_note
 from confide.errors import InputError
 from confide.ledger import (
@@ -96,6 +98,10 @@ class LedgerOptions:
     one_cell: bool = False
     charged_by: str | None = None
     ledger_key: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.ledger is None and self.dataset is not None:
+            object.__setattr__(self, "ledger", os.environ.get(DEFAULT_LEDGER))
 
     @property
     def files(self) -> tuple[Path | None, ...]:

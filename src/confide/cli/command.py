@@ -8,6 +8,7 @@ the group, name rows of `confide.cli.options`. Options without a default are req
 shows all options.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter, cleandoc, signature
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin, get_t
 import click
 from click.core import ParameterSource
 
-from confide.cli.help import Argument, Command, Option
+from confide.cli.help import DEFAULT_LEDGER, Argument, Command, Option
 from confide.cli.options import LOCAL, PLACE, row_of
 from confide.errors import InputError
 
@@ -183,7 +184,10 @@ def command(path: str, *, without: str = "", required: str = "") -> Callable[[Ca
         }
 
         def run(**given: object) -> int | None:
-            check_together(path, typed_fields(), click.get_current_context().command)
+            typed = typed_fields()
+            if path in _PAYING and "dataset" in typed and os.environ.get(DEFAULT_LEDGER):
+                typed |= {"ledger"}
+            check_together(path, typed, click.get_current_context().command)
             return function(**_values(parameters, given))
 
         name = path.rpartition(" ")[2]

@@ -14,6 +14,9 @@ import click
 
 COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage guarantee", "Privacy", "Threshold"
 PEOPLE, GROUPS, SHIFT = "People with several records", "Groups", "Known shift"
+DEFAULT_LEDGER = "CONFIDE_LEDGER"
+"""The environment variable that names a default ledger."""
+
 WATCH, PLANNED, LEDGER = "Monitor", "Planned releases", "Budget ledger"
 FEDERATION, CONTENT, OUTPUT = "Federation", "Content", "Output"
 CONDITIONS = "Conditions"

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from confide.cli.command import command
-from confide.cli.help import Group
+from confide.cli.help import DEFAULT_LEDGER, Group
 from confide.cli.output import capture_warnings, print_result, print_text
 from confide.cli.values import Findings, OptionalOutput
 from confide.errors import InputError
@@ -15,14 +15,11 @@ from confide.ledger import Cost, Ledger, Server, file_of, make_server_ledger, pa
 from confide.mechanisms import Neighbors
 from confide.support import FileKind
 
-DEFAULT = "CONFIDE_LEDGER"
-"""The environment variable that names a default ledger."""
-
 
 def named_ledger(file: str | None) -> str:
     """The ledger that was typed, or the default one."""
-    if not (named := file or os.environ.get(DEFAULT)):
-        raise click.UsageError(f"name a ledger, here or in the environment variable {DEFAULT}")
+    if not (named := file or os.environ.get(DEFAULT_LEDGER)):
+        raise click.UsageError(f"name a ledger, here or in the environment variable {DEFAULT_LEDGER}")
     return named
 
 
@@ -55,7 +52,7 @@ def show(
 
     Example: confide ledger show budget.db patients --dp-delta 1e-6
     """
-    if dataset is None and os.environ.get(DEFAULT) and output.out is None:
+    if dataset is None and os.environ.get(DEFAULT_LEDGER) and output.out is None:
         file, dataset = None, file
     place = named_ledger(file)
     output.check(FileKind.PAGE, file_of(place))
@@ -86,15 +83,27 @@ def limit(
 ) -> None:
     """Set or remove the limit of a data set; create the ledger if it does not exist.
 
+    If CONFIDE_LEDGER names a ledger, DATASET [EPSILON] are enough.
+
     Example: confide ledger limit budget.db patients 2.0
     """
     if dataset is None:
         file, dataset = named_ledger(None), file
+    elif os.environ.get(DEFAULT_LEDGER) and epsilon is None and _is_number(dataset):
+        file, dataset, epsilon = named_ledger(None), file, float(dataset)
     new_limit = None if epsilon is None else (epsilon, dp_delta)
     with capture_warnings() as said:
         account = Ledger(file).set_limit(dataset, new_limit, neighbors=neighbors)
     said.warn()
     print_result(lambda: account.as_json(), f"{account.dataset}: {account.summary}", as_json=as_json)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @command("ledger export")

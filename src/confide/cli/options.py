@@ -248,7 +248,7 @@ OPTIONS: Mapping[str, Row] = dict([
     ),
     *_panel(LEDGER,
         ledger=Row("LEDGER", "Charge this ledger first, for --dataset; the same request about the same data is free. A "
-                   "file, or postgresql://ROLE@HOST/DB.", everyday=True),
+                   "file, or postgresql://ROLE@HOST/DB (default with --dataset: CONFIDE_LEDGER).", everyday=True),
         dataset=Row("NAME", "The name of these people's data in the ledger.", everyday=True),
         again=Row(None, "The same people with new records or a new model: charge a new release."),
         group=Row("PARTITION=CELL", "Cell of a public partition, as in region=north."),

@@ -6,7 +6,7 @@ limit, finds earlier releases of the same request and records, charges, and stor
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -40,6 +40,9 @@ Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
 class Account(Protocol):
     """The part of a release that concerns a budget."""
 
+    def alone(self) -> "AbstractContextManager[Account]":
+        """The account while no other process answers the same request; one in progress is waited for."""
+
     @property
     def has_earlier(self) -> bool:
         """Whether an earlier release may be the answer: then the records are compared before anything is charged."""
@@ -67,6 +70,10 @@ class NoAccount:
     keys: tuple[Key, ...]
     has_earlier = False
 
+    def alone(self) -> AbstractContextManager[Account]:
+        """Nothing is waited for."""
+        return nullcontext(self)
+
     def check_limit(self) -> None:
         """There is none."""
 
@@ -88,10 +95,19 @@ class NoAccount:
 
 @dataclass(frozen=True)
 class LedgerAccount:
-    """Payments for all draws, from one ledger and about one data set."""
+    """Payments for all draws, from one ledger and about one data set; their transaction is open within `alone`."""
 
     request: Request
-    transaction: "Transaction[Key]"
+    payments: "Mapping[Key, Payment]"
+    transaction: "Transaction[Key]" = None  # type: ignore[assignment]
+
+    @contextmanager
+    def alone(self) -> Iterator[Account]:
+        """The account with its transaction, after identical requests in progress have ended."""
+        from confide.ledger import Transaction
+
+        with Transaction.alone(self.payments) as transaction:
+            yield replace(self, transaction=transaction)
 
     @property
     def has_earlier(self) -> bool:
@@ -128,18 +144,6 @@ class LedgerAccount:
         return {key: read_entry(self.request, keys[key], n, entry.text) for key, entry in earlier.items()}
 
 
-@contextmanager
-def open_account(request: Request, draws: tuple[Key, ...], payments: "Mapping[Key, Payment]") -> Iterator[Account]:
-    """The account for a release of these draws; an identical request in progress is waited for."""
-    if not payments:
-        yield NoAccount(draws)
-        return
-    from confide.ledger import Transaction
-
-    with Transaction.alone(payments) as transaction:
-        yield LedgerAccount(request, transaction)
-
-
 @dataclass(frozen=True)
 class Payer:
     """The budget that is charged: a data set of a ledger, and for groups the public name of their division.
@@ -167,8 +171,8 @@ class Payer:
         """Whether a ledger is charged."""
         return self.ledger is not None
 
-    def payments(self, request: Request, bills: Mapping[Key, Bill]) -> "Mapping[Key, Payment]":
-        """The payment for each draw, empty without a ledger: groups are cells of one partition of the data set.
+    def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
+        """The account for these draws: groups are cells of one partition of the data set.
 
         Raises
         ------
@@ -177,16 +181,17 @@ class Payer:
         """
         shares = self._shares(request)
         if not shares:
-            return {}
+            return NoAccount(tuple(bills))
         from confide.ledger import Ledger, as_dataset, make_payment
 
         known = None
         if request.disjoint and isinstance(self.ledger, Ledger) and self.dataset is not None:
             known = self.ledger.balance(as_dataset(self.dataset).name)
-        return {
+        payments = {
             key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=known)
             for key, bill in bills.items()
         }
+        return LedgerAccount(request, payments)
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""

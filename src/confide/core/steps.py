@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.core.account import NO_PAYER, Bill, Payer, open_account
+from confide.core.account import NO_PAYER, Bill, Payer
 from confide.core.design import Design, compared_list, price, sized_design, unanswered_design
 from confide.core.keys import Key
 from confide.core.release import Release
@@ -262,15 +262,14 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     # Prepare, from public numbers alone: every design that waits for no noisy number, and the price of each draw.
     source, n = _with_public_number(source, request, payer)
     steps = prepare(request, 1 if n == 0 else n)
-    payments = payer.payments(request, {key: step.bill for key, step in steps.items()})
+    account = payer.account(request, {key: step.bill for key, step in steps.items()})
     if n == 0:  # an account with a secret number has raised its own error
         raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
 
-    # Wait for an identical request in progress: its release may be the answer.
-    with open_account(request, tuple(steps), payments) as account:
-        # Check the limit, and everything else that may fail.
+    with account.alone() as account:
+        # Check the limit, once an identical request in progress has ended, and everything else that may fail.
         account.check_limit()
-        if payments:
+        if payer.has_ledger:
             rehearse(request, steps)
 
         # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
@@ -311,7 +310,7 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
     if source.reading_is_visible and payer.has_ledger:
         raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
     if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
-        payer.payments(request, {key: step.bill for key, step in prepare(request, 1).items()})
+        payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
     source = GivenCounts(source.count(request, request.counted_over()))
     return source, source.n
 

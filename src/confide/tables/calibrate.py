@@ -18,7 +18,6 @@ from confide.core import (
     check_combinations,
     check_together,
     is_several,
-    open_account,
     prepare,
     release,
     renewed,
@@ -421,7 +420,7 @@ class TableRequest:
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
         bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
-        with open_account(self.request, (*bills,), self._who_pays.payments(self.request, bills)) as account:
+        with self._who_pays.account(self.request, bills).alone() as account:
             account.check_limit()
 
     @property
