@@ -196,7 +196,7 @@ def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> 
 def _seals(rows: Any) -> list[str]:
     before, seals = None, []
     for row in rows:
-        before = row | {"seal": seal(before, json.loads(row["values"]))}
+        before = row | {"seal": seal(before, json.loads(row["values"]), row["salt"])}
         seals.append(before["seal"])
     return seals
 

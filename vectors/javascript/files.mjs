@@ -24,8 +24,8 @@ export const setsOfRelease = ({ release: text, probabilities }) => sets({ score:
 
 export function seals({ rows }) {
   let before = [null, null, null];
-  return rows.map(({ values, made, by }) => {
-    const seal = sha256(canonical([...before, ...parse(values)]));
+  return rows.map(({ salt, values, made, by }) => {
+    const seal = salt + sha256(canonical([salt, ...before, ...parse(values)])).slice(0, 48);
     before = [seal, made, by];
     return seal;
   });

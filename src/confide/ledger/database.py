@@ -102,7 +102,7 @@ def check_seals(table: str, rows: Sequence[Row], before: Row | None = None) -> N
         If a row was changed, or one before it was taken out.
     """
     for row in rows:
-        if row["seal"] != seal(before, [row[name] for name in TABLES[table]]):
+        if row["seal"] != seal(before, [row[name] for name in TABLES[table]], row["seal"][:16]):
             must = "must have the seal of its content: the ledger was altered or damaged"
             raise FormatError(f"{table} {row['id']}", must, remedy=RESTORE)
         before = row
@@ -141,4 +141,4 @@ def transaction(
 
 def lock(place: Path | Server, names: Sequence[str], timeout: float) -> AbstractContextManager[None]:
     """Lock names, one process at a time; others wait as long as it lasts."""
-    return server.lock(place, names, timeout) if isinstance(place, Server) else file.lock(place, names)
+    return server.lock(place, names, timeout) if isinstance(place, Server) else file.lock(place, names, timeout)

@@ -27,15 +27,21 @@ _STATEMENTS = statements(server=False) | guards()
 @contextmanager
 def transaction(path: Path, timeout: float, *, write: bool) -> Iterator[sqlite3.Connection]:
     """A transaction that reads one state; one that writes begins when no other process writes."""
+    with _failures(path), closing(_connect(path, timeout, write=write)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
+        for pragma in (*_PRAGMAS, *([] if write else ["query_only=ON"])):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        _check_tables(connection)
+        yield connection
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
+    """Errors of SQLite as one line without its own text, which may contain data."""
     try:
-        with closing(_connect(path, timeout, write=write)) as connection:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
-            for pragma in (*_PRAGMAS, *([] if write else ["query_only=ON"])):
-                connection.execute(f"PRAGMA {pragma}")
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            _check_tables(connection)
-            yield connection
-            connection.execute("COMMIT")
+        yield
     except sqlite3.Error as error:
         raise failure(path, _code(error)) from None
     except UnicodeDecodeError:  # a damaged text, or a message of SQLite with one
@@ -54,15 +60,16 @@ def _connect(path: Path, timeout: float, *, write: bool) -> sqlite3.Connection:
 
 
 @contextmanager
-def lock(path: Path, names: Sequence[str]) -> Iterator[None]:
+def lock(path: Path, names: Sequence[str], timeout: float) -> Iterator[None]:
     """Lock names by files next to the ledger, which are removed at the end. Without file locks nothing is locked.
 
     The lock of a process that is killed ends; its empty file remains until the same name is locked again. Until the
     end a connection stays open, so that the transactions meanwhile need not write the log back into the file.
     """
     with ExitStack() as stack:
-        keeper = stack.enter_context(closing(_connect(path, 0.0, write=True)))
-        keeper.execute("SELECT schema FROM ledger")
+        with _failures(path):
+            keeper = stack.enter_context(closing(_connect(path, timeout, write=True)))
+            keeper.execute("SELECT schema FROM ledger")
         for name in sorted(set(names)) if has_locks() else ():  # in one order, so that no two wait for each other
             digest = hashlib.sha256(name.encode()).hexdigest()[:32]
             stack.enter_context(_locked(path.resolve().with_name(f"{path.name}-{digest}.lock")))

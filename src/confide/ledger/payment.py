@@ -337,19 +337,34 @@ def _pay_once(
     fingerprint_bytes: Callable[[MechanismInput], bytes | None],
     draw: Callable[[MechanismInput], str],
 ) -> str:
-    """Charge, draw and store for a token that the ledger does not have, one process at a time."""
+    """Charge, draw and store for a token that the ledger does not have, one process at a time.
+
+    On a system without file locks (Windows), a charge or a release that appeared in the meantime is found.
+    """
     ledger, transaction = payment.ledger, Transaction({None: payment}, {}, None, "")
-    with ledger.lock(once.token):
+    with ledger.lock(once.token):  # an answer in progress is waited for
         entry = ledger.entry(once.token)
+    if entry is not None and (text := once.kept(entry)) is not None:
+        return text
+    seen = read()
+    if payment.cost.epsilon > 0:
+        check_sampler()
+    with ledger.lock(once.token):
+        try:
+            if (entry := ledger.entry(once.token)) is None:
+                transaction.charge()
+        except InputError:
+            if (entry := ledger.entry(once.token)) is None:
+                raise
         if entry is not None and (text := once.kept(entry)) is not None:
             return text
-        seen = read()
-        if payment.cost.epsilon > 0:
-            check_sampler()
-        if entry is None:
-            transaction.charge()
         text = draw(seen)
-        transaction.store([(once.token, text, fingerprint_bytes(seen))])
+        try:
+            transaction.store([(once.token, text, fingerprint_bytes(seen))])
+        except InputError:
+            entry = ledger.entry(once.token)
+            if entry is None or entry.release != text:
+                raise
     return text
 
 

@@ -1,7 +1,7 @@
 """The five tables of a ledger: one schema for SQLite and PostgreSQL (docs/ledger-format.md).
 
 `ledger` has one row with the schema and the key. Rows of the others are only added. Each states who added it and when,
-and has a seal: SHA-256 over its content and over the seal, the time and the account of the row before it. In a file
+and has a seal over its content and over the seal, the time and the account of the row before it. In a file
 triggers reject changes. On a server the rights of roles do as well: the server numbers and dates rows and names the
 role that adds them, and a role may store releases of its own charges only.
 """
@@ -69,17 +69,20 @@ def first_row() -> str:
     return f"INSERT INTO ledger (schema, key) VALUES ({SCHEMA}, '{secrets.token_hex(32)}')"
 
 
-def seal(before: Mapping[str, Any] | None, values: Iterable[Any]) -> str:
-    """The seal of a row: the checksum of a list of the seal, time and account of the row before it, and its own values.
+def seal(before: Mapping[str, Any] | None, values: Iterable[Any], salt: str | None = None) -> str:
+    """The seal of a row: 16 random digits, by which copies of a ledger that went on differ, and 48 of a checksum.
+
+    It is the checksum of a list: these digits, the seal, time and account of the row before, and the row's own values.
 
     Examples
     --------
     >>> first = seal(None, ["patients", 2.0, 0.0])
-    >>> seal({"seal": first, "made": "2026-11-29T10:00:00+00:00", "by": None}, ["patients", 2.0, 0.0]) == first
-    False
+    >>> seal(None, ["patients", 2.0, 0.0], first[:16]) == first, seal(None, ["patients", 2.0, 0.0]) == first
+    (True, False)
     """
+    own = salt or secrets.token_hex(8)
     earlier = [None if before is None else before[name] for name in ("seal", "made", "by")]
-    return shapes.checksum([*earlier, *map(shapes.json_number, values)])
+    return own + shapes.checksum([own, *earlier, *map(shapes.json_number, values)])[:48]
 
 
 _REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
