@@ -2,6 +2,9 @@
 
 A writer holds the ledger from before it reads until its transaction ends, so that no other process charges between its
 check and its charge. The transaction is on disk when the block ends without an error.
+
+The drivers are used directly. SQLAlchemy was tried and saves nothing: they differ in a placeholder, and the identity
+column, and everything else here would remain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -76,7 +76,8 @@ class Ledger(Described):
         limit. Existing data sets keep their limit. For an existing data set without a limit, every charge through this
         `Ledger` must fit this limit, which the file does not record.
     timeout
-        Seconds to wait for other processes, and for a server, positive.
+        Seconds to wait for a charge of other processes, and for a server, positive. An identical request in progress is
+        waited for as long as it runs.
     by
         Who charges: a public name of 1 to 200 printable characters, which a file stores with charges and limits; None
         stores nothing. On a server it must be left out, because the server stores the role.
