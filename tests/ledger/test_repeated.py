@@ -1,10 +1,12 @@
 """A request that is repeated, at the same time or after a kill: one release, or a charge that is told."""
 
 import json
+import sqlite3
 import threading
 import time
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,8 @@ from confide.errors import ChargedAgainWarning, EarlierReleaseWarning
 from confide.ledger import Ledger, database, make_payment, pay
 from confide.mechanisms import PrivacyStatement
 from tests.killed import drive
+
+psycopg = pytest.importorskip("psycopg")
 
 PRIVACY = PrivacyStatement("add_remove", 0.1, 1, 0.1, 0.2, None)
 
@@ -59,6 +63,17 @@ def test_an_interrupted_request_is_charged_once_more_and_this_is_told(ledger):
         assert asked(ledger, 1, lambda _: "never") == "drawn"
     asked(ledger, 1, lambda _: "anew", again=True)  # that an earlier run was interrupted does not matter
     assert ledger.account("patients").spent().epsilon == 0.3
+
+
+@pytest.mark.parametrize("error", [sqlite3.OperationalError("theirs"), psycopg.OperationalError("theirs")])
+def test_errors_of_other_databases_are_not_those_of_the_ledger(ledger, error):
+    """Records may be read from databases while a request is locked; no lock stays behind."""
+    with pytest.raises(type(error), match="theirs"), ledger.lock("a" * 64):
+        raise error
+    with ledger.lock("a" * 64):
+        if isinstance(ledger.path, Path):
+            assert len(list(ledger.path.parent.glob("*.lock"))) == 1
+    assert not isinstance(ledger.path, Path) or not list(ledger.path.parent.glob("*.lock"))
 
 
 def test_a_clock_that_is_set_back_changes_nothing(tmp_path, monkeypatch):

@@ -91,8 +91,8 @@ def _locked(file: Path) -> Iterator[None]:
         os.close(handle)  # its last holder has removed it
     try:
         yield
-        file.unlink(missing_ok=True)
     finally:
+        file.unlink(missing_ok=True)
         os.close(handle)
 
 

@@ -132,12 +132,13 @@ def _holds(place: Server, timeout: float, table: str, number: int, sealed: str) 
 
 @contextmanager
 def lock(place: Server, names: Sequence[str], timeout: float) -> Iterator[None]:
-    """Lock names on the server, for as long as its connection lives."""
-    with connected(place, timeout) as connection:
-        limits = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
-        connection.execute("; ".join(["BEGIN", *(f"SET LOCAL {name} = 0" for name in limits)]))
-        for name in sorted(set(names)):
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"confide.ledger {name}",))
+    """Lock names on the server, for as long as its connection lives; errors within the block are not the ledger's."""
+    with _closing(_connect(place, timeout)) as connection:
+        with _failures(place, connection):
+            limits = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+            connection.execute("; ".join(["BEGIN", *(f"SET LOCAL {name} = 0" for name in limits)]))
+            for name in sorted(set(names)):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"confide.ledger {name}",))
         yield
 
 
@@ -205,21 +206,37 @@ def make_server_ledger(
 
 @contextmanager
 def connected(place: Server, timeout: float) -> Iterator[Any]:
-    """A connection; an error of the server is one line without its own text, which may contain data."""
+    """A connection, whose errors within the block are errors of the ledger."""
+    with _closing(_connect(place, timeout)) as connection, _failures(place, connection):
+        connection.execute(_PATH)
+        yield connection
+
+
+def _connect(place: Server, timeout: float) -> Any:
     with needs_extra("a ledger on PostgreSQL", "postgres"):
         import psycopg
     try:
-        connection = psycopg.connect(_dsn(place, timeout), autocommit=True, prepare_threshold=None)
+        return psycopg.connect(_dsn(place, timeout), autocommit=True, prepare_threshold=None)
     except psycopg.Error as error:
         raise _unreachable(place, error) from None
+
+
+@contextmanager
+def _closing(connection: Any) -> Iterator[Any]:
     try:
-        connection.execute(_PATH)
         yield connection
-    except psycopg.Error as error:
-        raise _failure(place, error, gone=lost(connection, error)) from None
     finally:
-        with suppress(psycopg.Error):
+        with suppress(connection_errors()):
             connection.close()
+
+
+@contextmanager
+def _failures(place: Server, connection: Any) -> Iterator[None]:
+    """Errors of the server as one line without its own text, which may contain data."""
+    try:
+        yield
+    except connection_errors() as error:
+        raise _failure(place, error, gone=lost(connection, error)) from None
 
 
 def _dsn(place: Server, timeout: float) -> str:
