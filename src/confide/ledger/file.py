@@ -66,13 +66,14 @@ def lock(path: Path, names: Sequence[str], timeout: float) -> Iterator[None]:
     The lock of a process that is killed ends; its empty file remains until the same name is locked again. Until the
     end a connection stays open, so that the transactions meanwhile need not write the log back into the file.
     """
+    real = path.resolve()  # the same for every name of the file
     with ExitStack() as stack:
         with _failures(path):
             keeper = stack.enter_context(closing(_connect(path, timeout, write=True)))
             keeper.execute("SELECT schema FROM ledger")
         for name in sorted(set(names)) if has_locks() else ():  # in one order, so that no two wait for each other
             digest = hashlib.sha256(name.encode()).hexdigest()[:32]
-            stack.enter_context(_locked(path.resolve().with_name(f"{path.name}-{digest}.lock")))
+            stack.enter_context(_locked(real.with_name(f"{real.name}-{digest}.lock")))
         yield
 
 
