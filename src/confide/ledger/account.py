@@ -9,7 +9,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.ledger.composition import Limit, Totals, compose
-from confide.ledger.cost import Cost, Group, Loss, decimal_form, unbounded
+from confide.ledger.cost import Cost, Group, Loss, decimal_form
 from confide.mechanisms import Neighbors, weak_privacy_text
 from confide.support import Described, Facts, Section, Table, to_text
 
@@ -71,7 +71,7 @@ class Entry(Described):
     def row(self, *, who: bool) -> tuple[str, ...]:
         """Time, purpose, losses, group, account and release, for a table."""
         cost, time = self.cost, self.charged_at.replace("T", " ").removesuffix("+00:00")
-        loss, rho = loss_text(cost.epsilon, unbounded([cost])), "" if cost.rho is None else f"{cost.rho:.4g}"
+        loss, rho = Totals.of([cost]).text, "" if cost.rho is None else f"{cost.rho:.4g}"
         group = "" if cost.group is None else "=".join(cost.group)
         stored = "stored" if self.release is not None else "none: the run ended before"
         return (time, self.kind_and_mechanism, loss, rho, group, *([self.by or "not stored"] if who else []), stored)
@@ -146,7 +146,7 @@ class Account(Described):
         at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
         left = self.remaining()
         return (
-            ("epsilon spent, the losses added up", loss_text(totals.epsilon, totals.unbounded)),
+            ("epsilon spent, the losses added up", totals.text),
             ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
             ("left for one more release", "unlimited" if left is None else decimal_form(left)),
             ("releases", _counted(totals.kinds)),
@@ -241,17 +241,6 @@ _RELATIONS: Mapping[Neighbors, str] = {
     "add_remove": "adding or removing one person's record; the number of records stays secret",
     "replace_one": "replacing one person's record; the number of records is public",
 }
-
-
-def loss_text(epsilon: float, lacking: str) -> str:
-    """A loss; for an infinite one what it lacks, as in `unbounded`.
-
-    Examples
-    --------
-    >>> loss_text(0.5, ""), loss_text(math.inf, "not private")
-    ('0.5', '+inf (not private)')
-    """
-    return f"+inf ({lacking})" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
 def _counted(kinds: Mapping[str, int]) -> str:

@@ -13,7 +13,17 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from confide.errors import InputError
-from confide.ledger.cost import NO_EPSILON, Bound, Cost, Group, Loss, decimal, decimal_above, decimal_below
+from confide.ledger.cost import (
+    NO_EPSILON,
+    Bound,
+    Cost,
+    Group,
+    Loss,
+    decimal,
+    decimal_above,
+    decimal_below,
+    decimal_form,
+)
 from confide.selection import check_sampler, with_contrib
 from confide.support import float_above
 
@@ -55,17 +65,18 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
             "costs", "are stated for different neighbouring relations", remedy="Account for each relation by itself"
         )
     check_delta(dp_delta)
-    if bare := sum(not (cost.private or cost.concentrated_only) for cost in charged):
+    totals = Totals.of(charged)
+    if bare := totals.bare:
         how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
         return Loss((Bound(math.inf, 0.0, "sum", how),))
-    concentrated = sum(cost.concentrated_only for cost in charged)
+    concentrated = totals.concentrated
     if concentrated and not dp_delta:
         have = "has" if concentrated == 1 else "have"
         how = f"{concentrated} of {len(charged)} releases {have} zCDP alone; state a delta"
         return Loss((Bound(math.inf, 0.0, NO_EPSILON, how),))
-    bounds = [] if concentrated else [_sum(charged)]
+    bounds = [] if concentrated else [_sum(charged, totals)]
     if dp_delta > 0 and charged:
-        bounds.append(_zcdp(charged, dp_delta))
+        bounds.append(_zcdp(charged, totals, dp_delta))
     return Loss(tuple(sorted(bounds, key=lambda bound: bound.epsilon)))
 
 
@@ -158,9 +169,19 @@ class Totals:
         return decimal_above(self.sums.epsilon) if self.private else math.inf
 
     @property
-    def unbounded(self) -> str:
-        """What charges without a finite epsilon lack, as in `unbounded`."""
-        return "" if self.private else "not private" if self.bare else "zCDP alone"
+    def text(self) -> str:
+        """The sum of the epsilons; for an infinite one what the charges lack.
+
+        Examples
+        --------
+        >>> Totals.of([Cost(math.inf, "replace_one", "none")]).text, Totals.of([Cost(0.5, "replace_one", "m")]).text
+        ('+inf (not private)', '0.5')
+        >>> Totals.of([Cost(math.inf, "replace_one", "gaussian", 0.5)]).text
+        '+inf (zCDP alone)'
+        """
+        if self.private:
+            return decimal_form(self.epsilon)
+        return f"+inf ({'not private' if self.bare else 'zCDP alone'})"
 
 
 class Limit(NamedTuple):
@@ -196,16 +217,16 @@ class Limit(NamedTuple):
         return decimal_below(left)
 
 
-def _sum(costs: Sequence[Cost]) -> Bound:
+def _sum(costs: Sequence[Cost], totals: Totals) -> Bound:
     if any(cost.group for cost in costs):
         how = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
     else:
         how = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
-    return Bound(decimal_above(Totals.of(costs).sums.epsilon), 0.0, "sum", how)
+    return Bound(decimal_above(totals.sums.epsilon), 0.0, "sum", how)
 
 
-def _zcdp(costs: Sequence[Cost], dp_delta: float) -> Bound:
-    rho = float_above(Totals.of(costs).sums.zcdp)
+def _zcdp(costs: Sequence[Cost], totals: Totals, dp_delta: float) -> Bound:
+    rho = float_above(totals.sums.zcdp)
     better = sum(cost.rho is not None for cost in costs)
     which = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
     how = (

@@ -10,7 +10,7 @@ from typing import Any
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals, check_delta
-from confide.ledger.cost import Cost, decimal_above, decimal_form, unbounded
+from confide.ledger.cost import Cost, decimal_above, decimal_form
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
 from confide.mechanisms import Neighbors
 from confide.support import caller_stacklevel
@@ -73,7 +73,7 @@ def budget_error(account: Account, *costs: Cost) -> BudgetError:
             remedy="Use other people's records",
         )
     if not all(cost.private for cost in costs):
-        if unbounded(costs) == "zCDP alone":
+        if not Totals.of(costs).bare:
             return BudgetError(
                 "dataset",
                 f"{name} has the limit epsilon = {bound}{at}, and this release has zCDP alone: no limit in epsilon can "
