@@ -15,7 +15,6 @@ from confide.core import Document, Release
 from confide.errors import ConfideError
 from confide.federated.answers import message_head, read_answer
 from confide.federated.messages import sign
-from confide.ledger.events import read_event, write_event
 from confide.reports.example import worked_example
 from confide.reports.release_page import evaluation_section
 from confide.reports.words import headline
@@ -23,7 +22,6 @@ from confide.support import to_text
 from confide.warehouse import CountingPlan, counting_query
 from fuzz.source import Source, change, one_line, with_checksum
 from fuzz.valid import (
-    EVENTS,
     evaluated,
     federation,
     plans,
@@ -128,10 +126,6 @@ def _share_holds(read: Any) -> None:
     assert read.threshold == Document.from_json(replied().share).threshold
 
 
-def _event_holds(read: Any) -> None:
-    assert read_event(write_event(read)) == read
-
-
 def _signed(kind: str, keys: Callable[[], federated.SiloKeys]) -> Callable[[Any], str | None]:
     def write(content: Any) -> str | None:
         try:
@@ -180,9 +174,6 @@ KINDS: dict[str, Kind] = {
     "watch": Kind(Document.from_json, watches, holds=_watch_holds),
     "counting_plan": Kind(
         CountingPlan.from_json, lambda: tuple(json.loads(one.to_json()) for one in plans()), holds=_counting_plan_holds
-    ),
-    "record": Kind(
-        read_event, lambda: tuple(json.loads(write_event(event)) for event in EVENTS), json.dumps, _event_holds
     ),
     "policy": Kind(federated.Policy.from_json, _texts(lambda: policy().to_json()), json.dumps, _policy_holds),
     "federated_release": Kind(

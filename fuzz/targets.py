@@ -9,8 +9,8 @@ import math
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,11 +21,10 @@ import confide
 from confide.cli.request import RequestOptions, parse_candidates
 from confide.core import shifted_population
 from confide.errors import ConfideError
-from confide.federated.checkpoint import KIND, store_checkpoint
+from confide.federated.checkpoint import KIND, Checkpoint, store_checkpoint
 from confide.ledger import Cost, Ledger, request_digest
-from confide.ledger.events import FIRST_HASH, entry_hash, read_event, write_event
-from confide.ledger.state import Row, State
-from confide.ledger.store import Store
+from confide.ledger.database import missing
+from confide.ledger.schema import TABLES, seal
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
 from confide.tables.files import _as_regex, _base_and_pattern
@@ -33,39 +32,7 @@ from confide.warehouse.counts_file import counts_of, of_csv, of_json
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
 from fuzz.stated_targets import name_of_a_score, private_keys, server_address
-from fuzz.valid import EVENTS, plans
-
-
-def ledger_records(data: bytes) -> None:
-    """`read_event` and `State.after` on valid records with changed fields, out of order or repeated."""
-    source = Source(data)
-    bodies = []
-    for _ in range(1 + source.byte() % 8):
-        document = json.loads(write_event(EVENTS[source.below(len(EVENTS))]))
-        bodies.append(json.dumps(change(document, source) if source.byte() % 2 else document))
-    _replay([*map(write_event, EVENTS[: source.byte() % (len(EVENTS) + 1)]), *bodies])
-
-
-def _sealed(bodies: list[str]) -> Iterator[Row]:
-    """Rows with valid seals."""
-    made, last = "2020-01-01T00:00:00+00:00", FIRST_HASH
-    for number, body in enumerate(bodies, 1):
-        last = entry_hash(last, made, body)
-        yield number, made, body, last
-
-
-def _replay(bodies: list[str]) -> None:
-    try:
-        for body in bodies:
-            read_event(body)
-        state = State().after(_sealed(bodies))
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert [event for _, event in state.records] == [read_event(write_event(event)) for _, event in state.records]
-    for account in state.accounts.values():
-        assert account.spent().epsilon >= 0
-        assert account.remaining() is None or account.remaining() >= 0
+from fuzz.valid import plans
 
 
 @cache
@@ -105,17 +72,27 @@ def ledger_database(data: bytes) -> None:
 
 
 def ledger_sealed(data: bytes) -> None:
-    """`Store` on records with a valid seal, as an attacker who has the format can write them."""
+    """`Ledger` on a row with a valid seal and changed values, as an attacker who has the format can write it."""
     folder, good = ledger_file()
     source, path = Source(data), folder / "forged.db"
     path.write_bytes(good)
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()[0]
-            body = json.dumps(change(json.loads(write_event(EVENTS[source.below(len(EVENTS))])), source))
-            row = ("2020-01-01T00:00:00+00:00", body, entry_hash(last or FIRST_HASH, "2020-01-01T00:00:00+00:00", body))
-            connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
-        State().after(Store(path, create=False, timeout=0.1).since(0))
+            connection.row_factory = sqlite3.Row
+            table = ("dataset", "bound", "charge", "release")[source.below(4)]
+            last = connection.execute(f"SELECT * FROM {table} ORDER BY id DESC").fetchone()  # noqa: S608
+            before = None if last is None else dict(last)
+            row = change({name: None if before is None else before[name] for name in TABLES[table]}, source)
+            row = {name: row.get(name) for name in TABLES[table]}
+            row |= {"made": "2020-01-01T00:00:00+00:00", "seal": seal(before, row.values())}
+            places = ", ".join("?" * len(row))
+            with suppress(sqlite3.Error, OverflowError):  # a value that the table does not take
+                connection.execute(
+                    f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})",  # noqa: S608
+                    (*row.values(),),
+                )
+        for account in Ledger(path, timeout=0.1).accounts().values():
+            assert account.spent().epsilon >= 0
     except ConfideError as error:
         one_line(error)
     finally:
@@ -187,7 +164,7 @@ def checkpoint(data: bytes) -> None:
             one_line(error)
             assert path.read_bytes() == content, "a rejected checkpoint has been replaced"
             continue
-        assert (found.number, found.record_hash) == (len(SEALS), SEALS[-1])
+        assert found == (len(SEALS), SEALS[-1])
         assert store_checkpoint(_Ledger(), path) == found  # type: ignore[arg-type]
 
 
@@ -197,12 +174,11 @@ SEALS = ("1" * 64, "2" * 64, "3" * 64)
 class _Ledger:
     """The parts of a ledger that the comparison of its checkpoint needs."""
 
-    path = "budget.db"
-
-    def snapshot(self) -> State:
-        read = State()
-        read.hashes = list(SEALS)
-        return read
+    def checkpoint(self, known: Checkpoint, who: str) -> tuple[int, str]:
+        number, sealed = known
+        if number and SEALS[number - 1 : number] != (sealed,):
+            raise missing(Path("budget.db"), "charge", number, who)
+        return len(SEALS), SEALS[-1]
 
 
 @cache
@@ -254,7 +230,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     **{
         target.__name__: target
         for target in (
-            ledger_records,
             ledger_database,
             ledger_sealed,
             level,
@@ -302,7 +277,6 @@ _COSTLY = {
     **dict.fromkeys(("evaluation", "watch", "counting_plan", "plan"), 20_000),
 }
 _RUNS = {
-    "ledger_records": 100_000,
     "ledger_database": 15_000,
     "ledger_sealed": 10_000,
     "store_address": 100_000,

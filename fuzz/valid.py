@@ -1,7 +1,6 @@
 """Valid documents of every kind, made once; fuzzing and tests of readers change them."""
 
 import json
-import math
 import tempfile
 import warnings
 from functools import cache
@@ -15,8 +14,6 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.core import ClassShift, Release
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
-from confide.ledger import Cost
-from confide.ledger.events import ChargedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
 from confide.tables import ClassColumns, ContributionBound, ScoreColumn, TargetColumns
 from confide.warehouse import CountingPlan
 from confide.watching import Watch
@@ -70,20 +67,6 @@ def steep() -> str:
     document = json.loads(json.dumps(releases()[0]))
     document["thresholds"][0]["mechanism"] |= {"rise": 10**9, "flat": "0"}
     return str(with_checksum(document))
-
-
-EVENTS = (
-    OpenedEvent("patients", "add_remove", None),
-    OpenedEvent("others", "replace_one", "ab" * 32),
-    LimitedEvent("patients", 3.0, 1e-6),
-    KeyedEvent("4" * 64),
-    ChargedEvent("patients", "0" * 32, "1" * 64, Cost(1.0, "add_remove", "slopes", 0.125)),
-    ChargedEvent("patients", "2" * 32, "3" * 64, Cost(0.5, "add_remove", "pps", None, ("region", "north"))),
-    ReleasedEvent("0" * 32, "{}"),
-    ChargedEvent("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
-    ReleasedEvent("2" * 32, "{}", "6" * 64),
-    ChargedEvent("patients", "7" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace")),
-)
 
 
 @cache

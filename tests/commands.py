@@ -63,6 +63,8 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.engines": Row(),
     "python -m benchmarks.federated": BENCH,
     "python -m benchmarks.first_call": BENCH,
+    "python -m benchmarks.ledger": Row(),
+    "python -m benchmarks.ledger --folder FOLDER": Row(elsewhere="python -m benchmarks.ledger"),
     "python -m benchmarks.newer_methods": Row(),
     "python -m benchmarks.newer_methods pcoqs": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.newer_methods rob-fcp": Row(elsewhere="python -m benchmarks.newer_methods"),

@@ -17,7 +17,7 @@ def drive(code: str, *arguments: str) -> None:
 
 
 def arm(place: str, when: str) -> None:
-    """Die before or after a call of a function; `module.Class.method:Event` stands for calls with such an event."""
+    """Die before or after a call of a function; `module.Class.method:table` stands for calls with such a table."""
     path, _, only = place.partition(":")
     owner_path, name = path.rsplit(".", 1)
     owner = pkgutil.resolve_name(owner_path)
@@ -25,7 +25,7 @@ def arm(place: str, when: str) -> None:
 
     @functools.wraps(original)
     def armed(*arguments: Any, **options: Any) -> Any:
-        chosen = not only or type(arguments[1]).__name__ == only
+        chosen = not only or arguments[1] == only
         if chosen and when == "before":
             die()
         result = original(*arguments, **options)

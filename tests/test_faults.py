@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from confide.ledger import Group
 from tests.builders import slow
 from tests.fault_injection import Fault, always, arguments, result, unnoticed
 
@@ -266,20 +267,20 @@ ACCOUNTS = [
     ),
     Fault(
         "relations of neighbours mix",
-        "confide.ledger.decisions:_check_relation",
+        "confide.ledger.decisions:check_relation",
         always(None),
         f"{CHARGING}::test_relations_do_not_mix",
     ),
     Fault(
         "cells of all partitions cost their maximum",
-        "confide.ledger.composition:largest_sum",
-        lambda _: lambda costs, weight: max(map(weight, costs), default=0),
+        "confide.ledger.composition:Totals.plus",
+        lambda right: lambda self, cost: right(self, replace(cost, group=Group("all", str(self.kinds)))),
         f"{COMPOSITION}::test_partitions_add_up_and_their_cells_do_not",
     ),
     Fault(
         "a ledger that forgot charges is charged",
-        "confide.ledger.state:check_checkpoint",
-        always(None),
+        "confide.ledger.database:Connection.heads",
+        lambda right: lambda self, place, known: right(self, place, {}),
         f"{RESTORED}::test_a_copy_that_is_put_back_under_an_open_ledger_is_refused",
     ),
     Fault(

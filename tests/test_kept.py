@@ -97,5 +97,5 @@ def test_a_kept_ledger_is_read_and_one_of_another_schema_never_counts_as_empty(t
     before = path.read_bytes()
     with refused(FormatError, "ledger.schema") as caught:
         Ledger(path).set_limit("patients", 1.0)
-    assert "calibrate again" in str(caught.value)
+    assert "confide ledger init --spent EPSILON" in str(caught.value)
     assert path.read_bytes() == before

@@ -131,6 +131,10 @@ class EarlierReleaseWarning(UserWarning):
         self.charged_at = charged_at
 
 
+class ChargedAgainWarning(UserWarning):
+    """An earlier run of the same request was charged and ended before its release was stored: both are charged."""
+
+
 class OtherDataWarning(UserWarning):
     """A silo received a plan again and has other records than for its answer: the old answer was returned."""
 

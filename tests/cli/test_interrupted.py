@@ -98,7 +98,7 @@ def test_interrupted_after_the_charge(confide_run, files, monkeypatch, name, num
     assert entry.release is None
     assert confide_run(*COMMANDS[name]).code == DONE
     assert [one.release is not None for one in Ledger("budget.db").account("patients").entries] == [False, True]
-    assert "the run ended before it" in confide_run("ledger", "show", "budget.db", "patients").out
+    assert "the run ended before" in confide_run("ledger", "show", "budget.db", "patients").out
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
@@ -138,7 +138,7 @@ def test_a_second_look_that_is_interrupted_leaves_the_first(confide_run, files, 
 @pytest.mark.parametrize(
     ("words", "place"),
     [
-        (("ledger", "report", "budget.db", "--out", "page.html"), "confide.reports.ledger_page"),
+        (("ledger", "show", "budget.db", "--out", "page.html"), "confide.reports.ledger_page"),
         (("budget", "plan", *YEAR), "confide.cli.plan.best_of"),
     ],
     ids=["report", "plan"],
@@ -146,12 +146,12 @@ def test_a_second_look_that_is_interrupted_leaves_the_first(confide_run, files, 
 def test_work_on_a_ledger_and_a_plan_is_interrupted(confide_run, folder, monkeypatch, words, place, number, code):
     """No page, and no change to the ledger; then the same command succeeds."""
     Ledger("budget.db").charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
-    rows = Ledger("budget.db").records()
+    rows = Ledger("budget.db").export()
     with stopping(monkeypatch, place, number):
         assert confide_run(*words).code == code
     assert not Path("page.html").exists()
     assert not list(folder.glob(".confide-*"))
-    assert Ledger("budget.db").records() == rows
+    assert Ledger("budget.db").export() == rows
     assert confide_run(*words).code == DONE
 
 

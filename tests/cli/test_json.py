@@ -37,7 +37,6 @@ LINES = {
     "ledger list": ("l.db",),
     "ledger show": ("l.db", "a"),
     "ledger limit": ("l.db", "a", 9, "--neighbors", "replace_one"),
-    "ledger check": ("l.db",),
     "budget plan": ("--epsilon", 3, "--looks", 2, "--rule", "basic"),
 }
 """A small case of every command with --json, in an order in which each has the files of earlier ones."""

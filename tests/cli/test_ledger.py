@@ -38,6 +38,29 @@ def test_identical_requests_are_paid_once(confide_run, records, folder):
     assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.0, 2)]
 
 
+def test_a_default_ledger(confide_run, records, folder, monkeypatch):
+    """`CONFIDE_LEDGER` names the ledger of --dataset and of the commands of ledgers."""
+    monkeypatch.setenv("CONFIDE_LEDGER", "budget.db")
+    assert "no limit" in confide_run("ledger", "limit", "patients").out
+    assert "limit 1.5, 1.5 left" in confide_run("ledger", "limit", "patients", 1.5).out
+    assert confide_run("calibrate", records, *ASK, "--out", "one.json", "--dataset", "patients").code == 0
+    assert confide_run("ledger", "list").out == confide_run("ledger", "list", "budget.db").out
+    assert "limit: 1.5" in confide_run("ledger", "show", "patients").out
+    assert confide_run("ledger", "export").json["datasets"][0]["spent"] == 1.0
+    assert confide_run("calibrate", records, *ASK, "--out", "two.json").code == 0  # without a data set none is charged
+    assert Ledger("budget.db").account("patients").spent().epsilon == 1.0
+    monkeypatch.delenv("CONFIDE_LEDGER")
+    assert confide_run("ledger", "list").code != 0
+
+
+def test_what_was_spent_before_is_entered(confide_run, folder):
+    ran = confide_run("ledger", "init", "new.db", "--dataset", "patients", "--spent", 2.5)
+    assert "spent 2.5 in 1 release (1 transfer) (add_remove); no limit" in ran.out
+    assert confide_run("ledger", "init", "new.db", "--spent", 2.5).code == REFUSED
+    assert confide_run("ledger", "init", "new.db", "--charge-role", "jobs").code == REFUSED
+    assert Ledger("new.db").account("patients").spent().epsilon == 2.5
+
+
 @pytest.mark.slow
 def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
     """Every command that charges prints the charge, also in JSON; an earlier release costs nothing."""
@@ -92,7 +115,7 @@ def test_groups_and_bindings(confide_run, records, folder):
         assert ran.code == 0, ran.err
     shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6")
     assert "spent 1 in 2 releases" in shown.out
-    assert "group region=north" in shown.out
+    assert "region=north" in shown.out
     assert "of disjoint groups the largest counts" in shown.out
     other = write(folder / "other.parquet", class_table().slice(1))
     assert calibrate(confide_run, other, "x.json", "--ledger-key", "key").refused == (REFUSED, "--dataset")

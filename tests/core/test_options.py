@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from confide.cli.choices import parse_candidates
 
 import confide
 from confide import federated, tables
-from confide.cli.choices import parse_candidates
 from confide.core import Options, candidates_of
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError

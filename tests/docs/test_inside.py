@@ -15,7 +15,7 @@ VERBS = ["prepare", "check", "read", "compare", "charge", "draw", "store"]
 
 
 def test_code_document_and_picture_have_the_same_steps():
-    code = re.findall(r"^    # (\w+)", inspect.getsource(release), re.MULTILINE)
+    code = re.findall(r"^ {4,8}# (\w+)", inspect.getsource(release), re.MULTILINE)
     document = re.findall(r"^\d\. \*\*(\w+)\*\*", (ROOT / "docs/inside.md").read_text(encoding="utf-8"), re.MULTILINE)
     picture = re.findall(r">\d  (\w+)", (ROOT / "docs/images/inside.svg").read_text(encoding="utf-8"))
     for named in (code, document, picture):

@@ -65,7 +65,7 @@ def test_a_ledger_keeps_its_identity(tmp_path):
     ledger.set_limit("patients", 1.0)
     assert Ledger(tmp_path / "a.db").identity() == first
     assert Ledger(tmp_path / "c.db").identity() != first
-    assert first not in str(ledger.records())
+    assert first not in str(ledger.export())
 
 
 def test_a_public_file_states_its_ledger_or_none(tmp_path):

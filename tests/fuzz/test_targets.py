@@ -8,7 +8,7 @@ from fuzz.kinds import KINDS
 from fuzz.targets import RUNS, TARGETS, seeds
 from tests.builders import slow
 
-EVERYDAY = ("level", "candidates", "store_address", "record_fields", "silo_fields")
+EVERYDAY = ("level", "candidates", "store_address", "silo_fields")
 COSTLY = ("ledger_database", "ledger_sealed", "checkpoint")
 
 

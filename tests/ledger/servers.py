@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from confide.ledger import make_server_ledger
+from confide.ledger.schema import TABLES
 from tests.tables.postgres_server import OWNER, PASSWORD, Server
 
 JOBS, OTHER_JOBS, OFFICERS = "calibrating-jobs", "other-jobs", "privacy_officers"
@@ -30,6 +31,18 @@ class ServerLedger:
         with psycopg.connect(self.url(role)) as connection:
             cursor = connection.execute(statement, values or None)
             return cursor.fetchall() if cursor.description else []
+
+    def tamper(self, *statements: str) -> None:
+        """Change rows by the owner, who switches the triggers off and on again."""
+        import psycopg
+
+        with psycopg.connect(self.url()) as connection:
+            for word in ("DISABLE", "ENABLE"):
+                for table in ("ledger", *TABLES):
+                    connection.execute(f"ALTER TABLE confide.{table} {word} TRIGGER keep")
+                if word == "DISABLE":
+                    for statement in statements:
+                        connection.execute(statement)
 
 
 def url(server: Server, role: str, database: str) -> str:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from confide.errors import InputError, InputTypeError
 from confide.ledger import Account, Cost, Entry, Group, Limit, compose
-from confide.ledger.composition import epsilon_of_zcdp, largest_sum
+from confide.ledger.composition import Totals, epsilon_of_zcdp
 from confide.ledger.cost import decimal
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.selection import zcdp_of_range
@@ -116,7 +116,7 @@ def test_partitions_add_up_and_their_cells_do_not():
 
     costs = [cost(1.0), cost(0.5, "sex", "f"), cost(0.25, "sex", "m"), cost(0.5, "sex", "m"), cost(2.0, "age", "old")]
     assert compose(costs).epsilon == 1.0 + 0.75 + 2.0
-    assert largest_sum(costs, lambda one: one.exact**2) == 1 + (1 / 4 + 1 / 16) + 4
+    assert Totals.of(costs).sums.zcdp == (1 + (1 / 4 + 1 / 16) + 4) / 2
     for bound in compose(costs, 1e-6).bounds:
         alone = compose([cost(1.0), cost(0.25), cost(0.5), cost(2.0)], 1e-6).bounds
         assert bound.epsilon == pytest.approx(next(b.epsilon for b in alone if b.rule == bound.rule), rel=1e-9)

@@ -13,8 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import confide
 from confide.errors import ConfideError, FormatError, LedgerError
-from confide.ledger import Cost, Ledger, request_digest, store
+from confide.ledger import Cost, Ledger, file, request_digest
+from confide.ledger.schema import TABLES, guards, seal
+from confide.support import LEDGER_ID
 from tests.refused import refused
 
 COST = Cost(1.0, "add_remove", "slopes")
@@ -39,7 +42,7 @@ def execute(path, *statements):
 
 def test_a_charge_is_durable_by_construction(path):
     """WAL and synchronous=FULL make a commit survive a power cut, which killing cannot test."""
-    with store.Store(path, create=False, timeout=1)._connection(write=True) as connection:
+    with file.transaction(path, 1.0, write=True) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
@@ -84,15 +87,15 @@ def test_full_disk(path):
 
 
 def test_full_database(path, monkeypatch):
-    connect = store.Store._connect
+    connect = file._connect
 
-    def tiny(self, *, write):
-        connection = connect(self, write=write)
+    def tiny(path, timeout, *, write):
+        connection = connect(path, timeout, write=write)
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count={pages}")
         return connection
 
-    monkeypatch.setattr(store.Store, "_connect", tiny)
+    monkeypatch.setattr(file, "_connect", tiny)
 
     def spend():
         for _ in range(100):
@@ -151,31 +154,64 @@ def test_foreign_database_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("statement", "says"),
+    "statement",
     [
-        ("PRAGMA user_version=4", "schema 4; this version reads up to 3; upgrade"),
-        ("PRAGMA user_version=0", "no valid schema"),
-        ("CREATE TABLE extra (x)", "tables of another program"),
-        ("CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END", "tables of another program"),
-        ("DROP TRIGGER no_delete", "tables of another program"),
-        ("DROP TABLE record", "tables of another program"),
+        "PRAGMA user_version=4",
+        "PRAGMA user_version=0",
+        "CREATE TABLE extra (x)",
+        "CREATE TRIGGER t AFTER INSERT ON charge BEGIN DELETE FROM charge; END",
+        "DROP TRIGGER charge_delete",
+        "DROP TABLE release",
+        "DROP INDEX charge_cell",
     ],
 )
-def test_changed_schemas_are_refused(path, statement, says):
+def test_changed_schemas_are_refused(path, statement):
     execute(path, statement)
     with pytest.raises(FormatError):
         Ledger(path)
 
 
-@pytest.mark.parametrize("statement", ["UPDATE record SET body = '{}' WHERE id = 3", "DELETE FROM record WHERE id = 3"])
-def test_records_cannot_be_changed_and_changes_are_found(path, statement):
+def tamper(path, statement):
+    """Change rows without the triggers, which are there again afterwards."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for name in guards():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(statement)
+        for trigger in guards().values():
+            connection.execute(trigger)
+
+
+CHANGES = {
+    "the limit": "UPDATE dataset SET epsilon = 1000",
+    "a later limit": "UPDATE bound SET epsilon = 1000",
+    "an earlier limit": "DELETE FROM bound WHERE id = 1",
+    "a charge": "UPDATE charge SET epsilon = 0.5 WHERE id = 3",
+    "its totals": """UPDATE charge SET totals = replace(totals, '"5"', '"4"') WHERE id = 5""",
+    "its time": "UPDATE charge SET made = '2020-01-01T00:00:00+00:00' WHERE id = 3",
+    "its account": "UPDATE charge SET by = 'others' WHERE id = 3",
+    "a release": "UPDATE release SET text = 'another' WHERE id = 3",
+    "a missing release": "DELETE FROM release WHERE id = 3",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_rows_cannot_be_changed_and_changes_are_found(path, what):
+    for limit in (200.0, 300.0):
+        Ledger(path).set_limit("patients", limit)
     with pytest.raises(sqlite3.IntegrityError):
-        execute(path, statement)
-    trigger = "no_update" if statement.startswith("UPDATE") else "no_delete"
-    again = store._TABLES[trigger]
-    execute(path, f"DROP TRIGGER {trigger}", statement, again)
+        execute(path, CHANGES[what])
+    tamper(path, CHANGES[what])
     with pytest.raises(FormatError):
-        Ledger(path)
+        Ledger(path).accounts()
+
+
+@pytest.mark.parametrize("what", ["the limit", "a later limit", "its totals"])
+def test_a_charge_finds_changes_of_what_it_depends_on(path, what):
+    if what == "a later limit":
+        Ledger(path).set_limit("patients", 200.0)
+    tamper(path, CHANGES[what])
+    with pytest.raises(FormatError):
+        Ledger(path).charge("patients", COST, DIGEST)
 
 
 @pytest.mark.slow
@@ -214,7 +250,7 @@ def test_a_page_that_nothing_uses_is_damage(path):
     content[28:32] = (len(content) // size + 1).to_bytes(4)  # the number of pages
     path.write_bytes(content + bytes(size))
     with refused(FormatError, "ledger"):
-        Ledger(path)
+        Ledger(path).accounts()
 
 
 @pytest.mark.parametrize("keep", [100, 4096, 5000, 8192])
@@ -234,30 +270,42 @@ def test_a_busy_ledger_says_so(path):
         assert Ledger(path, timeout=0.1).account("patients").spent().epsilon == 5.0  # readers are not kept waiting
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "[]",
-        "{}",
-        "null",
-        '{"kind": "limited"}',
-        '{"kind": "unknown", "dataset": "a"}',
-        '{"kind": "limited", "dataset": "a", "epsilon": NaN, "dp_delta": 0}',
-        '{"kind": "limited", "dataset": "a", "epsilon": -1, "dp_delta": 0}',
-        '{"kind": "limited", "dataset": "a", "epsilon": 1, "dp_delta": 2}',
-        '{"kind": "opened", "dataset": "a", "neighbors": "none", "fingerprint": null}',
-        '{"kind": "opened", "dataset": 5, "neighbors": "add_remove", "fingerprint": null}',
-        '{"kind": ["opened"], "dataset": "a"}',
-        '{"kind": "released", "token": "00000000000000000000000000000000", "text": "x"}',
-        "[" * 100000,
-    ],
-)
-def test_sealed_nonsense_is_refused(path, body):
-    """Records with a correct hash that cannot be read, or contradict earlier ones."""
-    with closing(sqlite3.connect(path)) as connection:
-        last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()[0]
-        row = ("2020-01-01T00:00:00+00:00", body, store.entry_hash(last, "2020-01-01T00:00:00+00:00", body))
-        connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
-        connection.commit()
+NONSENSE = [
+    {"epsilon": -1.0},
+    {"mechanism": ""},
+    {"rho": -1.0},
+    {"division": "region", "cell": ""},
+    {"totals": "[]"},
+    {"totals": '{"sums": ["5", "5/2"], "kinds": {"calibration": 6}, "bare": 0, "concentrated": 0}'},
+    {"dataset": "unknown"},
+]
+
+
+@pytest.mark.parametrize("changed", NONSENSE)
+def test_sealed_nonsense_is_refused(path, changed):
+    """A row with a correct seal that contradicts the others."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        last = dict(connection.execute("SELECT * FROM charge ORDER BY id DESC").fetchone())
+        row = {name: last[name] for name in TABLES["charge"]} | {"token": "0" * 32} | changed
+        row |= {"made": last["made"], "seal": seal(last, [row[name] for name in TABLES["charge"]])}
+        places = ", ".join("?" * len(row))
+        connection.execute(f"INSERT INTO charge ({', '.join(row)}) VALUES ({places})", (*row.values(),))  # noqa: S608
     with pytest.raises(FormatError):
         Ledger(path).accounts()
+
+
+OLD = "CREATE TABLE record (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT, body TEXT, seal TEXT) STRICT"
+
+
+@pytest.mark.parametrize("schema", [1, 2, 3])
+def test_an_old_ledger_never_counts_as_empty(tmp_path, schema):
+    """Those of 0.2 and 0.3 are refused before anything is read or charged, with the remedy, and stay as they are."""
+    old = tmp_path / "old.db"
+    pragmas = ("PRAGMA journal_mode=WAL", OLD, f"PRAGMA application_id={LEDGER_ID}", f"PRAGMA user_version={schema}")
+    execute(old, *pragmas, "INSERT INTO record (made, body, seal) VALUES ('', '{}', '')")
+    before = old.read_bytes()
+    with refused(FormatError, "ledger.schema") as caught:
+        confide.calibrate(np.full(9, 0.5), 0.1, 1.0, ledger=Ledger(old), dataset="patients")
+    assert "confide ledger init --spent EPSILON" in caught.value.remedy
+    assert old.read_bytes() == before

@@ -11,10 +11,9 @@ from threading import Timer
 import pytest
 
 from confide.errors import LedgerError
-from confide.ledger import Cost, Ledger, request_digest
-from confide.ledger.events import read_event
-from confide.ledger.log import NotWrittenError, StandbyError
-from confide.ledger.stores import Server, open_log
+from confide.ledger import Cost, Ledger, Server, request_digest
+from confide.ledger.database import transaction
+from confide.ledger.location import NotWrittenError, StandbyError
 from tests.ledger.proxy import proxy
 from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
 from tests.refused import refused
@@ -22,6 +21,7 @@ from tests.tables.postgres_server import needs_postgres, running
 
 COST = Cost(1.0, "add_remove", "slopes")
 DIGEST = request_digest({"a": 1})
+OPENED = {"key": "x", "name": "x", "neighbors": "add_remove", "fingerprint": None, "epsilon": None, "dp_delta": None}
 
 
 def spend(ledger):
@@ -100,11 +100,13 @@ def impatient(ledger):
 
 @pytest.mark.slow
 def test_unavailable_commit_is_reported_as_unknown(through_proxy):
-    on_server, between, ledger, total = through_proxy
-    token = Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST)
+    on_server, between, ledger, _ = through_proxy
+    first, token = (Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST) for _ in range(2))
+    between.count = 0
+    ledger.attach(first, "release")
+    between.cut_at, between.answered = between.count, True
     between.count, between.cuts, between.for_good = 0, 0, True
     probe = impatient(ledger)
-    between.cut_at, between.answered = total // 2, True
     with refused(LedgerError, "ledger"):
         probe.attach(token, "release")
     between.cut_at, between.for_good = None, False
@@ -115,12 +117,11 @@ def test_unavailable_commit_is_reported_as_unknown(through_proxy):
 def test_a_terminated_session_has_charged_nothing(on_server):
     """An administrator ends it between look and charge."""
     Ledger(on_server.url()).set_limit("patients", 10.0)
-    store = open_log(Server(on_server.url(JOBS)), create=False, timeout=5.0)
 
     def cut():
-        with store.writing(0) as writer:
-            on_server.execute("SELECT pg_terminate_backend(%s)", writer._connection.info.backend_pid)
-            writer.append(read_event(writer.rows[0][2]))
+        with transaction(Server(on_server.url(JOBS)), 5.0, write=True) as connection:
+            on_server.execute("SELECT pg_terminate_backend(%s)", connection._raw.info.backend_pid)
+            connection.add("dataset", **OPENED)
 
     with refused(NotWrittenError, "ledger"):
         cut()
@@ -243,16 +244,15 @@ def test_a_charge_whose_session_was_ended_goes_on_when_the_standby_has_it(on_ser
 def test_a_client_that_falls_silent_gives_the_lock_back(on_server):
     """Its network is gone and its connection stands: the server ends the transaction, and others go on."""
     Ledger(on_server.url()).set_limit("patients", 10.0)
-    store = open_log(Server(on_server.url(JOBS)), create=False, timeout=5.0)
 
     def fall_silent():
-        with store.writing(0) as writer:
-            asked = writer._connection.execute("SHOW idle_in_transaction_session_timeout").fetchone()
+        with transaction(Server(on_server.url(JOBS)), 5.0, write=True) as connection:
+            asked = connection._raw.execute("SHOW idle_in_transaction_session_timeout").fetchone()
             assert asked == ("65s",)
-            writer._connection.execute("SET LOCAL idle_in_transaction_session_timeout = 200")
+            connection._raw.execute("SET LOCAL idle_in_transaction_session_timeout = 200")
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(spend, Ledger(on_server.url(JOBS))).result(timeout=20)  # waits for the lock
-            writer.append(read_event(writer.rows[0][2]))
+            connection.add("dataset", **OPENED)
 
     with refused(NotWrittenError, "ledger"):
         fall_silent()

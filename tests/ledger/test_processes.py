@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from confide.errors import ChargedAgainWarning
 from confide.ledger import Ledger
-from confide.ledger.events import OpenedEvent
-from confide.ledger.stores import open_log
+from confide.ledger.database import transaction
 from tests.killed import drive
 from tests.refused import refused
 
@@ -35,13 +35,13 @@ print(done)
 # Every step of a paid release, as (module or class, function, whether to die before it, in the middle, or after).
 STEPS = {
     "before the charge": ("confide.ledger.ledger.Ledger.charge_all", "before"),
-    "key written, not committed": ("confide.ledger.store.Writer.append:KeyedEvent", "after"),
-    "charge written, not committed": ("confide.ledger.store.Writer.append:ChargedEvent", "after"),
+    "data set written, not committed": ("confide.ledger.database.Connection.add:dataset", "after"),
+    "charge written, not committed": ("confide.ledger.database.Connection.add:charge", "after"),
     "charge committed": ("confide.ledger.ledger.Ledger.charge_all", "after"),
     "before the draw": ("confide.mechanisms.slopes.Slopes.choose", "before"),
     "after the draw": ("confide.mechanisms.slopes.Slopes.choose", "after"),
     "before the release is kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
-    "release written, not committed": ("confide.ledger.store.Writer.append:ReleasedEvent", "after"),
+    "release written, not committed": ("confide.ledger.database.Connection.add:release", "after"),
     "release kept": ("confide.ledger.ledger.Ledger.attach_all", "after"),
     "calibration returned": ("confide.core.account.LedgerAccount.answers", "after"),
 }
@@ -58,7 +58,9 @@ DRIVER = """
 import json, os, sys
 import numpy as np
 import confide, confide.ledger.payment
+from confide.errors import ChargedAgainWarning
 from confide.ledger import Ledger
+from confide.ledger.database import transaction
 from tests.killed import arm
 
 SCORES = np.random.default_rng(0).random(300)
@@ -131,14 +133,9 @@ def killed(request, tmp_path_factory) -> dict[str, Killed]:
         places = {step: new().url() for step in folders}
     steps = [(step, *where, False) for step, where in STEPS.items()]
     steps += [(step, *where, True) for step, where in LATER_STEPS.items()]
-    plan = {str(folders[step]): (places[step], *of_server(where, request.param), *more) for step, where, *more in steps}
+    plan = {str(folders[step]): (places[step], *where) for step, *where in steps}
     drive(DRIVER, json.dumps(plan))
     return {step: Killed(folders[step], places[step]) for step in folders}
-
-
-def of_server(where: str, kept_in: str) -> tuple[str]:
-    """The same step in the other store."""
-    return (where.replace("ledger.store.", "ledger.postgres_store.") if kept_in == "server" else where,)
 
 
 @pytest.mark.slow
@@ -150,7 +147,7 @@ def test_killed_between_request_and_release(killed, step):
     assert (folder / "status").read_text() == str(-signal.SIGKILL), "the process did not die at this step"
     accounts = Ledger(place).accounts()
     entries = accounts["patients"].entries if accounts else ()
-    committed = step not in ("before the charge", "key written, not committed", "charge written, not committed")
+    committed = step not in ("before the charge", "data set written, not committed", "charge written, not committed")
     assert [entry.cost.epsilon for entry in entries] == ([1.0] if committed else [])
     kept = step in ("release kept", "calibration returned")
     assert [entry.release is not None for entry in entries] == ([kept] if committed else [])
@@ -183,6 +180,12 @@ def test_after_a_kill_the_limit_still_counts_the_charge(killed):
     ledger = Ledger(killed["after the draw"].place)
     with refused(confide.BudgetError, "dataset"):
         confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
+    # A release that was not kept before the process died is drawn anew, charged once more, and this is said.
+    ledger = Ledger(killed["before the draw"].place)
+    ledger.set_limit("patients", 2.0)
+    with pytest.warns(ChargedAgainWarning):
+        confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
+    assert ledger.account("patients").spent().epsilon == 2.0
     # A release that was kept before the process died is found, and costs nothing.
     ledger = Ledger(killed["release kept"].place)
     with pytest.warns(confide.EarlierReleaseWarning):
@@ -229,8 +232,9 @@ def test_opening_a_ledger_leaves_the_locks_of_other_threads_in_place(tmp_path):
     A file that is opened and closed next to SQLite would give back all locks of the process.
     """
     ledger = Ledger(tmp_path / "budget.db")
-    with open_log(ledger.path, create=False, timeout=5.0).writing(0) as writer:
-        writer.append(OpenedEvent("patients", "add_remove", None))
+    opened = {"key": "patients", "name": "patients", "neighbors": "add_remove", "fingerprint": None}
+    with transaction(ledger.path, 5.0, write=True) as connection:
+        connection.add("dataset", **opened, epsilon=None, dp_delta=None)
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(lambda: Ledger(ledger.path).accounts()).result() == {}
         done = subprocess.run(

@@ -8,7 +8,6 @@ import pytest
 
 import confide
 from confide import BudgetError, Ledger
-from confide.ledger import account_as_json
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
@@ -28,7 +27,7 @@ def test_without_a_limit_the_total_is_infinite(ledger):
         assert loss.epsilon == math.inf
         assert str(loss) == "NOT PRIVATE: 1 of 2 releases is without privacy, which no sum can hold"
     assert account.remaining() is None
-    document = json.loads(json.dumps(account_as_json(account), allow_nan=False))
+    document = json.loads(json.dumps(account.as_json(), allow_nan=False))
     assert document["spent"] == "+inf"
     assert [entry["epsilon"] for entry in document["entries"]] == [account.entries[0].cost.epsilon, "+inf"]
 

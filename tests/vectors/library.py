@@ -17,8 +17,7 @@ from confide.errors import InputError
 from confide.federated import keys, messages, sharing
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
-from confide.ledger.events import FIRST_HASH, entry_hash
-from confide.ledger.state import State
+from confide.ledger.schema import seal
 from confide.mechanisms import Slopes
 from confide.mechanisms.interface import split_conformal_for
 from confide.scores.classification import set_mask
@@ -188,12 +187,18 @@ def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> 
     return course
 
 
-def _seals(records: Any) -> list[str]:
-    last, made = FIRST_HASH, []
-    for time, body in records:
-        last = entry_hash(last, time, body)
-        made.append(last)
-    return made
+def _seals(rows: Any) -> list[str]:
+    before, seals = None, []
+    for row in rows:
+        before = row | {"seal": seal(before, json.loads(row["values"]), row["salt"])}
+        seals.append(before["seal"])
+    return seals
+
+
+def _chain(rows: Any) -> str:
+    if _seals(rows) != [row["seal"] for row in rows]:
+        raise InputError("rows", "must have the seals of their content")
+    return str(rows[-1]["seal"])
 
 
 def _noisy_interval(covered: Any, size: int, epsilon: float, error: float) -> list[float]:
@@ -244,7 +249,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "release": _release,
     "release_claims": _release,
     "seals": _seals,
-    "chain": lambda rows: list(State().after(tuple(row) for row in rows).head),
+    "chain": _chain,
     "signed_bytes": lambda kind, payload: messages._signed_bytes(kind, payload.encode()).decode(),
     "seal": _seal,
     "unseal": _unseal,

@@ -22,15 +22,17 @@ export function release({ text }) {
 
 export const setsOfRelease = ({ release: text, probabilities }) => sets({ score: "lac", probabilities, threshold: release({ text }).threshold });
 
-const FIRST = "0".repeat(64), seal = (last, made, body) => sha256([last, made, body].join("\n"));
-
-export function seals({ records }) {
-  let last = FIRST;
-  return records.map(([made, body]) => (last = seal(last, made, body)));
+export function seals({ rows }) {
+  let before = [null, null, null];
+  return rows.map(({ salt, values, made, by }) => {
+    const seal = salt + sha256(canonical([salt, ...before, ...parse(values)])).slice(0, 48);
+    before = [seal, made, by];
+    return seal;
+  });
 }
 
 export function chain({ rows }) {
-  const right = seals({ records: rows.map(([, made, body]) => [made, body]) });
-  rows.forEach(([number, , , stated], i) => { if (number !== i + 1 || stated !== right[i]) throw new Error("a record was changed or taken out"); });
-  return [rows.length, right.at(-1) ?? FIRST];
+  const right = seals({ rows });
+  rows.forEach(({ seal }, i) => { if (seal !== right[i]) throw new Error("a row was changed or taken out"); });
+  return right.at(-1);
 }

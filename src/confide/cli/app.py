@@ -106,7 +106,7 @@ _COMMANDS = {
     "budget": ("plan:budget", "Plan a year's releases within one total per person."),
     "ledger": (
         "ledger:ledger",
-        "Account for privacy budgets (list, show, limit, export, report), and manage ledgers (init, check).",
+        "Account for privacy budgets (list, show, limit, export), and begin ledgers (init).",
     ),
     "federated": ("federated:federated", "Calibrate across silos that never pool their data, by small signed files."),
 }

@@ -1,6 +1,7 @@
 """Charges of commands: the ledger and the receipt."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from confide.cli.help import DEFAULT_LEDGER
 from confide.cli.output import CapturedWarnings, capture_warnings, print_note
 from confide.core import Payer, check_together
 from confide.errors import InputError
@@ -17,7 +19,6 @@ from confide.ledger import (
     Dataset,
     Group,
     Ledger,
-    account_as_json,
     compose,
     decimal_form,
     file_of,
@@ -65,23 +66,23 @@ class Receipt:
 
     def text(self) -> str:
         """One line with the charge and the account, or a note that there is no ledger."""
-        if (account := self._account) is None:
+        if (balance := self._balance) is None:
             return NO_LEDGER
-        return f"charged {decimal_form(self._charged())} to {account.dataset!r}: {account.summary}"
+        return f"charged {decimal_form(self._charged())} to {balance.dataset!r}: {balance.summary}"
 
     def fields(self) -> dict[str, Any]:
         """The charge and the account as JSON values; None without a ledger."""
-        if (account := self._account) is None:
+        if (balance := self._balance) is None:
             return {"ledger": None}
-        values = account_as_json(account)
+        values = balance.as_json(entries=False)
         totals = {name: values[name] for name in ("dataset", "spent", "limit", "remaining")}
         return {"ledger": {"ledger": self.ledger, "new": self.new, "charged": self._charged(), **totals}}
 
     @cached_property
-    def _account(self) -> Account | None:
+    def _balance(self) -> Account | None:
         if self.ledger is None or self.dataset is None:
             return None
-        return Ledger(self.ledger, create=False).account(self.dataset)
+        return Ledger(self.ledger, create=False).balance(self.dataset)
 
     def _charged(self) -> float:
         return compose(self._charges.costs).epsilon
@@ -98,6 +99,10 @@ class LedgerOptions:
     one_cell: bool = False
     charged_by: str | None = None
     ledger_key: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.ledger is None and self.dataset is not None:
+            object.__setattr__(self, "ledger", os.environ.get(DEFAULT_LEDGER))
 
     @property
     def files(self) -> tuple[Path | None, ...]:

@@ -12,6 +12,9 @@ from typing import Any
 
 import click
 
+DEFAULT_LEDGER = "CONFIDE_LEDGER"
+"""The environment variable that names a default ledger."""
+
 _WIDEST = 22
 """Longest name with its help on the same line."""
 

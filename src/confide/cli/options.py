@@ -190,9 +190,8 @@ OPTIONS: Mapping[str, Row] = {
                            _AT_LEAST_0),
     "drop_refused": Row(None, "Leave unusable answers out with a warning, instead of an error."),
     # Ledgers
-    "server": _argument("SERVER", "postgresql://OWNER@HOST/DB, a database for this ledger.", ADDRESS),
     "ledger": Row("LEDGER", "Charge this ledger first, for --dataset; the same request about the same data is free. A "
-                  "file, or postgresql://ROLE@HOST/DB.", ADDRESS),
+                  "file, or postgresql://ROLE@HOST/DB (default with --dataset: CONFIDE_LEDGER).", ADDRESS),
     "dataset": Row("NAME", "The name of these people's data in the ledger."),
     "again": Row(None, "The same people with new records or a new model: charge a new release."),
     "group": Row("PARTITION=CELL", "Cell of a public partition, as in region=north."),
@@ -202,6 +201,7 @@ OPTIONS: Mapping[str, Row] = {
     "charge_role": Row("NAME", "A role of the server that may charge but not delete; repeat it. A new role is created "
                        "without login."),
     "read_role": Row("NAME", "A role that may read everything except the ledger's key; repeat it."),
+    "spent": Row("EPSILON", "What the people of --dataset have lost before.", _LOSS),
     "without_names": Row(None, "Leave out who charged."),
     # Outputs
     "out": _OUT,
@@ -279,18 +279,21 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
         "dp_delta": "The total is (epsilon, delta)-privacy; with 0 epsilons add up.",
         "neighbors": "The adjacency of privacy losses: add_remove or replace_one.",
     },
-    "ledger": {"file": _argument("LEDGER", "A ledger: its file, or postgresql://ROLE@HOST/DB.", ADDRESS)},
-    "ledger show": {"dataset": _DATASET},
+    "ledger": {"file": _argument("LEDGER", "A file, or postgresql://ROLE@HOST/DB (default: CONFIDE_LEDGER).", ADDRESS)},
+    "ledger show": {
+        "dataset": _DATASET,
+        "dp_delta": "Also state totals at this delta; 0 for pure epsilon only.",
+        "out": "A page, with the newest charges of one data set or of all.",
+    },
+    "ledger init": {
+        "file": _argument("LEDGER", "A new file, or postgresql://OWNER@HOST/DB, a database for it.", ADDRESS),
+    },
     "ledger limit": {
         "dataset": _DATASET,
         "epsilon": _argument("EPSILON", "The limit; leave it out to remove the limit.", float),
         "neighbors": "The adjacency of the data set: add_remove or replace_one.",
     },
     "ledger export": {"out": "Output file (default: standard output)."},
-    "ledger report": {
-        "dataset": "Only this data set.",
-        "dp_delta": "Also state totals at this delta; 0 for pure epsilon only.",
-    },
     "federated": {
         "release": "The release of aggregate.",
         "dataset": "The name of these records in the ledger.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.cli.interruption import check_interruption
-from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
+from confide.errors import ChargedAgainWarning, CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.support import (
     FileKind,
     FileLocation,
@@ -41,7 +41,7 @@ def print_note(text: str) -> None:
     sys.stderr.write(f"note: {escape_line(text)}\n")
 
 
-EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
+EXPECTED = (ChargedAgainWarning, CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 """The warnings that commands show in their own words."""
 
 

@@ -13,7 +13,7 @@ from confide.cli.output import check_output, print_result, print_text, print_war
 from confide.cli.request import COLUMN_NAMES, READING, ScoredColumns, read_arguments, take_columns
 from confide.cli.values import Findings, Source, place_of, read_release
 from confide.core import remarks
-from confide.errors import EarlierReleaseWarning, InputError, SimilarNameWarning
+from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, check_not_input, read_as
@@ -83,7 +83,7 @@ def watch(
     for note in notes:
         print_warning(note)
     what = source.what(what)
-    with budget.charging(EarlierReleaseWarning, SimilarNameWarning) as receipt:
+    with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
         options = {**stated, **choices, **budget.account(file)}
         with source.open("looking") as (opened, progress):
             after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)

@@ -1,11 +1,12 @@
 """Who pays for a release: the budget of a data set in a ledger, or nobody.
 
-A `Payer` is what a caller states. Its account for a request checks the limit, finds earlier releases of the same
-request and records, charges, and stores; `release` calls it in this order.
+A `Payer` is what a caller states. The account for its payments waits for an identical request in progress, checks the
+limit, finds earlier releases of the same request and records, charges, and stores; `release` calls it in this order.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -18,7 +19,7 @@ from confide.support import check_types, library_versions
 
 if TYPE_CHECKING:
     from confide.core.release import Release
-    from confide.ledger import Dataset, Entry, Ledger, Transaction
+    from confide.ledger import Dataset, Entry, Ledger, Payment, Transaction
 
 
 class Bill(NamedTuple):
@@ -38,6 +39,9 @@ Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
 
 class Account(Protocol):
     """The part of a release that concerns a budget."""
+
+    def alone(self) -> "AbstractContextManager[Account]":
+        """The account while no other process answers the same request; one in progress is waited for."""
 
     @property
     def has_earlier(self) -> bool:
@@ -66,6 +70,10 @@ class NoAccount:
     keys: tuple[Key, ...]
     has_earlier = False
 
+    def alone(self) -> AbstractContextManager[Account]:
+        """Nothing is waited for."""
+        return nullcontext(self)
+
     def check_limit(self) -> None:
         """There is none."""
 
@@ -87,10 +95,19 @@ class NoAccount:
 
 @dataclass(frozen=True)
 class LedgerAccount:
-    """Payments for all draws, from one ledger and about one data set."""
+    """Payments for all draws, from one ledger and about one data set; their transaction is open within `alone`."""
 
     request: Request
-    transaction: "Transaction[Key]"
+    payments: "Mapping[Key, Payment]"
+    transaction: "Transaction[Key]" = None  # type: ignore[assignment]
+
+    @contextmanager
+    def alone(self) -> Iterator[Account]:
+        """The account with its transaction, after identical requests in progress have ended."""
+        from confide.ledger import Transaction
+
+        with Transaction.alone(self.payments) as transaction:
+            yield replace(self, transaction=transaction)
 
     @property
     def has_earlier(self) -> bool:
@@ -116,6 +133,7 @@ class LedgerAccount:
         made = library_versions()
         texts = {key: entry_text(self.request, thresholds, made) for key, thresholds in drawn.items()}
         self.transaction.store([(tokens[key], text, marks[key]) for key, text in texts.items()])
+        self.transaction.tell_charged_again(texts)
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
         """The stored thresholds, with an `EarlierReleaseWarning`."""
@@ -171,7 +189,7 @@ class Payer:
             )
 
     def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
-        """The account for these thresholds: groups are cells of one partition of the data set.
+        """The account for these draws: groups are cells of one partition of the data set.
 
         Raises
         ------
@@ -181,14 +199,16 @@ class Payer:
         shares = self._shares(request)
         if not shares:
             return NoAccount(tuple(bills))
-        from confide.ledger import Ledger, Transaction, make_payment
+        from confide.ledger import Ledger, as_dataset, make_payment
 
-        known = self.ledger.accounts() if request.disjoint and isinstance(self.ledger, Ledger) else None
+        known = None
+        if request.disjoint and isinstance(self.ledger, Ledger) and self.dataset is not None:
+            known = self.ledger.balance(as_dataset(self.dataset).name)
         payments = {
-            key: make_payment(*bill, self.ledger, shares[key], again=self.again, accounts=known)
+            key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=known)
             for key, bill in bills.items()
         }
-        return LedgerAccount(request, Transaction.of(payments))
+        return LedgerAccount(request, payments)
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""

@@ -266,31 +266,33 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     if n == 0:  # an account with a secret number has raised its own error
         raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
 
-    # Check the limit, and everything else that may fail.
-    account.check_limit()
-    if payer.has_ledger:
-        rehearse(request, steps)
+    with account.alone() as account:
+        # Check the limit, once an identical request in progress has ended, and everything else that may fail.
+        account.check_limit()
+        if payer.has_ledger:
+            rehearse(request, steps)
 
-    # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
-    tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
-    counts = _counted(source, request, steps, n)
+        # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
+        tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
+        counts = _counted(source, request, steps, n)
 
-    # Compare with earlier requests.
-    marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
-    earlier = account.earlier_releases(marks)
+        # Compare with earlier requests.
+        marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
+        earlier = account.earlier_releases(marks)
 
-    # Charge what is new.
-    if tokens is None:
-        tokens = account.charge(without=earlier)
+        # Charge what is new.
+        if tokens is None:
+            tokens = account.charge(without=earlier)
 
-    # Draw: noisy numbers of records first, where they are released, then the thresholds.
-    draws = {key: steps[key].prepared(counts[key]) for key in tokens}
-    drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
+        # Draw: noisy numbers of records first, where they are released, then the thresholds.
+        draws = {key: steps[key].prepared(counts[key]) for key in tokens}
+        drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
 
-    # Store, before anybody sees it.
-    account.store(tokens, drawn, marks)
-    _tell_released(drawn)
-    answered = account.answers(earlier, n)
+        # Store, before anybody sees it.
+        account.store(tokens, drawn, marks)
+        _tell_released(drawn)
+        answered = account.answers(earlier, n)
+
     whole = {draw: drawn[draw] if draw in drawn else answered[draw][0] for draw in steps}
     released = assembled(request, whole, library_versions() if drawn else next(iter(answered.values()))[1])
     warn_about(released)

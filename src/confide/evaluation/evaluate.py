@@ -428,13 +428,12 @@ def _point_out(request: PrivateRequest) -> None:
             "assume independent records, and those of one person may be dependent. Keep one record of each person"
         )
     if request.ledger is not None and request.dataset is not None:
-        from confide.ledger import Dataset, find_account
+        from confide.ledger import as_dataset
 
-        name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
-        account = find_account(request.ledger.accounts(), name)
-        if account is not None and any(entry.kind == "calibration" for entry in account.entries):
+        balance = request.ledger.balance(as_dataset(request.dataset).name)
+        if balance is not None and "calibration" in balance.totals.kinds:
             texts.append(
-                f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on "
+                f"dataset {balance.dataset!r} has a calibration in the ledger. If the threshold was calibrated on "
                 "these records, it covers them better than new ones, and the intervals do not hold: evaluate other "
                 "records"
             )

@@ -11,9 +11,9 @@ anew without another comparison. A roster contains the identities of all partici
 Checkpoints. A ledger that was restored from a copy, or another ledger, lacks the answers that were given since. With
 the same keys a second answer to the same plan would cost a second loss that is not counted. Under masks, which follow
 from keys and session, the difference of the two messages would be the difference of the data. So keys that were read
-from a file keep a checkpoint of the ledger next to it: the number of the ledger's records at their last answer and the
-hash of the last record. They sign nothing if the checkpoint cannot be written, or if the ledger lacks that record. The
-checkpoint is not secret. If it is restored together with the ledger, the loss cannot be detected.
+from a file keep a checkpoint of the ledger next to it: the number of the ledger's last charge at their last answer and
+its seal. They sign nothing if the checkpoint cannot be written, or if the ledger lacks that charge. The checkpoint is
+not secret. If it is restored together with the ledger, the loss cannot be detected.
 """
 
 import base64
@@ -138,7 +138,7 @@ def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> 
     Raises
     ------
     LedgerError
-        If the ledger lacks the record of the checkpoint: an older copy of it was restored, or it is another ledger.
+        If the ledger lacks the charge of the checkpoint: an older copy of it was restored, or it is another ledger.
     Refusal
         `internal` if the checkpoint cannot be written, for example on a full disk. Then nothing may be signed.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from confide.errors import BudgetError, OtherDataError, OtherDataWarning
+from confide.errors import BudgetError, OtherDataWarning
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import (
@@ -26,7 +26,6 @@ from confide.ledger import (
     Server,
     SingleRelease,
     decimal_form,
-    find_account,
     parse_location,
     pay,
 )
@@ -77,8 +76,8 @@ class SiloLedger:
 
         Infinite after a release without privacy.
         """
-        account = find_account(self.ledger.accounts(), self.dataset)
-        return 0.0 if account is None else account.spent().epsilon
+        balance = self.ledger.balance(self.dataset)
+        return 0.0 if balance is None else balance.totals.epsilon
 
     @property
     def identity(self) -> str:
@@ -96,7 +95,7 @@ class SiloLedger:
         return None if entry is None or entry.request != plan.digest else entry.release
 
     def _entry(self, token: str) -> Entry | None:
-        return self.ledger.snapshot().entry(token)
+        return self.ledger.entry(token)
 
     def cost(self, plan: FederatedPlan, own: int) -> Cost:
         """The charge for the answer of silo `own`: its loss under the adjacency of the ledger's account.
@@ -164,11 +163,7 @@ class SiloLedger:
             raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
 
     def _point_out_other_data(self, entry: Entry, seen: bytes) -> None:
-        name = self.ledger.snapshot().charged_to(entry.token)
-        assert name is not None
-        try:
-            self.ledger.find(name, entry.request, seen)
-        except OtherDataError:
+        if not self.ledger.is_about(entry, seen):
             text = (
                 f"the answer of {entry.charged_at} was made from other data than these, or by a version that kept no "
                 "fingerprint of its data; it is returned unchanged, and nothing was charged; request a new plan for "
@@ -178,9 +173,9 @@ class SiloLedger:
 
     def _refusal(self, cost: Cost, budget: float) -> str | None:
         """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""
-        account = find_account(self.ledger.accounts(), self.dataset)
-        spent = 0.0 if account is None else account.spent().epsilon
-        if math.isinf(spent) or (account is not None and not account.allows(cost)):
+        balance = self.ledger.balance(self.dataset)
+        spent = 0.0 if balance is None else balance.totals.epsilon
+        if math.isinf(spent) or (balance is not None and not balance.allows(cost)):
             return None
         return (
             f"the policy's budget for {self.dataset!r} is {decimal_form(budget)}, all releases so far cost "

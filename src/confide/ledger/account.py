@@ -2,16 +2,16 @@
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
-from confide.ledger.composition import Limit, compose, largest_sum
-from confide.ledger.cost import Cost, Group, Loss, decimal, decimal_below, decimal_form, unbounded
-from confide.ledger.identity import name_key
+from confide.errors import InputError
+from confide.ledger.composition import Limit, Totals, compose
+from confide.ledger.cost import Cost, Group, Loss, decimal_form
 from confide.mechanisms import Neighbors, weak_privacy_text
-from confide.support import Described, Facts, Section, to_text
+from confide.support import Described, Facts, Section, Table, to_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,18 +63,34 @@ class Entry(Described):
         return self.release
 
     def _section(self) -> Section:
-        return Section("Entry", self._words())
-
-    def _words(self) -> str:
-        group = "" if self.cost.group is None else f"  group {'='.join(self.cost.group)}"
-        zcdp = "" if self.cost.rho is None else f" ({self.cost.rho:.4g}-zCDP)"
-        who = "" if self.by is None else f"  by {self.by}"
-        kept = "" if self.release is not None else "  (no release: the run ended before it)"
-        loss = loss_text(self.cost.epsilon, [self.cost])
-        return f"{self.charged_at}  {self.kind_and_mechanism}  epsilon {loss}{zcdp}{group}{who}{kept}"
+        return Section("Entry", self._brief())
 
     def _brief(self) -> str:
-        return self._words().replace("  ", ", ")
+        return ", ".join(text for text in self.row(who=self.by is not None) if text)
+
+    def row(self, *, who: bool) -> tuple[str, ...]:
+        """Time, purpose, losses, group, account and release, for a table."""
+        cost, time = self.cost, self.charged_at.replace("T", " ").removesuffix("+00:00")
+        loss, rho = Totals.of([cost]).text, "" if cost.rho is None else f"{cost.rho:.4g}"
+        group = "" if cost.group is None else "=".join(cost.group)
+        stored = "stored" if self.release is not None else "none: the run ended before"
+        return (time, self.kind_and_mechanism, loss, rho, group, *([self.by or "not stored"] if who else []), stored)
+
+    def as_json(self) -> dict[str, Any]:
+        """The charge as plain data, without the fingerprint."""
+        cost = self.cost
+        content = {
+            "token": self.token,
+            "made": self.charged_at,
+            "kind": self.kind,
+            "request": self.request,
+            "mechanism": cost.mechanism,
+            "epsilon": _finite(cost.epsilon),
+            "rho": cost.rho,
+            "group": None if cost.group is None else "=".join(cost.group),
+            "release": _as_json(self.release),
+        }
+        return content if self.by is None else content | {"by": self.by}
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,18 +108,31 @@ class Account(Described):
     limit
         The limit on its budget, or None.
     entries
-        Every charge, oldest first.
+        Every charge, oldest first; empty if they were not read.
+    totals
+        The exact totals of its charges, by default of `entries`. Without its entries an account has the sums of those
+        cells only that were asked for.
+    shared
+        The partitions in which other cells than those were charged.
     """
 
     dataset: str
     neighbors: Neighbors
-    fingerprint: str | None
-    limit: Limit | None
-    entries: tuple[Entry, ...]
+    fingerprint: str | None = None
+    limit: Limit | None = None
+    entries: tuple[Entry, ...] = ()
+    totals: Totals = None  # type: ignore[assignment]  # those of the entries
+    shared: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.totals is None:
+            object.__setattr__(self, "totals", Totals.of(self.costs))
 
     @property
     def costs(self) -> list[Cost]:
         """The costs of all charges."""
+        if self.totals is not None and sum(self.totals.kinds.values()) != len(self.entries):
+            raise InputError("entries", "must have been read", remedy="Use Ledger.account")
         return [entry.cost for entry in self.entries]
 
     def spent(self, dp_delta: float = 0.0) -> Loss:
@@ -113,13 +142,14 @@ class Account(Described):
     @property
     def facts(self) -> Facts:
         """The budget as names and values: spent, limit, left, releases, their and their adjacency."""
-        limit = self.limit
+        limit, totals = self.limit, self.totals
         at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
+        left = self.remaining()
         return (
-            ("epsilon spent, the losses added up", loss_text(self.spent().epsilon, self.costs)),
+            ("epsilon spent, the losses added up", totals.text),
             ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
-            ("left for one more release", _left_text(self.remaining())),
-            ("releases", _counted(self.entries)),
+            ("left for one more release", "unlimited" if left is None else decimal_form(left)),
+            ("releases", _counted(totals.kinds)),
             ("counted for", _RELATIONS[self.neighbors]),
         )
 
@@ -127,7 +157,7 @@ class Account(Described):
     def summary(self) -> str:
         """One line with the budget spent, the limit, and the budget left."""
         spent, limit, left, releases, *_ = (text for _, text in self.facts)
-        weak = weak_privacy_text(self.spent().epsilon)
+        weak = weak_privacy_text(self.totals.epsilon)
         line = f"spent {spent} in {releases} ({self.neighbors}){f', {weak}' if weak else ''}"
         if self.limit is None:
             return f"{line}; no limit"
@@ -137,21 +167,41 @@ class Account(Described):
         """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
         return to_text(self.section(dp_delta))
 
-    def section(self, dp_delta: float = 0.0) -> Section:
-        """The description of the account that `describe` returns as text."""
-        loss = self.spent(dp_delta)
-        facts = (("together", str(loss)),)
-        rules = tuple((bound.rule, f"epsilon {bound.epsilon:.6g}") for bound in loss.bounds)
-        several = len(rules) > 1 and all(cost.private for cost in self.costs)
-        charges = "\n".join(["", *(f"  {entry}" for entry in self.entries)])
-        lead = f"{self.dataset}: {self.summary}{charges if self.entries else ''}"
-        return Section("Account", lead, facts, parts=(Section("", facts=rules),) if several else ())
+    def section(self, dp_delta: float = 0.0, *, who: bool = True, most: int | None = None) -> Section:
+        """The description of the account, which texts and pages show.
+
+        Parameters
+        ----------
+        dp_delta
+            Delta at which the releases are also composed.
+        who
+            Whether to show who charged.
+        most
+            The largest number of charges to show, the newest; None for all.
+        """
+        loss, entries = self.spent(dp_delta), self.entries[::-1][:most]
+        lead, facts = f"{self.dataset}: {self.summary}", (*self.facts, ("together", str(loss)))
+        if not entries:
+            return Section(self.dataset, lead, facts)
+        bounds = tuple((b.rule, _rounded_up(b.epsilon), f"{b.dp_delta:g}", b.derivation) for b in loss.bounds)
+        heads = ("Time (UTC)", "Purpose", "ε", "ρ", "Group", *(["Account"] * who), "Release")
+        tables = (
+            Table(
+                heads, tuple(entry.row(who=who) for entry in entries), "Charges, the newest first", len(self.entries)
+            ),
+            Table(("Rule", "ε", "δ", "Derivation"), bounds, "All bounds on the total"),
+        )
+        return Section(self.dataset, lead, facts, tables)
 
     def _section(self) -> Section:
         return self.section()
 
     def _brief(self) -> str:
         return f"{self.dataset!r}, {self.summary}"
+
+    def after(self, *costs: Cost) -> "Account":
+        """The account after more charges, without their entries."""
+        return replace(self, totals=reduce(Totals.plus, costs, self.totals))
 
     def allows(self, *costs: Cost) -> bool:
         """Whether the limit allows one more release, or several together.
@@ -162,9 +212,8 @@ class Account(Described):
         """
         if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
-        if not all(one.private for one in [*self.costs, *costs]):
-            return False
-        return self.limit.holds([*self.costs, *costs])
+        totals = self.after(*costs).totals
+        return totals.private and self.limit.holds(totals)
 
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.
@@ -172,24 +221,20 @@ class Account(Described):
         It is computed by the sum of epsilons alone. With dp_delta > 0 a larger epsilon may be allowed. After a release
         without privacy it is 0.
         """
-        if self.limit is None:
-            return None
-        if not all(one.private for one in self.costs):
-            return 0.0
-        limit = decimal(self.limit.epsilon)
-        base = largest_sum(self.costs, lambda one: one.exact)
-        if base > limit:
-            return 0.0
-        if group is None:
-            return decimal_below(limit - base)
-        # A cell has the room left by its partition's largest cell, plus the difference between that cell and itself.
-        probe = Cost(float(limit), self.neighbors, "probe", None, group)
-        behind = limit - (largest_sum([*self.costs, probe], lambda one: one.exact) - base)
-        return decimal_below(min(limit, limit - base + behind))
+        return None if self.limit is None else self.limit.left(self.totals, group)
 
-    def answers(self, request: str) -> tuple[Entry, ...]:
-        """The stored releases for this request, newest first."""
-        return tuple(one for one in reversed(self.entries) if one.request == request and one.release is not None)
+    def as_json(self, *, entries: bool = True) -> dict[str, Any]:
+        """The account as plain data, with its entries or without."""
+        limit = self.limit
+        budget = {
+            "dataset": self.dataset,
+            "neighbors": self.neighbors,
+            "bound": self.fingerprint is not None,
+            "limit": None if limit is None else limit._asdict(),
+            "spent": _finite(self.totals.epsilon),
+            "remaining": self.remaining(),
+        }
+        return budget | ({"entries": [entry.as_json() for entry in self.entries]} if entries else {})
 
 
 _RELATIONS: Mapping[Neighbors, str] = {
@@ -198,64 +243,16 @@ _RELATIONS: Mapping[Neighbors, str] = {
 }
 
 
-def _left_text(left: float | None) -> str:
-    return "unlimited" if left is None else decimal_form(left)
-
-
-def loss_text(epsilon: float, costs: Iterable[Cost]) -> str:
-    """A loss of these costs together; for an infinite one the reason.
-
-    Examples
-    --------
-    >>> loss_text(0.5, []), loss_text(math.inf, [Cost(math.inf, "add_remove", "none")])
-    ('0.5', '+inf (not private)')
-    """
-    return f"+inf ({unbounded(costs)})" if math.isinf(epsilon) else decimal_form(epsilon)
-
-
-def _counted(entries: Iterable[Entry]) -> str:
+def _counted(kinds: Mapping[str, int]) -> str:
     """The number of releases, by kind unless all are calibrations."""
-    kinds = Counter(entry.kind for entry in entries)
     of_kinds = ", ".join(f"{number:,} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
-    total = kinds.total()
+    total = sum(kinds.values())
     made = "1 release" if total == 1 else f"{total:,} releases"
     return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 
-def account_as_json(account: Account) -> dict[str, Any]:
-    """An account as plain data."""
-    limit = account.limit
-    return {
-        "dataset": account.dataset,
-        "neighbors": account.neighbors,
-        "bound": account.fingerprint is not None,
-        "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
-        "spent": _finite(account.spent().epsilon),
-        "remaining": account.remaining(),
-        "entries": [
-            {
-                "token": entry.token,
-                "made": entry.charged_at,
-                "kind": entry.kind,
-                "request": entry.request,
-                "mechanism": entry.cost.mechanism,
-                "epsilon": _finite(entry.cost.epsilon),
-                "rho": entry.cost.rho,
-                "group": None if entry.cost.group is None else "=".join(entry.cost.group),
-                "release": _as_json(entry.release),
-            }
-            | ({} if entry.by is None else {"by": entry.by})
-            for entry in account.entries
-        ],
-    }
-
-
-def find_account(accounts: Mapping[str, Account], name: str) -> Account | None:
-    """The account of a data set, whose name may have another case or Unicode form; None if it is new."""
-    if name in accounts:
-        return accounts[name]
-    key = name_key(name)
-    return next((account for other, account in accounts.items() if name_key(other) == key), None)
+def _rounded_up(epsilon: float) -> str:
+    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.10g}"
 
 
 def _finite(loss: float) -> float | str:

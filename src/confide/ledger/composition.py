@@ -6,12 +6,24 @@ cost their maximum, under `add_remove` only: one record is in one cell of each p
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import Any, NamedTuple
 
 from confide.errors import InputError
-from confide.ledger.cost import NO_EPSILON, Bound, Cost, Loss, decimal, decimal_above
+from confide.ledger.cost import (
+    NO_EPSILON,
+    Bound,
+    Cost,
+    Group,
+    Loss,
+    decimal,
+    decimal_above,
+    decimal_below,
+    decimal_form,
+)
 from confide.selection import check_sampler, with_contrib
 from confide.support import float_above
 
@@ -53,17 +65,18 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
             "costs", "are stated for different neighbouring relations", remedy="Account for each relation by itself"
         )
     check_delta(dp_delta)
-    if bare := sum(not (cost.private or cost.concentrated_only) for cost in charged):
+    totals = Totals.of(charged)
+    if bare := totals.bare:
         how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
         return Loss((Bound(math.inf, 0.0, "sum", how),))
-    concentrated = sum(cost.concentrated_only for cost in charged)
+    concentrated = totals.concentrated
     if concentrated and not dp_delta:
         have = "has" if concentrated == 1 else "have"
         how = f"{concentrated} of {len(charged)} releases {have} zCDP alone; state a delta"
         return Loss((Bound(math.inf, 0.0, NO_EPSILON, how),))
-    bounds = [] if concentrated else [_sum(charged)]
+    bounds = [] if concentrated else [_sum(charged, totals)]
     if dp_delta > 0 and charged:
-        bounds.append(_zcdp(charged, dp_delta))
+        bounds.append(_zcdp(charged, totals, dp_delta))
     return Loss(tuple(sorted(bounds, key=lambda bound: bound.epsilon)))
 
 
@@ -76,26 +89,99 @@ def check_delta(dp_delta: float) -> float:
     return float(dp_delta)
 
 
-def largest_sum(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction:
-    """The largest sum of weights over the releases that one record is in.
+class Sums(NamedTuple):
+    """Exact sums of losses: the epsilons that are finite, and the zero-concentrated losses."""
+
+    epsilon: Fraction = Fraction(0)
+    zcdp: Fraction = Fraction(0)
+
+    def plus(self, other: "Sums") -> "Sums":
+        """Both together."""
+        return Sums(self.epsilon + other.epsilon, self.zcdp + other.zcdp)
+
+    def minus(self, other: "Sums") -> "Sums":
+        """What these have more."""
+        return Sums(self.epsilon - other.epsilon, self.zcdp - other.zcdp)
+
+    def largest(self, other: "Sums") -> "Sums":
+        """The larger of each."""
+        return Sums(max(self.epsilon, other.epsilon), max(self.zcdp, other.zcdp))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The exact totals of the charges of a data set: what a decision about another charge depends on.
 
     Releases about all records count in full. Of each partition, the cell with the largest sum counts.
 
+    Parameters
+    ----------
+    sums
+        The losses of the person who loses most.
+    kinds
+        The number of charges by kind.
+    bare, concentrated
+        The number of charges without privacy, and of those with zero-concentrated privacy alone.
+    cells, partitions
+        The sums of each cell, and the largest of each partition.
+
     Examples
     --------
-    >>> from confide.ledger.cost import Bound, Group, Loss
     >>> both = [Cost(1.0, "add_remove", "m", None, Group("sex", cell)) for cell in ("f", "m")]
-    >>> largest_sum([Cost(0.5, "add_remove", "m"), *both], lambda cost: cost.exact)
+    >>> Totals.of([Cost(0.5, "add_remove", "m"), *both]).sums.epsilon
     Fraction(3, 2)
     """
-    total, cells = Fraction(0), dict[str, dict[str, Fraction]]()
-    for cost in costs:
-        if cost.group is None:
-            total += weight(cost)
-        else:
-            sums = cells.setdefault(cost.group.partition, {})
-            sums[cost.group.cell] = sums.get(cost.group.cell, Fraction(0)) + weight(cost)
-    return total + sum((max(sums.values()) for sums in cells.values()), Fraction(0))
+
+    sums: Sums = field(default_factory=Sums)
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    bare: int = 0
+    concentrated: int = 0
+    cells: Mapping[Group, Sums] = field(default_factory=dict)
+    partitions: Mapping[str, Sums] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, costs: Iterable[Cost]) -> "Totals":
+        """The totals of these costs."""
+        return reduce(cls.plus, costs, cls())
+
+    def plus(self, cost: Cost) -> "Totals":
+        """The totals after one more charge."""
+        bare = not (cost.private or cost.concentrated_only)
+        more = Sums(cost.exact if cost.private else Fraction(0), Fraction(0) if bare else cost.zcdp)
+        cells, partitions = self.cells, self.partitions
+        if cost.group is not None:
+            name, cell = cost.group.partition, cells.get(cost.group, Sums()).plus(more)
+            before = partitions.get(name, Sums())
+            more = before.largest(cell).minus(before)
+            cells, partitions = {**cells, cost.group: cell}, {**partitions, name: before.plus(more)}
+        kinds = {**self.kinds, cost.kind: self.kinds.get(cost.kind, 0) + 1}
+        concentrated = self.concentrated + cost.concentrated_only
+        return Totals(self.sums.plus(more), kinds, self.bare + bare, concentrated, cells, partitions)
+
+    @property
+    def private(self) -> bool:
+        """Whether every charge has a finite epsilon."""
+        return not (self.bare or self.concentrated)
+
+    @property
+    def epsilon(self) -> float:
+        """The sum of the epsilons, rounded up; infinite unless all are finite."""
+        return decimal_above(self.sums.epsilon) if self.private else math.inf
+
+    @property
+    def text(self) -> str:
+        """The sum of the epsilons; for an infinite one what the charges lack.
+
+        Examples
+        --------
+        >>> Totals.of([Cost(math.inf, "replace_one", "none")]).text, Totals.of([Cost(0.5, "replace_one", "m")]).text
+        ('+inf (not private)', '0.5')
+        >>> Totals.of([Cost(math.inf, "replace_one", "gaussian", 0.5)]).text
+        '+inf (zCDP alone)'
+        """
+        if self.private:
+            return decimal_form(self.epsilon)
+        return f"+inf ({'not private' if self.bare else 'zCDP alone'})"
 
 
 class Limit(NamedTuple):
@@ -104,35 +190,43 @@ class Limit(NamedTuple):
     epsilon: float
     dp_delta: float = 0.0
 
-    def holds(self, costs: Sequence[Cost]) -> bool:
-        """Whether these costs, each with an epsilon, are within the limit together.
+    def holds(self, totals: Totals) -> bool:
+        """Whether these totals, of costs that have an epsilon each, are within the limit.
 
         The exact sum of the epsilons is within it, or with dp_delta > 0 the sum of the zero-concentrated losses. One
         delta is spent because only one of the two rules has one (docs/theory-composition.md, Lemma B2).
 
         Examples
         --------
-        >>> ten = [Cost(0.1, "add_remove", "slopes")] * 10
+        >>> ten = Totals.of([Cost(0.1, "add_remove", "slopes")] * 10)
         >>> Limit(1.0).holds(ten), Limit(0.9).holds(ten), Limit(0.9, 1e-2).holds(ten)
         (True, False, True)
         """
-        if largest_sum(costs, lambda cost: cost.exact) <= decimal(self.epsilon):
+        if totals.sums.epsilon <= decimal(self.epsilon):
             return True
-        rho = float_above(largest_sum(costs, lambda cost: cost.zcdp))
-        return self.dp_delta > 0 and epsilon_of_zcdp(rho, self.dp_delta) <= self.epsilon
+        return self.dp_delta > 0 and epsilon_of_zcdp(float_above(totals.sums.zcdp), self.dp_delta) <= self.epsilon
+
+    def left(self, totals: Totals, group: Group | None = None) -> float:
+        """The largest epsilon of one more release that certainly is within the limit, by the sum of epsilons alone."""
+        left = decimal(self.epsilon) - totals.sums.epsilon
+        if left < 0 or not totals.private:
+            return 0.0
+        if group is not None:  # a cell has also the room up to the largest cell of its partition
+            largest = totals.partitions.get(group.partition, Sums())
+            left += largest.minus(totals.cells.get(group, Sums())).epsilon
+        return decimal_below(left)
 
 
-def _sum(costs: Sequence[Cost]) -> Bound:
-    total = largest_sum(costs, lambda cost: cost.exact)
+def _sum(costs: Sequence[Cost], totals: Totals) -> Bound:
     if any(cost.group for cost in costs):
         how = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
     else:
         how = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
-    return Bound(decimal_above(total), 0.0, "sum", how)
+    return Bound(decimal_above(totals.sums.epsilon), 0.0, "sum", how)
 
 
-def _zcdp(costs: Sequence[Cost], dp_delta: float) -> Bound:
-    rho = float_above(largest_sum(costs, lambda cost: cost.zcdp))
+def _zcdp(costs: Sequence[Cost], totals: Totals, dp_delta: float) -> Bound:
+    rho = float_above(totals.sums.zcdp)
     better = sum(cost.rho is not None for cost in costs)
     which = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
     how = (

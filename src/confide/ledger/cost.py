@@ -1,7 +1,6 @@
 """The privacy cost of one release, in units that compose, and bounds on the cost of several together."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +13,7 @@ from confide.support import Described, Section, one_of
 
 MOST_NAME = 200
 
-KINDS = ("evaluation", "look", "choice")
+KINDS = ("evaluation", "look", "choice", "transfer")
 """Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`."""
 
 
@@ -227,20 +226,6 @@ class Loss(Described):
         loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
         weak = weak_privacy_text(best.epsilon)
         return f"{loss}-differential privacy: {best.derivation}{f'; {weak}' if weak else ''}"
-
-
-def unbounded(costs: Iterable[Cost]) -> str:
-    """What costs without a finite epsilon lack, in a few words; empty if all are finite.
-
-    Examples
-    --------
-    >>> unbounded([Cost(math.inf, "replace_one", "none")]), unbounded([Cost(math.inf, "replace_one", "gaussian", 0.5)])
-    ('not private', 'zCDP alone')
-    """
-    bare = [cost for cost in costs if not cost.private]
-    if not bare:
-        return ""
-    return "zCDP alone" if all(cost.concentrated_only for cost in bare) else "not private"
 
 
 @lru_cache

@@ -1,35 +1,22 @@
-"""Decisions of a ledger: pure functions from a state and a request to new records, or to an error.
-
-A decision is a function of a state. The ledger runs it while no other process can write, and appends its result.
-"""
+"""Checks of a charge against the account of its data set. The ledger runs them while no other process can write."""
 
 import math
 import secrets
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any
 
-from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
-from confide.ledger.account import Account, Entry, find_account
-from confide.ledger.composition import Limit, check_delta, largest_sum
-from confide.ledger.cost import Cost, decimal_above, decimal_form, unbounded
-from confide.ledger.events import (
-    ChargedEvent,
-    Event,
-    KeyedEvent,
-    LimitedEvent,
-    OpenedEvent,
-    ReleasedEvent,
-    check_release,
-)
+from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
+from confide.ledger.account import Account, Entry
+from confide.ledger.composition import Limit, Totals, check_delta
+from confide.ledger.cost import Cost, decimal_above, decimal_form
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
-from confide.ledger.state import State
 from confide.mechanisms import Neighbors
 from confide.support import caller_stacklevel
 
-Decision: TypeAlias = Callable[[State], Sequence[Event]]
-"""The records to append to a ledger in this state; an error appends nothing."""
+MOST_RELEASE = 1_000_000
+"""Most characters of a stored release."""
 
 
 def new_token() -> str:
@@ -55,69 +42,8 @@ class Charge:
             raise InputError("token", "must have 32 to 64 hexadecimal digits")
 
 
-def set_limit(dataset: str, limit: Limit | None, neighbors: Neighbors) -> Decision:
-    """Set or remove the limit of a data set, which is opened if it is new."""
-
-    def decide(state: State) -> list[Event]:
-        account = find_account(state.accounts, dataset)
-        if account is not None:
-            _check_relation(account, neighbors)
-            return [_limited(account.dataset, limit)]
-        _warn_of_similar_names(dataset, state.accounts)
-        return [OpenedEvent(dataset, neighbors, None), _limited(dataset, limit)]
-
-    return decide
-
-
-def charge_all(
-    charges: Sequence[Charge], standard: Limit | None, at_most: Limit | None, *, again: bool = False
-) -> Decision:
-    """Charge all or none, about one data set; a data set that is new or has no limit has the standard limit."""
-    data, costs = charges[0].dataset, [one.cost for one in charges]
-    if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
-        raise InputError("charges", "must be about one data set", got="several")
-
-    def decide(state: State) -> list[Event]:
-        if any(state.entry(one.token) is not None for one in charges):
-            raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
-        account, events = _opened(state, data, costs[0].neighbors, standard)
-        for cost in costs:
-            _check_relation(account, cost.neighbors)
-        if not again:
-            check_binding(account, data)
-        check_cells(account, [one.dataset for one in charges])
-        check_limits(account, costs, standard, at_most)
-        charged = [ChargedEvent(account.dataset, one.token, one.request, one.cost) for one in charges]
-        return [*events, *make_key(state), *charged]
-
-    return decide
-
-
-def keep_all(releases: Sequence[tuple[str, str, bytes | None]]) -> Decision:
-    """Store the releases of charges: token, text, and the mechanism's input."""
-    for _, text, _ in releases:
-        check_release(text)
-
-    def decide(state: State) -> list[Event]:
-        kept: dict[str, Event] = {}
-        for token, text, seen in releases:
-            entry = state.entry(token)
-            if entry is None or entry.release is not None or token in kept:
-                raise InputError("token", "must be that of a charge without a release", got="none")
-            mark = keyed_digest(state.key, seen) if state.key and seen is not None else None
-            kept[token] = ReleasedEvent(token, text, mark)
-        return list(kept.values())
-
-    return decide
-
-
-def make_key(state: State) -> Sequence[Event]:
-    """Create the key of a ledger that has none."""
-    return [] if state.key else [KeyedEvent(secrets.token_hex(32))]
-
-
 def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None) -> None:
-    """Check costs against the account's own limit, or else the standard one, and against `at_most`.
+    """Check costs against the data set's own limit, or else the standard one, and against `at_most`.
 
     Raises
     ------
@@ -138,8 +64,8 @@ def budget_error(account: Account, *costs: Cost) -> BudgetError:
     limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
     assert left is not None
     at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
-    if not all(cost.private for cost in account.costs):
-        lacks = "without privacy" if unbounded(account.costs) == "not private" else "with zCDP alone and no epsilon"
+    if not account.totals.private:
+        lacks = "without privacy" if account.totals.bare else "with zCDP alone and no epsilon"
         return BudgetError(
             "dataset",
             f"{name} has nothing left of its limit epsilon = {bound}{at}: a release {lacks} was made from it, which no "
@@ -147,7 +73,7 @@ def budget_error(account: Account, *costs: Cost) -> BudgetError:
             remedy="Use other people's records",
         )
     if not all(cost.private for cost in costs):
-        if unbounded(costs) == "zCDP alone":
+        if not Totals.of(costs).bare:
             return BudgetError(
                 "dataset",
                 f"{name} has the limit epsilon = {bound}{at}, and this release has zCDP alone: no limit in epsilon can "
@@ -159,7 +85,7 @@ def budget_error(account: Account, *costs: Cost) -> BudgetError:
             f"{name} has the limit epsilon = {bound}{at}, and this release is not private: its loss is infinite",
             remedy="Use a private mechanism",
         )
-    requested = decimal_above(largest_sum(costs, lambda one: one.exact))
+    requested = decimal_above(Totals.of(costs).sums.epsilon)
     return BudgetError(
         "dataset",
         f"{name} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and this release costs "
@@ -216,22 +142,6 @@ def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
     return Limit(float(epsilon), check_delta(pair[1]))
 
 
-def _opened(state: State, data: Dataset, neighbors: Neighbors, standard: Limit | None) -> tuple[Account, list[Event]]:
-    """The account of a data set, and the records that open it with the standard limit if it is new."""
-    if (account := find_account(state.accounts, data.name)) is not None:
-        return account, []
-    _warn_of_similar_names(data.name, state.accounts)
-    opening = [OpenedEvent(data.name, neighbors, data.fingerprint)]
-    return (
-        Account(data.name, neighbors, data.fingerprint, standard, ()),
-        [*opening, *([] if standard is None else [_limited(data.name, standard)])],
-    )
-
-
-def _limited(dataset: str, limit: Limit | None) -> LimitedEvent:
-    return LimitedEvent(dataset, limit.epsilon if limit else None, limit.dp_delta if limit else 0.0)
-
-
 def check_binding(account: Account, data: Dataset) -> None:
     """Check that data are those to which a name is bound."""
     if account.fingerprint is not None and account.fingerprint != data.fingerprint:
@@ -245,14 +155,12 @@ def check_binding(account: Account, data: Dataset) -> None:
 
 def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
     """Reject cells whose people may also be in other charged cells: a person in both would lose the sum."""
-    cells = {data.group for data in datasets if data.group is not None and data.one_cell is False}
-    partitions = {group.partition for group in cells}
-    charged = {cost.group for cost in account.costs if cost.group is not None and cost.epsilon > 0}
-    if any(group.partition in partitions for group in charged - cells):
+    partitions = {data.group.partition for data in datasets if data.group is not None and data.one_cell is False}
+    if shared := partitions & account.shared:
         raise InputError(
             "dataset",
             (
-                f"{account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and "
+                f"{account.dataset!r} was charged for other cells of the partition {min(shared)!r}, and "
                 "the records of a person are bounded in this table alone: a person in two cells would lose "
                 "the sum, and the larger would be charged. If each person is in one cell, give one_cell=True"
             ),
@@ -260,15 +168,29 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
         )
 
 
-def _warn_of_similar_names(name: str, accounts: Iterable[str]) -> None:
+def warn_of_similar_names(name: str, known: Iterable[str]) -> None:
     """Warn if a new name is similar to existing ones."""
-    if names := similar(name, accounts):
+    if names := similar(name, known):
         shown = ", ".join(map(repr, names[:3]))
         text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
         warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
-def _check_relation(account: Account, neighbors: Neighbors) -> None:
+def check_release(text: Any) -> str:
+    """Check that a release is a text of at most a million characters that both databases can store."""
+    if not isinstance(text, str) or len(text) > MOST_RELEASE:
+        raise FormatError("release", f"must be a text of at most {MOST_RELEASE} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FormatError("release", "must be a text that UTF-8 can encode") from None
+    if "\0" in text:
+        raise FormatError("release", "must be a text without the character U+0000, which PostgreSQL cannot store")
+    return text
+
+
+def check_relation(account: Account, neighbors: Neighbors) -> None:
+    """Check that a loss is stated for the adjacency of its account."""
     if account.neighbors != neighbors:
         raise InputError(
             "dataset",

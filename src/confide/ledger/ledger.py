@@ -12,27 +12,49 @@ With a release the ledger stores a fingerprint of the mechanism's input, under a
 fingerprints to decide whether a request that looks identical is about the same data.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from confide.errors import InputError
-from confide.ledger import decisions
-from confide.ledger.account import Account, Entry, account_as_json, find_account
+from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit
-from confide.ledger.cost import Cost, check_name, decimal_form
-from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, find_same_data, new_token
-from confide.ledger.events import ChargedEvent, Event, LimitedEvent
-from confide.ledger.identity import Dataset, keyed_digest
-from confide.ledger.log import Log, Server, parse_location
-from confide.ledger.state import State
-from confide.ledger.stores import open_log, retried
+from confide.ledger.cost import Cost, Group, check_name, decimal_form
+from confide.ledger.database import Connection, Heads, lock, missing, open_ledger, transaction
+from confide.ledger.decisions import (
+    Charge,
+    as_dataset,
+    check_binding,
+    check_cells,
+    check_limit,
+    check_limits,
+    check_relation,
+    check_release,
+    find_same_data,
+    new_token,
+    warn_of_similar_names,
+)
+from confide.ledger.identity import Dataset, keyed_digest, name_key
+from confide.ledger.location import NotWrittenError, Server, parse_location
+from confide.ledger.tables import add_charge, read_account, read_accounts, read_entries
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import SCHEMA, Described, Section, describe, listening, log_event, one_of, positive_number
+from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number
 
 _IDENTITY = b"confide/ledger/identity/1"
+_PAUSE = 0.2
+
+Result = TypeVar("Result")
+
+
+class Lookup(NamedTuple):
+    """What a ledger knows about requests: the account without its entries, their charges, newest first, and its key."""
+
+    account: Account | None
+    charges: Mapping[str, tuple[Entry, ...]]
+    key: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +76,8 @@ class Ledger(Described):
         limit. Existing data sets keep their limit. For an existing data set without a limit, every charge through this
         `Ledger` must fit this limit, which the file does not record.
     timeout
-        Seconds to wait for other processes, and for a server, positive.
+        Seconds to wait for a charge of other processes, and for a server, positive. An identical request in progress is
+        waited for as long as it runs.
     by
         Who charges: a public name of 1 to 200 printable characters, which a file stores with charges and limits; None
         stores nothing. On a server it must be left out, because the server stores the role.
@@ -86,8 +109,8 @@ class Ledger(Described):
     limit: Limit | None = None
     timeout: float = 30.0
     by: str | None = None
-    _known: State = field(init=False, repr=False, compare=False)
-    """The state at the last reading."""
+    _heads: Heads = field(init=False, repr=False, compare=False)
+    """The last row of each table at the last reading."""
 
     def __init__(
         self,
@@ -105,20 +128,21 @@ class Ledger(Described):
         object.__setattr__(self, "by", None if by is None else check_name("by", by))
         if by is not None and isinstance(self.path, Server):
             raise InputError("by", "must be left out: a server stores the role that charges")
-        object.__setattr__(self, "_known", State())
-        open_log(self.path, create=create, timeout=self.timeout)
-        self.snapshot()
+        object.__setattr__(self, "_heads", {})
+        open_ledger(self.path, create=create, timeout=self.timeout)
+        self._read(lambda connection: None)
 
     def _section(self) -> Section:
-        return replace(describe(self.snapshot()), title=repr(self))
+        spent = tuple((account.dataset, account.summary) for account in self.accounts().values())
+        return Section(repr(self), "" if spent else "no data sets", spent)
 
     def _brief(self) -> str:
         limit = "" if self.limit is None else f", limit {decimal_form(self.limit.epsilon)} for data sets without one"
         return f"{str(self.path)!r}{limit}"
 
     def accounts(self) -> dict[str, Account]:
-        """The accounts by data set, in the order of their opening."""
-        return dict(self.snapshot().accounts)
+        """The accounts by data set, in the order of their opening. Every row of the ledger is read and checked."""
+        return self._read(read_accounts)
 
     def account(self, dataset: str) -> Account:
         """The account of one data set.
@@ -129,12 +153,12 @@ class Ledger(Described):
             If the ledger has no such data set.
         """
         accounts = self.accounts()
-        if (account := find_account(accounts, dataset)) is None:
+        account = next((one for one in accounts.values() if name_key(one.dataset) == name_key(dataset)), None)
+        if account is None:
             others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
             raise InputError("dataset", f"{dataset!r} is not in the ledger, which contains {others}")
         return account
 
-    @retried
     def set_limit(
         self,
         dataset: str,
@@ -154,12 +178,43 @@ class Ledger(Described):
         check_name("dataset", dataset)
         new = None if limit is None else check_limit(limit)
         relation = one_of("neighbors", neighbors, NEIGHBORS)
-        return self._account_after(dataset, decisions.set_limit(dataset, new, relation))
+
+        def write(connection: Connection) -> None:
+            check_relation(_opened(connection, Dataset(dataset), relation, None), relation)
+            connection.add("bound", dataset=name_key(dataset), **_stated(new))
+
+        self._write(write)
+        return self.account(dataset)
+
+    def balance(self, dataset: str) -> Account | None:
+        """The account of a data set without its entries; None if it is new. This is fast for any number of charges."""
+        return self._read(lambda connection: read_account(connection, dataset))
 
     def relation(self, dataset: str) -> Neighbors | None:
         """The adjacency under which a data set is accounted; None if it is new."""
-        account = find_account(self.accounts(), dataset)
+        account = self.balance(dataset)
         return account.neighbors if account else None
+
+    def entry(self, token: str) -> Entry | None:
+        """The charge with this token; None if there is none."""
+        return next(iter(self._read(lambda connection: read_entries(connection, "charge.token = ?", token))), None)
+
+    def is_about(self, entry: Entry, mechanism_input: bytes) -> bool:
+        """Whether a stored release was computed from these data; false if no fingerprint of its data is stored."""
+        return entry.fingerprint == keyed_digest(self._read(_key), mechanism_input)
+
+    def look_up(self, datasets: Sequence[Dataset], requests: Iterable[str]) -> Lookup:
+        """The account of a data set, with its cells, and all charges of these requests, in one reading."""
+        name = datasets[0].name
+
+        def read(connection: Connection) -> Lookup:
+            account = read_account(connection, name, [data.group for data in datasets if data.group])
+            known = set() if account is None else set(requests)
+            where = "charge.dataset = ? AND charge.request = ?"
+            charges = {one: read_entries(connection, where, name_key(name), one)[::-1] for one in known}
+            return Lookup(account, charges, _key(connection))
+
+        return self._read(read)
 
     def find(self, dataset: str | Dataset, request: str, mechanism_input: bytes) -> Entry | None:
         """Find the newest stored release of an identical request about the same data; None without such a request.
@@ -178,13 +233,13 @@ class Ledger(Described):
         OtherDataError
             If there are stored releases of this request about other data only, or the data set is bound to other data.
         """
-        data, state = as_dataset(dataset), self.snapshot()
-        account = find_account(state.accounts, data.name)
+        data = as_dataset(dataset)
+        account, charges, key = self.look_up([data], [request])
         if account is None:
             return None
         check_binding(account, data)
-        entries = account.answers(request)
-        return find_same_data(account.dataset, entries, mechanism_input, state.key) if entries else None
+        stored = tuple(entry for entry in charges[request] if entry.release is not None)
+        return find_same_data(account.dataset, stored, mechanism_input, key) if stored else None
 
     def charge(
         self,
@@ -246,7 +301,6 @@ class Ledger(Described):
         one = Charge(as_dataset(dataset), cost, request, new_token() if token is None else token)
         return self.charge_all([one], at_most=at_most, again=again)[0]
 
-    @retried
     def charge_all(
         self,
         charges: Sequence["Charge"],
@@ -257,11 +311,28 @@ class Ledger(Described):
         """Charge several releases about one data set in one transaction, all or none; otherwise as `charge`."""
         if not charges:
             return []
-        most = None if at_most is None else check_limit(at_most)
-        state = self._decided(decisions.charge_all(charges, self.limit, most, again=again))
+        data, most = charges[0].dataset, None if at_most is None else check_limit(at_most)
+        if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
+            raise InputError("charges", "must be about one data set", got="several")
+
+        def write(connection: Connection) -> Account:
+            for one in charges:
+                if read_entries(connection, "charge.token = ?", one.token):
+                    raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
+            groups = [one.dataset.group for one in charges if one.dataset.group]
+            account = _opened(connection, data, charges[0].cost.neighbors, self.limit, groups)
+            for one in charges:
+                check_relation(account, one.cost.neighbors)
+            if not again:
+                check_binding(account, data)
+            check_cells(account, [one.dataset for one in charges])
+            check_limits(account, [one.cost for one in charges], self.limit, most)
+            for one in charges:
+                account = add_charge(connection, account, one)
+            return account
+
+        after = self._write(write)
         if listening("ledger"):
-            after = find_account(state.accounts, charges[0].dataset.name)
-            assert after is not None
             for one in charges:
                 price, left = one.cost, after.remaining(one.cost.group)
                 of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
@@ -269,16 +340,16 @@ class Ledger(Described):
                 log_event("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
 
-    def lock(self, token: str) -> AbstractContextManager[None]:
-        """Lock a token from before its charge until its release is stored; other processes wait for the lock.
+    def lock(self, *names: str) -> AbstractContextManager[None]:
+        """Lock names, such as a token or a request, for the block; other processes and threads wait as long as it runs.
 
-        Under the lock a charge without a release was interrupted. The lock ends with its process. A file is locked as a
-        whole, one token at a time. On a system without file locks (Windows) nothing is locked.
+        Under the lock a charge without a release was interrupted. The lock ends with its process. On a system without
+        file locks (Windows) nothing is locked.
 
         Raises
         ------
         LedgerError
-            If another process holds it for longer than the ledger's timeout.
+            If the lock cannot be taken: the folder of a file is read-only, or the server is lost.
 
         Examples
         --------
@@ -289,7 +360,7 @@ class Ledger(Described):
         ...         token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64, token="ab" * 16)
         ...         ledger.attach(token, "text of the release")
         """
-        return self._log().lock(token)
+        return lock(self.path, names, self.timeout)
 
     def attach(self, token: str, release: str, mechanism_input: bytes | None = None) -> None:
         """Store the release of a charge. When this returns, it is on disk and may be published.
@@ -311,12 +382,22 @@ class Ledger(Described):
         """
         self.attach_all([(token, release, mechanism_input)])
 
-    @retried
     def attach_all(self, releases: Sequence[tuple[str, str, bytes | None]]) -> None:
         """Store several releases in one transaction, all or none; each is (token, text, input) as in `attach`."""
         if not releases:
             return
-        self._decided(decisions.keep_all(releases))
+        for _, text, _ in releases:
+            check_release(text)
+
+        def write(connection: Connection) -> None:
+            key = _key(connection)
+            for token, text, seen in releases:
+                if [entry.release for entry in read_entries(connection, "charge.token = ?", token)] != [None]:
+                    raise InputError("token", "must be that of a charge without a release", got="none")
+                mark = None if seen is None else keyed_digest(key, seen)
+                connection.add("release", token=token, text=text, fingerprint=mark)
+
+        self._write(write)
 
     def export(self) -> dict[str, Any]:
         """The contents of the ledger as plain data for JSON, without key and fingerprints.
@@ -331,15 +412,7 @@ class Ledger(Described):
         {'kind': 'confide/ledger', 'schema': 1, 'datasets': []}
         """
         accounts = self.accounts().values()
-        return {"kind": "confide/ledger", "schema": SCHEMA, "datasets": list(map(account_as_json, accounts))}
-
-    def records(self) -> list[tuple[str, Event]]:
-        """All records with their times. They contain the ledger's key: not for publication."""
-        return list(self.snapshot().records)
-
-    def hashes(self) -> list[str]:
-        """The hashes of all records, oldest first. The last one depends on all records."""
-        return list(self.snapshot().hashes)
+        return {"kind": "confide/ledger", "schema": SCHEMA, "datasets": [account.as_json() for account in accounts]}
 
     def identity(self) -> str:
         """Public identifier of this ledger and its copies, 64 hexadecimal digits.
@@ -347,36 +420,71 @@ class Ledger(Described):
         It is a digest under the ledger's own key, so that it reveals nothing about the contents. A ledger that was
         restored from a backup has the same identifier.
         """
-        key = self._decided(decisions.make_key).key
-        assert key is not None
-        return keyed_digest(key, _IDENTITY)
+        return keyed_digest(self._read(_key), _IDENTITY)
 
-    def snapshot(self) -> State:
-        """Read the ledger at one moment, and check that it still has every record read before."""
-        log, known = self._log(), self._known
-        return self._remember(known.caught_up(log.since(known.head.number), lambda: log.since(0), self.path))
+    def checkpoint(self, known: tuple[int, str], who: str) -> tuple[int, str]:
+        """The number and the seal of the last charge, after a check that the ledger has the charge that `who` stores.
 
-    def _decided(self, decide: Decision) -> State:
-        """The state after a decision that no other process interleaves; its records are on disk when this returns."""
-        log, known = self._log(), self._known
-        with log.writing(known.head.number) as writing:
-            state = known.caught_up(list(writing.rows), lambda: log.since(0), self.path)
-            rows = [writing.append(_signed(event, writing.by or self.by)) for event in decide(state)]
-        return self._remember(state.after(rows))
+        Raises
+        ------
+        MissingRecordsError
+            If it has not: an older copy of the ledger was put back, or it is another one.
+        """
+        number, sealed = known
+        there = self._read(lambda connection: connection.rows("SELECT seal FROM charge WHERE id = ?", number))
+        if number and there != [{"seal": sealed}]:
+            raise missing(self.path, "charge", number, who)
+        last = self._heads.get("charge", {"id": 0, "seal": ""})
+        return last["id"], last["seal"]
 
-    def _account_after(self, dataset: str, decide: Decision) -> Account:
-        account = find_account(self._decided(decide).accounts, dataset)
-        assert account is not None
+    def _read(self, work: Callable[[Connection], Result]) -> Result:
+        """Read in one transaction, after a check that the ledger has every row that was read before."""
+        known = self._heads  # before the transaction begins: other threads may write and remember more
+        with transaction(self.path, self.timeout) as connection:
+            heads = connection.heads(self.path, known)
+            result = work(connection)
+        object.__setattr__(self, "_heads", heads)
+        return result
+
+    def _write(self, work: Callable[[Connection], Result]) -> Result:
+        """Write in one transaction that no other process interleaves, on disk when this returns.
+
+        It is repeated until the timeout while a lost server has certainly written nothing.
+        """
+        end = time.monotonic() + self.timeout
+        while True:
+            known = self._heads
+            try:
+                with transaction(self.path, self.timeout, write=True, by=self.by) as connection:
+                    connection.heads(self.path, known)
+                    result = work(connection)
+                    heads = connection.heads(self.path, {})
+            except NotWrittenError:
+                if time.monotonic() > end:
+                    raise
+                log_event("ledger", "server asked again", after="write")
+                time.sleep(_PAUSE)
+            else:
+                object.__setattr__(self, "_heads", heads)  # only now: the rows are on disk
+                return result
+
+
+def _key(connection: Connection) -> str:
+    (row,) = connection.rows("SELECT key FROM ledger")
+    return str(row["key"])
+
+
+def _opened(
+    connection: Connection, data: Dataset, neighbors: Neighbors, standard: Limit | None, groups: Sequence[Group] = ()
+) -> Account:
+    """The account of a data set, which is opened with the standard limit if it is new."""
+    if (account := read_account(connection, data.name, groups)) is not None:
         return account
-
-    def _remember(self, state: State) -> State:
-        object.__setattr__(self, "_known", state)
-        return state
-
-    def _log(self) -> Log:
-        return open_log(self.path, create=False, timeout=self.timeout)
+    warn_of_similar_names(data.name, [row["name"] for row in connection.rows("SELECT name FROM dataset ORDER BY id")])
+    opening = {"key": name_key(data.name), "name": data.name, "neighbors": neighbors, "fingerprint": data.fingerprint}
+    connection.add("dataset", **opening, **_stated(standard))
+    return Account(data.name, neighbors, data.fingerprint, standard)
 
 
-def _signed(event: Event, by: str | None) -> Event:
-    """The record with the account that charged or set a limit: the server's role, or the text of `by`."""
-    return replace(event, by=by) if isinstance(event, ChargedEvent | LimitedEvent) else event
+def _stated(limit: Limit | None) -> dict[str, float | None]:
+    return {"epsilon": None, "dp_delta": None} if limit is None else limit._asdict()

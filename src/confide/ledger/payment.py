@@ -5,12 +5,14 @@ statement, the name of its mechanism, and the public contents of its request. Tw
 are equal, and also data set, group and fingerprint. A keyed fingerprint of the mechanism's input decides whether the
 data are the same.
 
+0. If a request that looks identical is in progress, in another process or thread, this one waits for it.
 1. Costs beyond the ledger's limit raise an error before the data are read. All parts count together.
 2. If the ledger has a release for a request that looks identical, the data are read and compared by a keyed
 fingerprint.
    For the same data the earlier release is returned, for other data an error is raised. Nothing is charged yet.
 3. All other parts are charged in one transaction and drawn once. The ledger stores them in another transaction, before
-   they are printed or returned.
+   they are printed or returned. If an earlier run of the request was charged and ended before its release was stored,
+   a warning says so.
 
 A release that exists once whatever is requested later has a token of its own (`SingleRelease`): answers to federated
 plans, and parts of reconstructed sums. The ledger returns the release stored for the token. A second process waits for
@@ -18,15 +20,17 @@ the first.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from confide.errors import EarlierReleaseWarning, InputError, InputTypeError
-from confide.ledger.account import Account, Entry, find_account
+from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, InputTypeError
+from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit
 from confide.ledger.cost import Cost
 from confide.ledger.decisions import (
+    MOST_RELEASE,
     Charge,
     as_dataset,
     check_binding,
@@ -35,7 +39,6 @@ from confide.ledger.decisions import (
     find_same_data,
     new_token,
 )
-from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, request_digest
 from confide.ledger.ledger import Ledger
 from confide.mechanisms import PrivacyStatement
@@ -91,30 +94,43 @@ class Transaction(Generic[Part]):
     ----------
     payments
         The payments by part.
-    kept
-        The stored releases of parts whose request looks identical to earlier ones, newest first.
+    charged
+        The earlier charges of requests that look identical, newest first; empty for a part that is drawn `again`.
     account
-        The account when the ledger was read; None if the data set is new.
+        The account of the data set when the ledger was read, without its entries; None if it is new.
     key
-        The ledger's key at that time.
+        The ledger's key.
     """
 
     payments: Mapping[Part, Payment]
-    kept: Mapping[Part, tuple[Entry, ...]]
+    charged: Mapping[Part, tuple[Entry, ...]]
     account: Account | None
-    key: str | None
+    key: str
 
     @classmethod
     def of(cls, payments: Mapping[Part, Payment]) -> "Transaction[Part]":
         """Read the ledger once for all payments."""
         first = next(iter(payments.values()))
-        state = first.ledger.snapshot()
-        account = find_account(state.accounts, first.dataset.name)
-        kept: dict[Part, tuple[Entry, ...]] = {}
+        requests = () if first.again else [one.request for one in payments.values()]
+        account, charges, key = first.ledger.look_up([one.dataset for one in payments.values()], requests)
         if account is not None and not first.again:
             check_binding(account, first.dataset)
-            kept = {name: entries for name, one in payments.items() if (entries := account.answers(one.request))}
-        return cls(payments, kept, account, state.key)
+        return cls(payments, {part: charges.get(one.request, ()) for part, one in payments.items()}, account, key)
+
+    @classmethod
+    @contextmanager
+    def alone(cls, payments: Mapping[Part, Payment]) -> "Iterator[Transaction[Part]]":
+        """Wait for identical requests in progress, and let others wait; then read the ledger."""
+        first = next(iter(payments.values()))
+        requests = [one.request for one in payments.values()]
+        with nullcontext() if first.again else first.ledger.lock(*requests):
+            yield cls.of(payments)
+
+    @property
+    def kept(self) -> Mapping[Part, tuple[Entry, ...]]:
+        """The stored releases of parts whose request looks identical to earlier ones, newest first."""
+        stored = {part: tuple(one for one in some if one.release is not None) for part, some in self.charged.items()}
+        return {part: entries for part, entries in stored.items() if entries}
 
     def check_limit(self) -> None:
         """Check the costs of all parts without an earlier release against the limit.
@@ -129,12 +145,10 @@ class Transaction(Generic[Part]):
         new = [one for name, one in self.payments.items() if name not in self.kept]
         if not new:
             return
-        account, first = self.account, new[0]
-        if account is None:
-            account = Account(first.dataset.name, first.cost.neighbors, None, None, ())
+        first = new[0]
+        account = self.account or Account(first.dataset.name, first.cost.neighbors)
         check_cells(account, [one.dataset for one in new])
-        costs = [one.cost for one in new]
-        check_limits(account, costs, first.ledger.limit, first.at_most)
+        check_limits(account, [one.cost for one in new], first.ledger.limit, first.at_most)
 
     def tell(self, earlier: Mapping[Part, Entry]) -> None:
         """Log and warn that parts have an earlier release, if some do."""
@@ -146,6 +160,17 @@ class Transaction(Generic[Part]):
     def store(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
         """Store (token, text, input) of releases durably; only then may they be shown."""
         next(iter(self.payments.values())).ledger.attach_all(list(released))
+
+    def tell_charged_again(self, parts: Collection[Part]) -> None:
+        """Warn that earlier runs of the requests of these parts were charged, and ended before their release."""
+        latest = {part: self.charged[part][0] for part in parts if self.charged[part]}
+        lost = [entry.charged_at for entry in latest.values() if entry.release is None]
+        if lost:
+            text = (
+                f"an earlier run of this request was charged on {max(lost)} and ended before its release was stored: "
+                "both are charged"
+            )
+            warnings.warn(ChargedAgainWarning(text), stacklevel=caller_stacklevel())
 
     def earlier_releases(self, seen: Mapping[Part, bytes]) -> dict[Part, Entry]:
         """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
@@ -192,7 +217,7 @@ def make_payment(
     dataset: str | Dataset | None,
     *,
     again: bool = False,
-    accounts: Mapping[str, Account] | None = None,
+    account: Account | None = None,
 ) -> Payment:
     """Build the payment for a checked request.
 
@@ -206,8 +231,8 @@ def make_payment(
         The public contents of the request, as JSON values. Equal contents about the same data are one request.
     ledger, dataset, again
         As in `calibrate`.
-    accounts
-        The accounts of the ledger, if it was read already.
+    account
+        The account of the data set, if it was read already.
 
     Raises
     ------
@@ -221,10 +246,9 @@ def make_payment(
     if not isinstance(again, bool):
         raise InputTypeError("again", "must be True or False", got=type(again).__name__)
     data = as_dataset(dataset)
-    account = find_account(ledger.accounts() if accounts is None else accounts, data.name)
-    if account is not None:
-        data = replace(data, name=account.dataset)
-    cost = Cost.of(privacy, mechanism, None if account is None else account.neighbors, data.group)
+    if (known := account or ledger.balance(data.name)) is not None:
+        data = replace(data, name=known.dataset)
+    cost = Cost.of(privacy, mechanism, None if known is None else known.neighbors, data.group)
     about = {"dataset": [data.name, data.group, data.fingerprint]}
     return Payment(ledger, data, cost, request_digest({**content, **about}), again)
 
@@ -286,21 +310,23 @@ def pay(
     if payment.once is not None:
         return _pay_once(payment, payment.once, read, fingerprint_bytes, draw)
 
-    transaction: Transaction[None] = Transaction.of({None: payment})
-    transaction.check_limit()
-    check_sampler()
-    tokens = transaction.charge() if charge_first and not transaction.kept else None
-    seen = read()
-    marked = fingerprint_bytes(seen)
-    assert marked is not None  # without it, no identical request could be recognised
-    earlier = transaction.earlier_releases({None: marked})
-    if tokens is None:
-        tokens = transaction.charge(without=earlier)
+    with Transaction.alone({None: payment}) as transaction:
+        transaction.check_limit()
+        check_sampler()
+        tokens = transaction.charge() if charge_first and not transaction.kept else None
+        seen = read()
+        marked = fingerprint_bytes(seen)
+        assert marked is not None  # without it, no identical request could be recognised
+        earlier = transaction.earlier_releases({None: marked})
+        if tokens is None:
+            tokens = transaction.charge(without=earlier)
+        if not earlier:
+            text = draw(seen)
+            transaction.store([(tokens[None], text, marked)])
     if earlier:
         transaction.tell(earlier)
         return earlier[None].text
-    text = draw(seen)
-    transaction.store([(tokens[None], text, marked)])
+    transaction.tell_charged_again(tokens)
     return text
 
 
@@ -315,15 +341,9 @@ def _pay_once(
 
     On a system without file locks (Windows), a charge or a release that appeared in the meantime is found.
     """
-    ledger, transaction = payment.ledger, Transaction({None: payment}, {}, None, None)
-
-    def stored() -> Entry | None:
-        return ledger.snapshot().entry(once.token)
-
-    entry = stored()
-    if entry is not None and entry.release is None:  # another process may be drawing it
-        with ledger.lock(once.token):
-            entry = stored()
+    ledger, transaction = payment.ledger, Transaction({None: payment}, {}, None, "")
+    with ledger.lock(once.token):  # an answer in progress is waited for
+        entry = ledger.entry(once.token)
     if entry is not None and (text := once.kept(entry)) is not None:
         return text
     seen = read()
@@ -331,10 +351,10 @@ def _pay_once(
         check_sampler()
     with ledger.lock(once.token):
         try:
-            if (entry := stored()) is None:
+            if (entry := ledger.entry(once.token)) is None:
                 transaction.charge()
         except InputError:
-            if (entry := stored()) is None:
+            if (entry := ledger.entry(once.token)) is None:
                 raise
         if entry is not None and (text := once.kept(entry)) is not None:
             return text
@@ -342,7 +362,7 @@ def _pay_once(
         try:
             transaction.store([(once.token, text, fingerprint_bytes(seen))])
         except InputError:
-            entry = stored()
+            entry = ledger.entry(once.token)
             if entry is None or entry.release != text:
                 raise
     return text

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from confide.core import Release, entry_checksums
 from confide.errors import InputError
-from confide.ledger import Account, Entry, Ledger, loss_text, unbounded
+from confide.ledger import Account, Ledger
 from confide.mechanisms import weak_privacy_text
 from confide.reports.page import Page, page_of
 from confide.reports.words import factor, percent, say, words
@@ -52,12 +52,11 @@ def ledger_page(
     ...     ledger_page(ledger)
     Page('Privacy budget')
     """
-    state = ledger.snapshot()
-    accounts = list(state.accounts.values()) if dataset is None else [ledger.account(dataset)]
+    accounts = ledger.accounts().values() if dataset is None else [ledger.account(dataset)]
     if isinstance(dp_delta, bool) or not 0 <= dp_delta < 1:
         raise InputError("dp_delta", "must be a number of at least 0 and below 1", repr(dp_delta))
-    last = state.hashes[-1] if state.hashes else "none"
-    source = (("Ledger", str(ledger.path)), ("Records", f"{len(state.hashes):,}"), ("Hash of the last record", last))
+    number, seal = ledger.checkpoint((0, ""), "")
+    source = (("Ledger", str(ledger.path)), ("Charges", f"{number:,}"), ("Seal of the last charge", seal or "none"))
     parts = (
         *(_account(account, dp_delta, who=who) for account in accounts),
         Section("How to read this page", facts=tuple(words()["ledger"]["reading"].items())),
@@ -69,50 +68,27 @@ def ledger_page(
 
 
 def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
-    """Budget of a data set, its total by each rule of composition, and its charges, the newest first."""
-    entries, spent, limit = account.entries, account.spent().epsilon, account.limit
-    facts = [*account.facts]
+    """The account as `confide ledger show` prints it, with the newest charges, in the words of the page."""
+    section, spent, limit = account.section(dp_delta, who=who, most=MOST_CHARGES), account.totals.epsilon, account.limit
+    facts = [*section.facts]
     if limit is not None and limit.epsilon and math.isfinite(spent):
         facts.append(("share of the limit that is spent", percent(min(1.0, spent / limit.epsilon))))
     if 0 < spent <= 20:
         facts.append(("odds", say("ledger", "odds", factor=factor(spent))))
-    tables: tuple[Table, ...] = ()
-    if entries:
-        bounds = sorted(account.spent(dp_delta).bounds, key=lambda bound: bound.epsilon)
-        rules = tuple(
-            (bound.rule, _rounded_up(bound.epsilon), f"{bound.dp_delta:g}", bound.derivation) for bound in bounds
-        )
-        heads = ("Time (UTC)", "Purpose", "ε", "Group", *(["Person"] * who), "Release")
-        rows = tuple(_charge(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:]))
-        tables = (
-            Table(("Rule", "ε", "δ", "Derivation"), rules, f"All bounds on the total: {account.dataset}"),
-            Table(heads, rows, f"Charges, the newest first: {account.dataset}", len(entries)),
-        )
-    return Section(account.dataset, facts=tuple(facts), tables=tables, warnings=tuple(_warnings(account)))
-
-
-def _charge(entry: Entry, *, who: bool) -> tuple[str, ...]:
-    group = "" if entry.cost.group is None else " = ".join(entry.cost.group)
-    stored = "stored" if entry.release is not None else "none: the run ended before"
-    time, loss = entry.charged_at.replace("T", " ").removesuffix("+00:00"), loss_text(entry.cost.epsilon, [entry.cost])
-    return (time, entry.kind_and_mechanism, loss, group, *([entry.by or "not stored"] if who else []), stored)
-
-
-def _rounded_up(epsilon: float) -> str:
-    return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.10g}"
+    return replace(section, lead="", facts=tuple(facts), warnings=tuple(_warnings(account)))
 
 
 def _warnings(account: Account) -> Iterator[str]:
     bare = sum(not cost.private for cost in account.costs)
     lost = sum(entry.release is None for entry in account.entries)
     if bare:
-        kind = "no_epsilon" if unbounded(account.costs) == "zCDP alone" else "bare"
+        kind = "bare" if account.totals.bare else "no_epsilon"
         yield say("ledger", kind, number=counted_releases(bare))
     elif account.limit is None:
         yield say("ledger", "no_limit")
     elif account.remaining() == 0.0:
         yield say("ledger", "nothing_left")
-    if weak := weak_privacy_text(account.spent().epsilon):
+    if weak := weak_privacy_text(account.totals.epsilon):
         yield say("ledger", "weak", weak=weak)
     if lost:
         yield say("ledger", "lost", number=counted_releases(lost))
@@ -154,7 +130,10 @@ def _checksum(text: str | None) -> str | None:
 
 def _spent_for(account: Account, first: int, end: int) -> Section:
     """The budget before the charges for a release, with them, and by now."""
-    states = [replace(account, entries=account.entries[:count]) for count in (first, end, len(account.entries))]
+    states = [
+        Account(account.dataset, account.neighbors, None, account.limit, account.entries[:count])
+        for count in (first, end, len(account.entries))
+    ]
     rows = tuple(
         (each[0][0], *(text for _, text in each)) for each in zip(*(state.facts[:4] for state in states), strict=True)
     )

@@ -269,7 +269,7 @@ def check_checksum(content: dict[str, Any], name: str = "file") -> None:
         )
 
 
-def checksum(content: Mapping[str, Any]) -> str:
+def checksum(content: Mapping[str, Any] | list[Any]) -> str:
     """SHA-256 of JSON values as text with sorted keys and without spaces, hexadecimal."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -545,7 +545,7 @@ def or_infinite(finite: Field) -> Field:
     return replace(finite, must=f"{finite.must}, or '+inf'", kinds=(*finite.kinds, str), read=read, write=json_number)
 
 
-def json_number(value: float | None) -> float | str | None:
+def json_number(value: Any) -> Any:
     """A number as a JSON value: infinity is the string "+inf"."""
     return "+inf" if value == math.inf else value
 

@@ -450,7 +450,8 @@ class TableRequest:
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
         bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
-        self._who_pays.account(self.request, bills).check_limit()
+        with self._who_pays.account(self.request, bills).alone() as account:
+            account.check_limit()
 
     @property
     def _who_pays(self) -> Payer:

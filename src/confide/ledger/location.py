@@ -1,21 +1,12 @@
-"""Location of a ledger (a file or a PostgreSQL server), the interface of both stores, and their errors.
-
-A log is an append-only list of records. Its two stores are store.py and postgres_store.py.
-"""
+"""Location of a ledger, a file or a PostgreSQL server, and the errors of both."""
 
 import sqlite3
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError, LedgerError
-from confide.ledger.events import Event
 from confide.support import names_object, names_server, shown_address
-
-Row: TypeAlias = tuple[int, str, str | None, str]
-"""A stored record: its number from 1, its time, its body, its hash. A body that may not be read is None."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,40 +59,16 @@ def file_of(place: str | Path | Server | None) -> Path | None:
     return location if isinstance(location, Path) else None
 
 
-class Writing(Protocol):
-    """A transaction that no other process interleaves."""
-
-    @property
-    def by(self) -> str | None:
-        """The account that writes, if the store determines it."""
-
-    @property
-    def rows(self) -> Iterable[Row]:
-        """The records at its beginning, from the requested number on."""
-
-    def append(self, event: Event) -> Row:
-        """Append one record, with number, time and hash."""
-
-
-class Log(Protocol):
-    """The records of one ledger."""
-
-    def since(self, number: int) -> list[Row]:
-        """The records from this number on as they are stored, in one consistent snapshot; not checked yet."""
-
-    def writing(self, number: int) -> AbstractContextManager[Writing]:
-        """A transaction, durable when the block ends without an error."""
-
-    def lock(self, token: str) -> AbstractContextManager[None]:
-        """Lock a token: one process at a time; the others wait."""
-
-
 class NotWrittenError(LedgerError):
     """The server was lost, and certainly nothing was written: the operation may be repeated."""
 
 
 class StandbyError(LedgerError):
-    """A record is on the server, but perhaps on no standby: nothing may be released for it."""
+    """A row is on the server, but perhaps on no standby: nothing may be released for it."""
+
+
+class MissingRecordsError(LedgerError):
+    """A ledger lacks a row that was there: it is an older copy, continued from one, or another ledger."""
 
 
 Failure = TypeVar("Failure", bound=ConfideError)
@@ -114,7 +81,7 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
     sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened; check that its folder exists and is writable"),
     sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied"),
     sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full"),
-    sqlite3.SQLITE_TOOBIG: (FormatError, "contains a record that is too large; restore it from a backup"),
+    sqlite3.SQLITE_TOOBIG: (FormatError, "contains a row that is too large; restore it from a backup"),
     "55P03": (LedgerError, "it is in use by other processes for too long; try again"),
     "57014": (LedgerError, "the server did not answer in time; try again"),
     "25006": (LedgerError, "the server is a standby and cannot be written; name the primary"),
@@ -123,13 +90,12 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
         LedgerError,
         "the role may not do that: limits are the owner's, and charging needs a charging role",
     ),
-    "23505": (InputError, "token must be new; the ledger has a charge with this one"),
 }
 """Meaning and remedy of SQLite's codes and a server's SQLSTATEs."""
 
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
-    """One line about an error of SQLite or a server. Its own text is not shown, because it may quote a record."""
+    """One line about an error of SQLite or a server. Its own text is not shown, because it may quote a row."""
     if isinstance(place, Server):
         kind, saying = FAILURES.get(code, (LedgerError, f"the server reports an error (SQLSTATE {code})"))
     else:
@@ -142,3 +108,11 @@ def ledger_error(kind: type[Failure], place: Path | Server, saying: str) -> Fail
     requirement, _, remedy = saying.partition("; ")
     subject = f"{str(place)!r}{':' if isinstance(place, Server) else ''}"
     return kind("ledger", f"{subject} {requirement}", remedy=remedy[:1].upper() + remedy[1:])
+
+
+OTHER_LEDGER = (
+    "Its charges still count: keep the file, begin a new ledger with another name, and enter what was spent with "
+    "`confide ledger init --spent EPSILON`"
+)
+"""The remedy for a ledger of an earlier version, which never counts as empty."""
+RESTORE = "Restore the ledger from a backup"

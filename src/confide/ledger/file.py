@@ -1,0 +1,195 @@
+"""A ledger in an SQLite file: durable when a transaction ends, and checked when it is opened.
+
+The file is a database in WAL mode with `synchronous=FULL`. A committed row survives a crash of the process or the
+machine. A new ledger is built in a temporary file next to its path and linked there as a whole. No connection outlives
+an operation, so that handles may be shared between threads and processes.
+"""
+
+import errno
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from confide.errors import FormatError, InputError, LedgerError
+from confide.ledger.location import OTHER_LEDGER, RESTORE, failure
+from confide.ledger.schema import first_row, guards, statements
+from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, new_file, to_disk
+
+MOST_BYTES = 2**33
+MOST_TEXT = 16_000_000
+_PRAGMAS = ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=FULL", "fullfsync=ON", "foreign_keys=ON")
+_STATEMENTS = statements(server=False) | guards()
+
+
+@contextmanager
+def transaction(path: Path, timeout: float, *, write: bool) -> Iterator[sqlite3.Connection]:
+    """A transaction that reads one state; one that writes begins when no other process writes."""
+    with _failures(path), closing(_connect(path, timeout, write=write)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
+        for pragma in (*_PRAGMAS, *([] if write else ["query_only=ON"])):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        _check_tables(connection)
+        yield connection
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
+    """Errors of SQLite as one line without its own text, which may contain data."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise failure(path, _code(error)) from None
+    except UnicodeDecodeError:  # a damaged text, or a message of SQLite with one
+        raise failure(path, sqlite3.SQLITE_CORRUPT) from None
+
+
+def _connect(path: Path, timeout: float, *, write: bool) -> sqlite3.Connection:
+    # A reader needs WAL's shared memory file. If it cannot be created, an unused file is read as immutable. Only a
+    # connection that may write removes -wal and -shm when it is the last to close.
+    wal = path.with_name(path.name + "-wal")
+    fixed = not write and _size(wal) == 0 and not os.access(path.parent, os.W_OK)
+    may_write = write or (not fixed and os.access(path, os.W_OK))
+    mode = "mode=rw" if may_write else "mode=ro&immutable=1" if fixed else "mode=ro"
+    uri = f"{path.absolute().as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None)
+
+
+@contextmanager
+def lock(path: Path, names: Sequence[str], timeout: float) -> Iterator[None]:
+    """Lock names by files next to the ledger, which are removed at the end. Without file locks nothing is locked.
+
+    The lock of a process that is killed ends; its empty file remains until the same name is locked again. Until the
+    end a connection stays open, so that the transactions meanwhile need not write the log back into the file.
+    """
+    real = path.resolve()  # the same for every name of the file
+    with ExitStack() as stack:
+        with _failures(path):
+            keeper = stack.enter_context(closing(_connect(path, timeout, write=True)))
+            keeper.execute("SELECT schema FROM ledger")
+        for name in sorted(set(names)) if has_locks() else ():  # in one order, so that no two wait for each other
+            digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+            stack.enter_context(_locked(real.with_name(f"{real.name}-{digest}.lock")))
+        yield
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    import fcntl
+
+    while True:
+        try:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LedgerError("ledger", f"{str(file)!r} cannot be locked: {error.strerror}") from None
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if _is_open(handle, file):
+            break
+        os.close(handle)  # its last holder has removed it
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _is_open(handle: int, file: Path) -> bool:
+    """Whether a handle is that of the file with this name."""
+    try:
+        return os.path.samestat(os.fstat(handle), file.stat())
+    except FileNotFoundError:
+        return False
+
+
+def check_whole(connection: sqlite3.Connection) -> None:
+    """SQLite's own check of all pages."""
+    if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+        raise FormatError("ledger", "must pass SQLite's integrity check: it is damaged", remedy=RESTORE)
+
+
+def check(path: Path, *, create: bool) -> None:
+    """Create a missing file if `create` is true, and check that it is a ledger before it is opened for use.
+
+    To open a foreign database might change it. SQLite therefore reads the file as immutable. Opening and closing it in
+    another way would release the locks of all connections of this process. Another process could then write at the
+    same time as a thread of this one.
+    """
+    if create and not path.exists():
+        _create(path)
+    try:
+        size = path.stat().st_size
+        if path.is_dir() or not os.access(path, os.R_OK):
+            code = errno.EISDIR if path.is_dir() else errno.EACCES
+            raise OSError(code, os.strerror(code))
+    except OSError as error:
+        raise LedgerError("ledger", f"{str(path)!r} cannot be read: {error.strerror}") from None
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            connection.execute("PRAGMA writable_schema=ON")  # also if pages are in the log, which is not read here
+            found = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
+    except sqlite3.Error:
+        found = None
+    if found is None:
+        raise FormatError("path", "must name a ledger", got=repr(str(path)))
+    if found != LEDGER_ID:
+        raise FormatError("path", "must name a ledger, not a database of another program", got=repr(str(path)))
+    if size > MOST_BYTES:
+        raise FormatError(
+            "path", f"must name a ledger of at most {MOST_BYTES} bytes", got=repr(str(path)), remedy="Begin a new one"
+        )
+
+
+def _create(path: Path) -> None:
+    """Create an empty ledger, which is on disk when this returns; an existing file was created by another process.
+
+    Raises
+    ------
+    LedgerError
+        If the file cannot be created.
+    """
+    try:
+        with new_file(path, overwrite=False) as part:
+            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                for statement in (*statements(server=False).values(), first_row(), *guards().values()):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id={LEDGER_ID}")
+                connection.execute(f"PRAGMA user_version={SCHEMA}")
+            to_disk(part)
+    except OutputExistsError:
+        return
+    except sqlite3.Error as error:
+        raise failure(path, _code(error)) from None
+    except InputError as error:
+        raise LedgerError("ledger", f"{str(path)!r} cannot be created: {error}") from None
+    to_disk(path.parent)
+
+
+def _size(path: Path) -> int:
+    """Size of a file in bytes; 0 if it does not exist, or another process removes it at this moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _check_tables(connection: sqlite3.Connection) -> None:
+    """Check that a file has the schema, the tables and the triggers of a ledger."""
+    tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
+    found = dict(tables.fetchall())
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA or "record" in found:
+        stated = f"a ledger of schema {version}" if version != SCHEMA else "a ledger of an earlier version"
+        raise FormatError("ledger.schema", f"must be {SCHEMA}", got=stated, remedy=OTHER_LEDGER)
+    if connection.execute("PRAGMA application_id").fetchone()[0] != LEDGER_ID:
+        raise FormatError("ledger", "must be a ledger, not a database of another program", remedy=RESTORE)
+    if found != _STATEMENTS:
+        raise FormatError("ledger", "must have the tables of a ledger", remedy=RESTORE)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF

@@ -1,0 +1,144 @@
+"""The five tables of a ledger: one schema for SQLite and PostgreSQL (docs/ledger-format.md).
+
+`ledger` has one row with the schema and the key. Rows of the others are only added. Each states who added it and when,
+and has a seal over its content and over the seal, the time and the account of the row before it. In a file
+triggers reject changes. On a server the rights of roles do as well: the server numbers and dates rows and names the
+role that adds them, and a role may store releases of its own charges only.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from confide.errors import InputError
+from confide.support import SCHEMA, shapes
+
+_COLUMNS = {
+    "dataset": "key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, neighbors TEXT NOT NULL, fingerprint TEXT, "
+    "epsilon {number}, dp_delta {number}",
+    "bound": "dataset TEXT NOT NULL REFERENCES dataset (key), epsilon {number}, dp_delta {number}",
+    "charge": "token TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL REFERENCES dataset (key), request TEXT NOT NULL, "
+    "mechanism TEXT NOT NULL, epsilon {number} NOT NULL, rho {number}, division TEXT, cell TEXT, totals TEXT NOT NULL",
+    "release": "token TEXT NOT NULL UNIQUE REFERENCES charge (token), text TEXT NOT NULL, fingerprint TEXT",
+}
+TABLES: Mapping[str, Sequence[str]] = {
+    table: [column.split()[0] for column in columns.split(", ")] for table, columns in _COLUMNS.items()
+}
+"""The columns of the tables that have seals; each table has also a number, a time, an account and a seal."""
+
+_ROW = "id {id}, {columns}, made TEXT NOT NULL {now}, by TEXT {who}, seal TEXT NOT NULL"
+_INDEXES = {
+    "charge_last": "CREATE INDEX charge_last ON charge (dataset, id)",
+    "charge_request": "CREATE INDEX charge_request ON charge (dataset, request, id)",
+    "charge_division": "CREATE INDEX charge_division ON charge (dataset, division, id) WHERE division IS NOT NULL",
+    "charge_cell": "CREATE INDEX charge_cell ON charge (dataset, division, cell, id) WHERE division IS NOT NULL",
+}
+_IN_FILE = {"id": "INTEGER PRIMARY KEY", "number": "REAL", "now": "", "who": "", "strict": "STRICT"}
+_ON_SERVER = {
+    "id": "BIGINT PRIMARY KEY GENERATED ALWAYS AS IDENTITY",
+    "number": "DOUBLE PRECISION",
+    "now": """DEFAULT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')""",
+    "who": "DEFAULT session_user",
+    "strict": "",
+}
+
+
+def statements(*, server: bool) -> dict[str, str]:
+    """The statements that create the tables and indexes, by name."""
+    types = _ON_SERVER if server else _IN_FILE
+    made = {"ledger": f"CREATE TABLE ledger (schema INTEGER NOT NULL, key TEXT NOT NULL) {types['strict']}".strip()}
+    for table, columns in _COLUMNS.items():
+        row = _ROW.format(columns=columns.format(**types), **types)
+        made[table] = f"CREATE TABLE {table} ({row}) {types['strict']}".strip()
+    return made | _INDEXES
+
+
+def guards() -> dict[str, str]:
+    """The triggers of a file that reject changes, by name."""
+    refused = "BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+    return {
+        f"{table}_{change}": f"CREATE TRIGGER {table}_{change} BEFORE {change.upper()} ON {table} {refused}"
+        for table in ("ledger", *TABLES)
+        for change in ("update", "delete")
+    }
+
+
+def first_row() -> str:
+    """The statement that adds the schema and a new key."""
+    return f"INSERT INTO ledger (schema, key) VALUES ({SCHEMA}, '{secrets.token_hex(32)}')"
+
+
+def seal(before: Mapping[str, Any] | None, values: Iterable[Any], salt: str | None = None) -> str:
+    """The seal of a row: 16 random digits, by which copies of a ledger that went on differ, and 48 of a checksum.
+
+    It is the checksum of a list: these digits, the seal, time and account of the row before, and the row's own values.
+
+    Examples
+    --------
+    >>> first = seal(None, ["patients", 2.0, 0.0])
+    >>> seal(None, ["patients", 2.0, 0.0], first[:16]) == first, seal(None, ["patients", 2.0, 0.0]) == first
+    (True, False)
+    """
+    own = salt or secrets.token_hex(8)
+    earlier = [None if before is None else before[name] for name in ("seal", "made", "by")]
+    return own + shapes.checksum([own, *earlier, *map(shapes.json_number, values)])[:48]
+
+
+_REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN RAISE EXCEPTION 'append-only' USING ERRCODE = '42501'; END $$"""
+_LOCK = """CREATE FUNCTION lock_ledger() RETURNS void LANGUAGE sql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS 'LOCK TABLE confide.charge IN EXCLUSIVE MODE'"""
+_PATH = "SET LOCAL search_path = confide, pg_catalog, pg_temp"
+_OWN_CHARGES = """CREATE POLICY of_own_charges ON release FOR INSERT WITH CHECK (EXISTS (
+  SELECT FROM charge AS paid WHERE paid.token = release.token AND paid.by = session_user))"""
+"""Compares with the charge in the name of the role that inserts, which may read it."""
+
+
+def create_on_server(connection: Any) -> None:
+    """Create an empty ledger in the transaction of this connection; its role becomes the owner."""
+    connection.execute("CREATE SCHEMA confide")
+    connection.execute(_PATH)
+    for statement in (*statements(server=True).values(), first_row(), _REFUSE, _LOCK):
+        connection.execute(statement)
+    for function in ("refuse", "lock_ledger"):
+        connection.execute(f"REVOKE ALL ON FUNCTION {function}() FROM PUBLIC")
+    for table in ("ledger", *TABLES):
+        change = f"BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} FOR EACH STATEMENT"
+        connection.execute(f"CREATE TRIGGER keep {change} EXECUTE FUNCTION refuse()")
+    connection.execute("ALTER TABLE release ENABLE ROW LEVEL SECURITY")
+    connection.execute("CREATE POLICY all_read ON release FOR SELECT USING (true)")
+    connection.execute(_OWN_CHARGES)
+
+
+def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> None:
+    """Let roles charge, or read. A role that does not exist is created without login, for others to be members of."""
+    from psycopg import sql
+
+    reads = [f"SELECT ON confide.{table}" for table in TABLES]
+    adds = [
+        f"INSERT ({', '.join(columns)}, seal) ON confide.{table}"
+        for table, columns in TABLES.items()
+        if table != "bound"
+    ]
+    charges = ["SELECT ON confide.ledger", *reads, *adds, "EXECUTE ON FUNCTION confide.lock_ledger()"]
+    for roles, rights in ((charging, charges), (reading, ["SELECT (schema) ON confide.ledger", *reads])):
+        for role in roles:
+            check_role(role)
+            if connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
+                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
+            for right in ("USAGE ON SCHEMA confide", *rights):
+                connection.execute(sql.SQL(f"GRANT {right} TO {{}}").format(sql.Identifier(role)))
+
+
+def check_role(role: str) -> str:
+    """Check a role's name: letters, digits and _ - . within PostgreSQL's length limit.
+
+    Examples
+    --------
+    >>> check_role("calibrating-jobs")
+    'calibrating-jobs'
+    """
+    if not re.fullmatch(r"[A-Za-z_][\w.-]{0,62}", role, re.ASCII) or role.lower() == "public" or role.startswith("pg_"):
+        raise InputError("role", "must be a name of 1 to 63 letters, digits, '_', '-' and '.'", got=repr(role))
+    return role

@@ -1,0 +1,281 @@
+"""A ledger on a PostgreSQL server for many machines, with the guarantees of a ledger file.
+
+A writer holds the lock of the table of charges. A commit is on the server's disk when it is acknowledged; a server
+configured otherwise raises an error. The server numbers and dates new rows, and names their role (schema.py).
+
+If the connection is lost before the commit was requested, nothing was written. If it is lost afterwards, the result is
+unknown at first. The ledger checks, behind the same lock, whether its row is there. If it cannot check, it raises an
+error, and nothing is released.
+"""
+
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
+
+from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.ledger.location import OTHER_LEDGER, NotWrittenError, Server, StandbyError, failure, ledger_error
+from confide.ledger.schema import TABLES, check_role, create_on_server, grant
+from confide.support import SCHEMA, log_event, needs_extra
+
+_LOCAL = ("", "localhost", "127.0.0.1", "::1")
+_ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "30000"}
+"""Detects a lost peer within half a minute."""
+_GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
+_PATH = "SET search_path = confide, pg_catalog, pg_temp"
+"""Prevents other roles from placing functions or tables in the search path that the owner would use."""
+_PAUSE = 0.2
+_LOST = "the connection was lost, and nothing was charged; try again"
+_ALONE = (
+    "the wait for the standby was cancelled: the charge stands on this server alone, and nothing may be released for "
+    "it; try again when the standby is back"
+)
+_UNKNOWN = (
+    "the connection was lost, and it is unknown whether the last rows were written: count them as charged, "
+    "release nothing, and check with `confide ledger show` when the server is back"
+)
+
+Added: TypeAlias = list[tuple[str, int, str] | None]
+"""Receives table, number and seal of the last new row."""
+
+
+@contextmanager
+def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[tuple[Any, Added]]:
+    """A transaction that reads one state, or that writes alone; it is durable when the block ends without an error.
+
+    Raises
+    ------
+    NotWrittenError
+        If the server was lost, and nothing was written.
+    LedgerError
+        If the server rejects it, or if it is unknown whether it wrote. Then release nothing.
+    """
+    added: Added = []
+    with connected(place, timeout) as connection:
+        if not write:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield connection, added
+            return
+        _begin(connection, place, timeout)
+        yield connection, added
+        try:
+            _commit(connection, place)
+        except connection_errors() as error:
+            if not lost(connection, error) or added[-1] is None:
+                raise
+        else:
+            return
+    _settle(place, timeout, *added[-1])
+
+
+def _begin(connection: Any, place: Server, timeout: float) -> None:
+    wait = math.ceil(timeout * 1000)
+    connection.execute(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "  # each statement after the lock sees what is committed
+        f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = {wait + 30_000}; "
+        f"SET LOCAL idle_in_transaction_session_timeout = {wait + 60_000}"  # for a lost client
+    )
+    names = ("synchronous_commit", "fsync", "full_page_writes")
+    asked = ", ".join(f"current_setting('{name}')" for name in names)
+    waits, *durable = connection.execute(f"SELECT {asked}").fetchone()
+    if durable != ["on", "on"]:
+        saying = "the server runs with fsync or full_page_writes off and may lose charges; switch them on"
+        raise ledger_error(LedgerError, place, saying)
+    if waits != "remote_apply":
+        connection.execute("SET LOCAL synchronous_commit = on")
+    connection.execute("SELECT confide.lock_ledger()")
+
+
+def _commit(connection: Any, place: Server) -> None:
+    """Commit, and raise an error if the wait for the standby was cancelled: the server only warns of it."""
+    warnings: list[str] = []
+    connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
+    connection.execute("COMMIT")
+    if "WARNING" in warnings:
+        raise ledger_error(StandbyError, place, _ALONE)
+
+
+def _settle(place: Server, timeout: float, table: str, number: int, sealed: str) -> None:
+    """Find out whether a commit without an acknowledgement succeeded, by checking until the timeout."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            there = _holds(place, timeout, table, number, sealed)
+            break
+        except StandbyError:
+            raise
+        except LedgerError:
+            if time.monotonic() > end:
+                raise ledger_error(LedgerError, place, _UNKNOWN) from None
+            log_event("ledger", "server asked again", after="commit")
+            time.sleep(_PAUSE)
+    if not there:
+        raise ledger_error(NotWrittenError, place, _LOST)
+
+
+def _holds(place: Server, timeout: float, table: str, number: int, sealed: str) -> bool:
+    """Whether a row is there, and on the standby. With the lock held, every earlier transaction has ended.
+
+    A row that can be read may be on this server alone, because the wait for its standby ended with the lost
+    connection. A commit waits for the standby only if it writes, and then for all that was written before it.
+    """
+    with connected(place, timeout) as connection:
+        _begin(connection, place, timeout)
+        if connection.execute(f"SELECT seal FROM {table} WHERE id = %s", (number,)).fetchone() != (sealed,):
+            return False
+        connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")  # only in the write-ahead log
+        _commit(connection, place)
+        return True
+
+
+@contextmanager
+def lock(place: Server, names: Sequence[str], timeout: float) -> Iterator[None]:
+    """Lock names on the server, for as long as its connection lives; errors within the block are not the ledger's."""
+    with _closing(_connect(place, timeout)) as connection:
+        with _failures(place, connection):
+            limits = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+            connection.execute("; ".join(["BEGIN", *(f"SET LOCAL {name} = 0" for name in limits)]))
+            for name in sorted(set(names)):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"confide.ledger {name}",))
+        yield
+
+
+def check(place: Server, timeout: float) -> None:
+    """Check that a server has a ledger of this version."""
+    with connected(place, timeout) as connection:
+        _check(connection, place)
+
+
+def _check(connection: Any, place: Server) -> None:
+    tables = connection.execute(
+        "SELECT relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace WHERE nspname = 'confide'"
+    )
+    found = {name for (name,) in tables.fetchall()}
+    if not found:
+        raise ledger_error(LedgerError, place, "there is none; the owner creates one with `confide ledger init`")
+    if "record" in found or not {"ledger", *TABLES} <= found:
+        raise ledger_error(FormatError, place, f"it is a ledger of an earlier version. {OTHER_LEDGER}")
+    (schema,) = connection.execute("SELECT schema FROM confide.ledger").fetchone()
+    if schema != SCHEMA:
+        raise ledger_error(FormatError, place, f"it is a ledger of schema {schema}, not {SCHEMA}. {OTHER_LEDGER}")
+
+
+def make_server_ledger(
+    address: str, *, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = (), timeout: float = 30.0
+) -> Server:
+    """Create a ledger on a server, or let more roles use an existing one; the role of the address is its owner.
+
+    Parameters
+    ----------
+    address
+        `postgresql://owner@host/database`. A database contains one ledger, in a schema `confide` of its own.
+    charge_roles
+        Roles that may charge and read, and never change rows. Those that do not exist are created without login.
+    read_roles
+        Roles that may read everything except the ledger's key.
+
+    Raises
+    ------
+    LedgerError, InputError
+        If the server rejects it, or a name is invalid.
+    """
+    place = Server(address)
+    for role in (*charge_roles, *read_roles):
+        check_role(role)
+    with connected(place, timeout) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('confide.ledger'))")
+        if connection.execute("SELECT to_regnamespace('confide')").fetchone() == (None,):
+            create_on_server(connection)
+        _check(connection, place)
+        owns = "SELECT pg_has_role(session_user, nspowner, 'MEMBER') FROM pg_namespace WHERE nspname = 'confide'"
+        if connection.execute(owns).fetchone() != (True,):
+            raise ledger_error(LedgerError, place, "the role of this address is not its owner")
+        grant(connection, charge_roles, read_roles)
+        connection.execute("COMMIT")  # if it is lost, the same command may be run again
+    return place
+
+
+@contextmanager
+def connected(place: Server, timeout: float) -> Iterator[Any]:
+    """A connection, whose errors within the block are errors of the ledger."""
+    with _closing(_connect(place, timeout)) as connection, _failures(place, connection):
+        connection.execute(_PATH)
+        yield connection
+
+
+def _connect(place: Server, timeout: float) -> Any:
+    with needs_extra("a ledger on PostgreSQL", "postgres"):
+        import psycopg
+    try:
+        return psycopg.connect(_dsn(place, timeout), autocommit=True, prepare_threshold=None)
+    except psycopg.Error as error:
+        raise _unreachable(place, error) from None
+
+
+@contextmanager
+def _closing(connection: Any) -> Iterator[Any]:
+    try:
+        yield connection
+    finally:
+        with suppress(connection_errors()):
+            connection.close()
+
+
+@contextmanager
+def _failures(place: Server, connection: Any) -> Iterator[None]:
+    """Errors of the server as one line without its own text, which may contain data."""
+    try:
+        yield
+    except connection_errors() as error:
+        raise _failure(place, error, gone=lost(connection, error)) from None
+
+
+def _dsn(place: Server, timeout: float) -> str:
+    """The address with default options: timeouts, detection of a lost peer, and encryption."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    try:
+        given = conninfo_to_dict(place.url)
+    except psycopg.ProgrammingError:
+        raise ledger_error(
+            InputError, place, "its address cannot be read; write postgresql://user@host/database"
+        ) from None
+    own = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
+    hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
+    if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
+        own["sslmode"] = "require"
+    chosen: dict[str, Any] = {**own, **given, "client_encoding": "utf8"}
+    written: str = make_conninfo(**chosen)
+    return written
+
+
+def connection_errors() -> type[Exception]:
+    """The errors of psycopg."""
+    import psycopg
+
+    error: type[Exception] = psycopg.Error
+    return error
+
+
+def lost(connection: Any, error: Exception) -> bool:
+    """Whether an error means that the connection is gone."""
+    state = getattr(error, "sqlstate", None) or ""
+    return bool(connection.broken or connection.closed or state[:2] == "08" or state in _GONE)
+
+
+def _failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
+    if gone:
+        return ledger_error(NotWrittenError, place, _LOST)
+    return failure(place, getattr(error, "sqlstate", None) or "unknown")
+
+
+def _unreachable(place: Server, error: Exception) -> ConfideError:
+    saying = (
+        "the server cannot be reached, or rejects this role; check host, port, database, role, password "
+        "(in a file that PGPASSFILE names) and encryption"
+    )
+    return ledger_error(NotWrittenError, place, saying)
