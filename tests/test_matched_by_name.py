@@ -229,7 +229,6 @@ COMMANDS = {
         "--batch",
         400,
     ),
-    "federated answer": ("plan.json", "t.parquet", "--keys", "keys.json"),
 }
 ELSEWHERE = {
     "sql": "fills the pattern with the names: test_columns_named_one_by_one_stand_in_the_order_of_the_classes",

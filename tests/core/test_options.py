@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from confide.cli.choices import parse_candidates
 
 import confide
 from confide import federated, tables
+from confide.cli.request import NAMES, read_arguments
 from confide.core import Options, candidates_of
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -201,7 +201,7 @@ def test_plans_renewals_tables_federations_and_the_command_line_accept_a_number(
     silos = [federated.SiloKeys.generate(name).public(size=300) for name in ("a", "b")]
     asked = {"score": "lac", "method": "private-qq"}
     assert federated.plan(silos, 0.2, 2.0, candidates=20, **asked).candidates == EVEN
-    assert parse_candidates("20") == 20
+    assert read_arguments("calibrate", NAMES, {}, ["candidates=20"]) == {"candidates": 20}
     with refused(InputTypeError, "candidates"):
         confide.plan(0.1, 1.0, candidates=0.5)
     with refused(InputTypeError, "candidates"):

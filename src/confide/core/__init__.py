@@ -32,6 +32,7 @@ from confide.core.expected import (
     typical_answer,
 )
 from confide.core.facts import about_facts, facts_of, making_facts, making_section
+from confide.core.files import read_request, stated_request
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.keys import SIDES, By, Key

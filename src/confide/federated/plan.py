@@ -21,9 +21,20 @@ import msgspec
 import numpy as np
 
 from confide.candidates import Candidates, Spread
-from confide.core import ABOUT, SIDES, By, Key, Request, class_list, exact_shares, histogram_size, unusual
-from confide.core.files import read_request, stated_request
-from confide.core.terms import Budget
+from confide.core import (
+    ABOUT,
+    SIDES,
+    Budget,
+    By,
+    Key,
+    Request,
+    class_list,
+    exact_shares,
+    histogram_size,
+    read_request,
+    stated_request,
+    unusual,
+)
 from confide.errors import InputError
 from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
