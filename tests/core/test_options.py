@@ -161,7 +161,7 @@ def test_formerly_ignored_arguments_raise_with_their_name():
 
 
 def test_an_array_as_a_column_raises_without_its_values():
-    with refused(InputTypeError, "column"):
+    with refused(InputTypeError, "weights"):
         CALLS["calibrate_table"](SCORES, epsilon=1.0, weights=SCORES, weight_bound=1.0)
 
 

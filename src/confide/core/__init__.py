@@ -32,7 +32,6 @@ from confide.core.expected import (
     typical_answer,
 )
 from confide.core.facts import about_facts, facts_of, making_facts, making_section
-from confide.core.files import read_request, stated_request
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.keys import SIDES, By, Key
@@ -90,6 +89,7 @@ from confide.core.words import (
 
 if TYPE_CHECKING:
     from confide.core.budgets import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
+    from confide.core.files import read_request, stated_request
 
 __all__ = [
     "BudgetPlan",
@@ -120,8 +120,15 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+_LATER = {
+    "budgets": ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"),
+    "files": ("read_request", "stated_request"),
+}
+"""Modules that are imported when they are first used: a calibration needs neither ledgers nor msgspec."""
+
+
 def __getattr__(name: str) -> object:
-    """Import plans of budgets when they are first used: they need the ledger, which a calibration does without."""
-    if name in ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"):
-        return getattr(import_module("confide.core.budgets"), name)
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(f"confide.core.{module}"), name)
     raise AttributeError(f"module 'confide.core' has no attribute {name!r}")
