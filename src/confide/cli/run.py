@@ -67,7 +67,10 @@ def _usage(error: click.ClickException) -> str:
         return message
     if isinstance(error, click.NoSuchOption):
         name = error.option_name.lstrip("-").replace("-", "_")
-        if name in getattr(context.command, "names", ()):
+        names = getattr(context.command, "names", ())
+        if "people" in names and name in ("person", "most", "order", "sample"):
+            name = f"people.{name}"
+        if name.partition(".")[0] in names:
             message = f"No such option: {error.option_name}; state it as --set {name}=VALUE"
     return f"{message}; see `{context.command_path} --help`"
 
