@@ -71,7 +71,7 @@ def test_monai_predicts_masks_that_miss_little(tmp_path):
     printed = output(sys.executable, EXAMPLES / "monai_masks.py", cwd=tmp_path)
     assert "(1, 32, 32) torch.bool" in printed
     assert confide.load(tmp_path / "conformal.json").risk <= 0.1
-    assert 0 <= float(printed.split("missed area ")[1].split()[0]) < 0.1 + 6 * 0.5 / np.sqrt(100)
+    assert 0 <= float(printed.split("loss 'missed_area'")[1].split()[0]) < 0.1 + 6 * 0.5 / np.sqrt(100)
 
 
 @pytest.mark.slow
