@@ -87,7 +87,7 @@ def test_commands_of_the_manifests_are_understood(tmp_path, capsys):
     here = [word.replace("/data/", f"{tmp_path}/data/").replace("/out/", f"{tmp_path}/out/") for word in calibrate]
     shell = shlex.split(watch[0].partition("exec confide ")[2])
     look = [word.replace("$week", "w").replace("/out/", f"{tmp_path}/out/") for word in shell]
-    look[2] = f"{tmp_path}/data/records.csv"
+    look[1] = f"{tmp_path}/data/records.csv"
     for words in (here, look):
         without = [word for word in words if "postgresql" not in word and word not in ("--ledger", "--group")]
         without = [word for word in without if not word.startswith(("look=", "--dataset", "patients"))]
