@@ -1,7 +1,7 @@
 """Tables of engines that Ibis supports, and databases by their address: PostgreSQL, SQLite, DuckDB, and others.
 
-PostgreSQL counts in the database, by a GROUP BY over the bins. All other engines supply their rows in Arrow batches.
-This process computes and counts them as it does for files, so that the counts do not depend on the engine's dialect.
+An engine counts where its rows are, by a GROUP BY over the bins, if its arithmetic in double precision is that of this
+process. The others supply their rows in Arrow batches, and so does every engine for scores that SQL cannot compute.
 """
 
 import glob
@@ -112,7 +112,8 @@ class IbisTable(Table):
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "IbisTable":
         """The table without the rows that lack a value."""
         with engine_errors_in_fixed_words():
-            made, wrong = copy(self), incomplete_expression(self.expression, reads)
+            made = copy(self)
+            wrong = incomplete_expression(self.expression, reads, nan=self.backend.name != "sqlite")
             made.expression, self._incomplete = self.expression.filter(~wrong), wrong
             return made
 
@@ -124,15 +125,23 @@ class IbisTable(Table):
             return int(self.expression.filter(self._incomplete).count().to_pyarrow().as_py())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
-        """Count by a GROUP BY in PostgreSQL; None for other engines, and for scores that SQL cannot compute.
+        """Count by a GROUP BY; None for engines that cannot count exactly, and for scores that SQL cannot compute.
 
         PostgreSQL expects as many groups as there are different scores, and then counts in one process. Behind a UNION
         ALL, here with no rows, it expects 200 groups, and shares the work among its processes.
         """
-        if self.backend.name != "postgres" or not job.columns.in_sql:
+        engine, rows = self.backend.name, self.expression
+        if engine not in ENGINES or not job.columns.in_sql:
             return None
         with engine_errors_in_fixed_words():
-            return grouped_counts(self.expression.union(self.expression.filter(False)), job, progress)
+            return grouped_counts(rows.union(rows.filter(False)) if engine == "postgres" else rows, job, progress)
+
+
+ENGINES = ("postgres", "datafusion", "polars", "snowflake", "bigquery", "databricks")
+"""The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
+
+Of SQLite, whose columns hold values of any type, each value has to be looked at.
+"""
 
 
 def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> Iterator[Any]:
