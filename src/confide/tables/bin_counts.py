@@ -277,13 +277,14 @@ def binned(rows: Any, job: Job, engine: str) -> Any:
 
 
 def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
-    """The GROUP BY of all rows, also by `reason`; rows with a reason have neither bin nor group."""
+    """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
     import ibis
 
     good, nothing = rows.reason == 0, ibis.null("int32")
-    place = good.ifelse(bin_index(rows.score, job.edges, engine), nothing)
-    rows = rows.select(*_of_job(job, "weight"), reason="reason", group=good.ifelse(rows.group, nothing), bin=place)
-    return _grouped(rows, ["reason", "group", "bin"])
+    columns = {"group": good.ifelse(rows.group, nothing)}
+    columns["bin"] = good.ifelse(bin_index(rows.score, job.edges, engine), nothing)
+    kept = [*(["part"] if "part" in rows.columns else []), "reason"]
+    return _grouped(rows.select(*kept, *_of_job(job, "weight"), **columns), [*kept, *columns])
 
 
 def _of_job(job: Job, *names: str) -> list[str]:

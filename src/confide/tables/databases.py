@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, shown_address
 from confide.tables.arrow import (
@@ -45,16 +46,17 @@ class IbisTable(Table):
         The name in messages.
     expression
         The Ibis table.
+    schema
+        Its `pyarrow.Schema`, if the expression does not have the types.
     """
 
     local = False
     ordered = False
     any_thread = False
 
-    def __init__(self, name: str, expression: Any) -> None:
+    def __init__(self, name: str, expression: Any, schema: Any = None) -> None:
         with engine_errors_in_fixed_words():
-            schema = expression.schema().to_pyarrow()
-        super().__init__(name, schema)
+            super().__init__(name, expression.schema().to_pyarrow() if schema is None else schema)
         self.expression, self._incomplete = expression, None
 
     @property
@@ -62,11 +64,21 @@ class IbisTable(Table):
         """The Ibis connection."""
         return self.expression.get_backend()
 
+    @property
+    def engine(self) -> str:
+        """Ibis's name of the engine."""
+        return str(self.backend.name)
+
+    @property
+    def most_candidates(self) -> int | None:  # type: ignore[override]
+        """A tree of comparisons has at most so many; PostgreSQL searches in an array."""
+        return None if self.engine == "postgres" or self.engine not in ENGINES else LONGEST
+
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches; from PostgreSQL through a server-side cursor."""
         with engine_errors_in_fixed_words():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
-            if self.backend.name == "sqlite":
+            if self.engine == "sqlite":
                 yield from _sqlite_batches(selected, columns, rows)
                 return
             with closing(selected.to_pyarrow_batches(chunk_size=rows)) as batches:
@@ -75,7 +87,7 @@ class IbisTable(Table):
     def _read(self, read: ColumnRef) -> Any:
         column = self.expression[read.column]
         kind = column.type()
-        if self.backend.name == "sqlite":  # its texts of numbers have 15 digits
+        if self.engine == "sqlite":  # its texts of numbers have 15 digits
             return column
         if read.form == "number" and kind.is_decimal():
             return exact(column)
@@ -83,7 +95,7 @@ class IbisTable(Table):
 
     def row_count(self) -> int | None:
         """The number of rows that PostgreSQL's planner expects; None for other engines."""
-        if self.backend.name != "postgres":
+        if self.engine != "postgres":
             return None
         with engine_errors_in_fixed_words(), self.backend.con.transaction(), self.backend.con.cursor() as cursor:
             compiled = self.backend.compile(self.expression)
@@ -105,17 +117,18 @@ class IbisTable(Table):
     def bound_contributions(self, people: ContributionBound) -> "IbisTable":
         """The table with a bounded number of rows of each person."""
         with engine_errors_in_fixed_words():
-            if self.backend.name == "sqlite":
+            if self.engine == "sqlite":
                 self.backend.con.create_function("md5", 1, _md5, deterministic=True)
-            return type(self)(self.name, people.limit(self.expression))
+            bounded = copy(self)
+            bounded.expression = people.limit(self.expression)
+            return bounded
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "IbisTable":
         """The table without the rows that lack a value."""
         with engine_errors_in_fixed_words():
-            made = copy(self)
-            wrong = incomplete_expression(self.expression, reads, nan=self.backend.name != "sqlite")
-            made.expression, self._incomplete = self.expression.filter(~wrong), wrong
-            return made
+            kept, wrong = copy(self), incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
+            kept.expression, self._incomplete = self.expression.filter(~wrong), wrong
+            return kept
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read, counted by the engine on each call."""
@@ -130,7 +143,7 @@ class IbisTable(Table):
         PostgreSQL expects as many groups as there are different scores, and then counts in one process. Behind a UNION
         ALL, here with no rows, it expects 200 groups, and shares the work among its processes.
         """
-        engine, rows = self.backend.name, self.expression
+        engine, rows = self.engine, self.expression
         if engine not in ENGINES or not job.columns.in_sql:
             return None
         with engine_errors_in_fixed_words():

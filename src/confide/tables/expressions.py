@@ -154,7 +154,7 @@ def _call(edges: NDArray[np.float64]) -> str:
 
 
 def with_trees(sql: str, edges: NDArray[np.float64], double: str = "DOUBLE") -> str:
-    """SQL with a tree of comparisons wherever `bin_index` left its call; `double` is the engine's double precision.
+    r"""SQL with a tree of comparisons wherever `bin_index` left its call; `double` is the engine's double precision.
 
     Examples
     --------
