@@ -1,4 +1,4 @@
-"""Counts of engines equal those of this process in every bin and for every reason, also by queries for other engines."""
+"""Engines count as this process does, in every bin and for every reason, also by queries without a connection."""
 
 from collections import Counter
 from itertools import product
@@ -26,11 +26,11 @@ from confide.tables import (
     TargetColumns,
     calibrate_table,
     counting_query,
-    open_table,
 )
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.calibrate import split_columns
 from confide.tables.expressions import _call, with_trees
+from confide.tables.open_table import as_open_table
 from confide.tables.table import no_progress
 from confide.tables.unread import UnreadTable, bounded
 from tests.builders import slow
@@ -83,7 +83,7 @@ def plain(found):
 
 def by_engine(source, request):
     """The counts and the unusable records of each score, by the engine of a source, or else by this process."""
-    with open_table(source) as table:
+    with as_open_table(source) as table:
         rows, jobs = jobs_of(request, table)
         return plain(rows.count_all(jobs, no_progress) or count_rows(rows, jobs, no_progress))
 

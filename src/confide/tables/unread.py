@@ -32,6 +32,9 @@ DIALECTS: Mapping[str, str] = MappingProxyType(
 MOST_BYTES = 1_000_000
 """The limit of one query in Snowflake and BigQuery."""
 
+_BACKTICKS = ("spark", "databricks", "bigquery")
+"""The dialects that quote names by backticks."""
+
 _ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 
 
@@ -95,7 +98,8 @@ class UnreadTable(IbisTable):
         kinds = _kinds(what, others)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
-        super().__init__("the table of the query", _cast(name, self.dialect, kinds), schema)
+        self._columns = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
+        super().__init__("the table of the query", _cast(name, self.dialect, self._columns, kinds), schema)
         self.skips = False
 
     @property
@@ -144,6 +148,10 @@ class UnreadTable(IbisTable):
         rows = rows.mutate(query=ibis.literal(digest)).select(*COLUMNS, *weight)
         sql = str(ibis.to_sql(rows, self.engine, pretty=False))
         sql = with_trees(sql, first.edges, DOUBLES.get(self.engine, "DOUBLE"))
+        for column, placeholder in self._columns.items():  # Ibis would change some names for BigQuery
+            quote = "`" if self.dialect in _BACKTICKS else '"'
+            name = _written(column, self.dialect, "columns").replace(quote, 2 * quote)
+            sql = sql.replace(f"{quote}{placeholder}{quote}", f"{quote}{name}{quote}")
         if self.dialect in ("snowflake", "bigquery") and len(sql.encode()) > MOST_BYTES:
             raise InputError(
                 "query",
@@ -191,9 +199,8 @@ def _kinds(what: ColumnSpec, others: Any) -> dict[str, str]:
     texts = [name for name, kind in kinds.items() if kind != "number"] + list(by)
     people: ContributionBound | None = others.people
     if people is not None and (shared := sorted({*people.order} & {*texts})):
-        raise InputError(
-            "order", "must name other columns than labels and groups, which are read as texts", got=shared[0]
-        )
+        must = "must name other columns than labels and groups, which are read as texts"
+        raise InputError("order", must, got=shared[0])
     persons = () if people is None else (people.person, *people.order)
     return dict.fromkeys(persons, "any") | dict.fromkeys(by, "text") | kinds
 
@@ -208,7 +215,7 @@ def _probabilities(what: ClassColumns) -> Sequence[str]:
     return [what.probabilities.replace("*", name, 1) for name in names]
 
 
-def _cast(table: str, dialect: str, kinds: Mapping[str, str]) -> Any:
+def _cast(table: str, dialect: str, columns: Mapping[str, str], kinds: Mapping[str, str]) -> Any:
     """The columns of an unbound table, with numbers in double precision, and labels and groups as texts."""
     import ibis
     import ibis.expr.datatypes as dt
@@ -216,24 +223,23 @@ def _cast(table: str, dialect: str, kinds: Mapping[str, str]) -> Any:
     *spaces, name = (_written(part, dialect, "table") for part in table.split("."))
     if len(spaces) > 2:
         raise InputError("table", "must have at most three parts between points", got=repr(table))
-    written = {column: _written(column, dialect, "columns") for column in kinds}
     space = dict(zip(("database", "catalog"), reversed(spaces), strict=False))
-    rows = ibis.table(dict.fromkeys(written.values(), dt.unknown), name=name, **space)
+    rows = ibis.table(dict.fromkeys(columns.values(), dt.unknown), name=name, **space)
+    read = {column: rows[placeholder] for column, placeholder in columns.items()}
     casts = {"number": "float64", "text": "string", "position": "string"}
-    read = {column: rows[written[column]] for column in kinds}
     return rows.select(
-        **{name: read[name].cast(casts[kind]) if kind in casts else read[name] for name, kind in kinds.items()}
+        **{column: read[column].cast(casts[kind]) if kind in casts else read[column] for column, kind in kinds.items()}
     )
 
 
 def _written(name: str, dialect: str, argument: str) -> str:
-    """A name as the engine stores it: in Snowflake plain names are upper-case, unless they are typed in double quotes."""
+    """A name as the engine stores it: in Snowflake plain names are upper-case, unless typed in double quotes."""
     if dialect == "snowflake":
         typed = len(name) > 2 and name[0] == name[-1] == '"'
         plain = name.isascii() and name.isidentifier()
         name = name[1:-1] if typed else name.upper() if plain else name
     if not name or not name.isprintable():
         raise InputError(argument, "names in SQL must be printable and not empty", got=repr(name))
-    if dialect in ("spark", "databricks", "bigquery") and not {"`", "\\"}.isdisjoint(name):
+    if dialect in _BACKTICKS and not {"`", "\\"}.isdisjoint(name):
         raise InputError(argument, f"must not hold a backtick or a backslash in {dialect}", got=repr(name))
     return name
