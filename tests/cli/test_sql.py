@@ -5,9 +5,9 @@ from pathlib import Path
 import duckdb
 import pytest
 from pyarrow import parquet
-from tests.warehouse.requests import COLUMNS, NAMES, records
 
 from confide.cli.exit_codes import REFUSED, USAGE
+from tests.tables.counted import COLUMNS, NAMES, records
 
 REQUEST = (
     "--probabilities", ",".join(COLUMNS), "--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1",

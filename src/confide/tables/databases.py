@@ -14,7 +14,7 @@ from copy import copy
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ class IbisTable(Table):
         with engine_errors_in_fixed_words():
             return type(self)(self.name, self.expression.limit(rows))
 
-    def bound_contributions(self, people: ContributionBound) -> "IbisTable":
+    def bound_contributions(self, people: ContributionBound) -> Self:
         """The table with a bounded number of rows of each person."""
         with engine_errors_in_fixed_words():
             if self.engine == "sqlite":
@@ -123,7 +123,7 @@ class IbisTable(Table):
             bounded.expression = people.limit(self.expression)
             return bounded
 
-    def drop_missing(self, reads: Sequence[ColumnRef]) -> "IbisTable":
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> Self:
         """The table without the rows that lack a value."""
         with engine_errors_in_fixed_words():
             kept, wrong = copy(self), incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")

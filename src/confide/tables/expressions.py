@@ -160,7 +160,7 @@ def with_trees(sql: str, edges: NDArray[np.float64], double: str = "DOUBLE") -> 
     --------
     >>> edges = np.array([0.5])
     >>> with_trees(f'SELECT {_call(edges)}("s") FROM t', edges)
-    'SELECT CASE WHEN "s" <= CAST(\'0.5\' AS DOUBLE) THEN 0\\nELSE 1 END FROM t'
+    'SELECT CASE WHEN "s" <= CAST(\'0.5\' AS DOUBLE) THEN 0\nELSE 1 END FROM t'
     """
 
     def compared(score: str, low: int, high: int) -> str:

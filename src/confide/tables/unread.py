@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from confide.candidates import Spread
 from confide.core import LONGEST, Request
@@ -110,7 +110,7 @@ class UnreadTable(IbisTable):
     def row_count(self) -> None:
         """Unknown."""
 
-    def drop_missing(self, reads: Any) -> "UnreadTable":
+    def drop_missing(self, reads: Any) -> Self:
         """The table without the rows that lack a value."""
         kept = super().drop_missing(reads)
         kept.skips = True
