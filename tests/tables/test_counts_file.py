@@ -23,7 +23,10 @@ from tests.refused import refused
 SECRET = 918273
 
 
-def jobs_of(what, candidates=Candidates.unit(11), **columns):
+FEW = Candidates.unit(11)
+
+
+def jobs_of(what, candidates=FEW, **columns):
     """What is counted, and the digest of its query."""
     table = UnreadTable(what, Columns(**columns))
     group = group_column(table, columns["by"], tuple(columns["groups"])) if columns else None

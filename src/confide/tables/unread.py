@@ -24,8 +24,15 @@ from confide.tables.expressions import with_trees
 from confide.tables.table import ContributionBound, Progress
 
 DIALECTS: Mapping[str, str] = MappingProxyType(
-    {"spark": "databricks"}
-    | {name: name for name in ("duckdb", "postgres", "databricks", "snowflake", "bigquery", "datafusion")}
+    {
+        "duckdb": "duckdb",
+        "postgres": "postgres",
+        "spark": "databricks",
+        "databricks": "databricks",
+        "snowflake": "snowflake",
+        "bigquery": "bigquery",
+        "datafusion": "datafusion",
+    }
 )
 """The engines whose queries are written, by name, and Ibis's name of their dialect."""
 
