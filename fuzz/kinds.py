@@ -19,12 +19,10 @@ from confide.reports.example import worked_example
 from confide.reports.release_page import evaluation_section
 from confide.reports.words import headline
 from confide.support import to_text
-from confide.warehouse import CountingPlan, counting_query
 from fuzz.source import Source, change, one_line, with_checksum
 from fuzz.valid import (
     evaluated,
     federation,
-    plans,
     policy,
     privately_evaluated,
     releases,
@@ -110,14 +108,6 @@ def _watch_holds(read: Any) -> None:
         assert point.low is None or (0 <= point.low <= 1 and 0 <= point.high <= 1)  # crossed: coverage has changed
 
 
-def _counting_plan_holds(read: Any) -> None:
-    for dialect in ("snowflake", "spark"):
-        try:
-            counting_query(read, dialect, "records")
-        except ConfideError as error:
-            one_line(error)
-
-
 def _policy_holds(read: Any) -> None:
     assert set(read.methods) <= set(federated.METHODS)
 
@@ -172,9 +162,6 @@ KINDS: dict[str, Kind] = {
         holds=_evaluation_holds,
     ),
     "watch": Kind(Document.from_json, watches, holds=_watch_holds),
-    "counting_plan": Kind(
-        CountingPlan.from_json, lambda: tuple(json.loads(one.to_json()) for one in plans()), holds=_counting_plan_holds
-    ),
     "policy": Kind(federated.Policy.from_json, _texts(lambda: policy().to_json()), json.dumps, _policy_holds),
     "federated_release": Kind(
         Document.from_json,

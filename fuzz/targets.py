@@ -27,12 +27,13 @@ from confide.ledger.database import missing
 from confide.ledger.schema import TABLES, seal
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
+from confide.tables.counts_file import COLUMNS, add_rows, of_csv, of_json
+from confide.tables.failures import RowErrors
 from confide.tables.files import _as_regex, _base_and_pattern
-from confide.warehouse.counts_file import counts_of, of_csv, of_json
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
 from fuzz.stated_targets import name_of_a_score, private_keys, server_address
-from fuzz.valid import plans
+from fuzz.valid import counted
 
 
 @cache
@@ -208,19 +209,23 @@ def request_texts(data: bytes) -> None:
 
 
 def counts_text(data: bytes) -> None:
-    """Counts in CSV and JSON on arbitrary text, for a plan whose digest the text may contain as D."""
-    plan = plans()[1]
-    text = data.decode("utf-8", "surrogateescape").replace("D", plan.digest)
+    """Counts in CSV and JSON on arbitrary text, for a query whose digest the text may contain as D."""
+    jobs, digest = counted()
+    text = data.decode("utf-8", "surrogateescape").replace("D", digest)
     for read in (of_csv, of_json):
+        found = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
         try:
-            found = counts_of(read(text), plan)
+            add_rows(read(text, COLUMNS), jobs, digest, found)
         except ConfideError as error:
             one_line(error)
             continue
-        assert all(0 <= part < 2 and -5 <= at < plan.bins and n >= 0 for (part, at), n in found.items())
+        assert all(counts.min() >= 0 and set(errors.counts()) <= {1, 2, 3, 4} for counts, errors in found)
 
 
-COUNTS = ("plan,part,bin,records\nD,0,3,20\nD,1,-1,2\n", '[{"plan": "D", "part": 0, "bin": "3", "records": 20}]')
+COUNTS = (
+    "query,part,reason,group,bin,n\nD,0,0,0,3,20\nD,1,1,,,2\n",
+    '[{"query": "D", "part": 0, "reason": 0, "group": 0, "bin": "3", "n": 20}]',
+)
 """Valid counts."""
 
 
@@ -274,7 +279,7 @@ def seeds(name: str) -> list[bytes]:
 
 _COSTLY = {
     **dict.fromkeys(("federated_release", "own_share", "several_plans"), 5_000),
-    **dict.fromkeys(("evaluation", "watch", "counting_plan", "plan"), 20_000),
+    **dict.fromkeys(("evaluation", "watch", "plan"), 20_000),
 }
 _RUNS = {
     "ledger_database": 15_000,

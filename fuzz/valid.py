@@ -14,8 +14,10 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.core import ClassShift, Release
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
-from confide.tables import ClassColumns, ContributionBound, ScoreColumn, TargetColumns
-from confide.warehouse import CountingPlan
+from confide.tables import Columns, TargetColumns
+from confide.tables.bin_counts import Job
+from confide.tables.counting import Counting
+from confide.tables.unread import UnreadTable
 from confide.watching import Watch
 from fuzz.source import with_checksum
 
@@ -144,20 +146,12 @@ def watches() -> tuple[Any, ...]:
 
 
 @cache
-def plans() -> tuple[CountingPlan, ...]:
-    """Valid plans of every kind."""
-    few = {"candidates": Candidates.unit(12)}
-    classes = ClassColumns("p_*", "y", ("a", "b"))
-    return (
-        CountingPlan.of(ScoreColumn("s", "lac"), 0.1, 1.0, **few),
-        CountingPlan.of(ScoreColumn("s"), 0.1, 1.0),
-        CountingPlan.of(
-            classes, 0.1, 1.0, by="g", groups=["n", 7], people=ContributionBound("who", 2, ("visit",)), **few
-        ),
-        CountingPlan.of(classes, 0.1, 1.0, by_class=True, skip_incomplete=True, **few),
-        CountingPlan.of(TargetColumns(("f", "g"), "t", "cqr_sides"), 0.1, None, rho=0.5, **few),
-        CountingPlan.of(TargetColumns("f", "t"), [0.1, 0.2], 1.0, neighbors="replace_one", n=90, delta=0.1, **few),
-    )
+def counted() -> tuple[list[Job], str]:
+    """What the query of both sides of intervals counts, and its digest."""
+    what = TargetColumns(("f", "g"), "t", "cqr_sides")
+    table = UnreadTable(what, Columns())
+    jobs = [Job(columns, Candidates.unit(12).edges) for columns in Counting.of(table, what).records]
+    return jobs, table.digest(jobs)
 
 
 class Federation(NamedTuple):

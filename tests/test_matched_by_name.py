@@ -15,9 +15,16 @@ from confide.cli import main
 from confide.cli.app import app
 from confide.errors import InputError
 from confide.support import column_order
-from confide.tables import ClassColumns, LossColumns, TargetColumns, evaluate_table, predict_table, score_histogram
+from confide.tables import (
+    ClassColumns,
+    LossColumns,
+    TargetColumns,
+    counting_query,
+    evaluate_table,
+    predict_table,
+    score_histogram,
+)
 from confide.tables.open_table import as_open_table
-from confide.warehouse import CountingPlan
 from tests.refused import refused
 
 NAMES = ("benign", "malignant", "unclear")
@@ -200,13 +207,11 @@ def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
         ClassColumns(turned, "dx", NAMES)
     with refused(InputError, "classes"):
         evaluate_table(TABLE, ClassColumns(turned, "place"), RELEASED)
-    plan = CountingPlan.of(ClassColumns("p_*", "dx", TURNED), 0.1, 1.0)
-    assert plan.what.probabilities == turned
     pair = pa.table({"p_yes": [0.2], "y": ["no"]})
     with refused(InputError, "classes"):
         score_histogram(pair, ClassColumns("p_yes", "y", ("yes", "no")))
     with refused(InputError, "classes"):
-        CountingPlan.of(ClassColumns("p_yes", "y", ("yes", "no")), 0.1, 1.0)
+        counting_query("duckdb", "records", ClassColumns("p_yes", "y", ("yes", "no")), 0.1, 1.0)
     assert score_histogram(pair, ClassColumns("p_yes", "y", ("no", "yes"))).total == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from confide.cli.exit_codes import REFUSED, USAGE
-from tests.warehouse.requests import COLUMNS, NAMES, records
+from tests.tables.counted import COLUMNS, NAMES, records
 
 REQUEST = (
     "--probabilities", ",".join(COLUMNS), "--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1",

@@ -18,7 +18,7 @@ from confide import Candidates, Noise, PublishedCounts
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.mechanisms import published_histogram_for
 from confide.selection import noisy_counts, noisy_number
-from confide.warehouse import read_published_counts
+from confide.tables import read_published_counts
 from tests.exact import histograms
 from tests.files import resealed
 from tests.refused import refused

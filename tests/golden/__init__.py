@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "texts"
 VALUES = {
     **{name: name for name in (
         "calibration", "calibration-delta", "calibration-infinite", "published-counts", "counts-calibration", "levels",
-        "groups", "sides", "risk", "federated", "federated-levels", "counting-plan",
+        "groups", "sides", "risk", "federated", "federated-levels",
         "federated-plan", "federated-plans", "silo", "policy",
     )},
     "calibration-weights": "class-shares",

@@ -13,12 +13,10 @@ from typing import Any
 from confide import federated
 from confide.core import Document
 from confide.support import kind_stated
-from confide.warehouse import CountingPlan
 
 FOLDER = Path(__file__).parent / "files"
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "confide/counting-plan": CountingPlan.from_json,
     "confide/federated.plan": federated.read_plan,
     "confide/federated.silo": federated.Silo.from_json,
     "confide/federated.policy": federated.Policy.from_json,

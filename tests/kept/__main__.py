@@ -6,7 +6,6 @@ import tempfile
 import warnings
 from contextlib import closing
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,6 @@ from confide.core import ClassShift
 from confide.federated.checkpoint import KIND as CHECKPOINT_KIND
 from confide.ledger import Cost, Ledger
 from confide.scores import all_scores
-from confide.tables import ClassColumns
-from confide.warehouse import CountingPlan
 from confide.watching import CorrectedRelease, Watch
 from confide.watching.files import LOOK_KIND
 from tests.kept import FOLDER, RELEASES, keys_of, names, path_of, read, text_of
@@ -83,7 +80,7 @@ def releases() -> dict[str, Any]:
 
 
 def others(made: dict[str, Any]) -> dict[str, Any]:
-    """Evaluations, watches and a counting plan."""
+    """Evaluations and watches."""
     one, letters = made["calibration"], np.array(["a", "b", "c"])[Y]
     sizes = confide.evaluate(one, probabilities=P, labels=letters, epsilon=1.0, parts=["size"])
     begun: dict[str, Any] = {"epsilon": 1.0, "batch": N}
@@ -91,7 +88,6 @@ def others(made: dict[str, Any]) -> dict[str, Any]:
     for day in range(8):
         watch = watch.with_look(f"day {day}", [300, 100])
     correcting = Watch.start(one, **begun, correct="1/10", looks=12).with_look("a", [360, 40])
-    classes = ClassColumns(("a", "b"), "y", ("a", "b"))
     return {
         "sets": confide.evaluate_sets(one, P, letters, ["a", "b", "c"], groups=WARD, examples=3),
         "intervals": confide.evaluate_intervals(made["sides"], WIDTH, TARGET),
@@ -101,7 +97,6 @@ def others(made: dict[str, Any]) -> dict[str, Any]:
         "watch-sizes": Watch.start(one, **begun, bins=(0, 1, 2, 3), reference=sizes).with_look("a", [3, 300, 80, 20]),
         "watch-correction": correcting,
         "corrected": CorrectedRelease(one, correcting),
-        "counting-plan": CountingPlan.of(classes, Fraction(1, 5), 2.0, by="ward", groups=("n", "s")),
     }
 
 

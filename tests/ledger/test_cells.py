@@ -13,15 +13,17 @@ from confide import Candidates, Dataset, InputError, Ledger
 from confide.evaluation import PrivateRequest
 from confide.tables import (
     ContributionBound,
+    CountsFiles,
     ScoreColumn,
     calibrate_table,
+    counting_query,
     evaluate_table_privately,
     recalibrate_table,
     score_histogram,
 )
-from confide.warehouse import CountingPlan
 from tests.exact import added, histograms, mechanism_law, worst_log_ratio
 from tests.refused import refused
+from tests.tables.counted import answer_of
 
 PEOPLE = ContributionBound("person", 1, ("visit",))
 CANDIDATES = Candidates.unit(3)
@@ -120,9 +122,15 @@ def in_batches(table, dataset, ledger):
 
 
 def from_sql(table, dataset, ledger):
-    plan = CountingPlan.of(ScoreColumn("s", "lac"), 0.5, 1.0, candidates=CANDIDATES, people=PEOPLE)
-    counted = score_histogram(table, ScoreColumn("s", "lac"), plan.candidates, people=PEOPLE)
-    return plan.calibrate({"lac": counted}, ledger=ledger, dataset=dataset)
+    request = {
+        "what": ScoreColumn("s", "lac"),
+        "alpha": 0.5,
+        "epsilon": 1.0,
+        "candidates": CANDIDATES,
+        "people": PEOPLE,
+    }
+    counts = answer_of(counting_query("duckdb", "records", **request), table)
+    return calibrate_table(CountsFiles(counts), **request, ledger=ledger, dataset=dataset)
 
 
 @pytest.mark.slow

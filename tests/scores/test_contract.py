@@ -21,8 +21,7 @@ from confide.scores import LIBRARY, interval_ends, score_kind, set_mask
 from confide.scores import score as registry
 from confide.scores.kinds import tempered
 from confide.scores.ranked import magic
-from confide.tables import ClassColumns, TargetColumns, score_histogram
-from confide.warehouse import CountingPlan
+from confide.tables import ClassColumns, TargetColumns, counting_query, score_histogram
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import grid
 from tests.calibrations import calibration_at, changed
@@ -352,7 +351,7 @@ def test_tables_compute_it_or_raise(tmp_path):
     np.testing.assert_array_equal(counted.counts, expected.counts)
     for what in (replace(CLASSES, score=sets), TargetColumns("f", "t", intervals)):
         with refused(confide.InputError, "score"):
-            CountingPlan.of(what, 0.1, 1.0)
+            counting_query("duckdb", "records", what, 0.1, 1.0)
     source, out = tmp_path / "t.parquet", tmp_path / "out.json"
     pyarrow.parquet.write_table(TABLE, source)
     columns = ("--prediction", "f", "--target", "t", "--score", intervals)

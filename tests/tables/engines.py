@@ -4,7 +4,6 @@ import gzip
 from itertools import count
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.csv
@@ -130,22 +129,13 @@ class DuckDBInSQL(DuckDB):
             def count(self, job: Any, progress: Any) -> Any:
                 if not job.columns.in_sql:
                     return None
-                with mock.patch("confide.tables.bin_counts.bin_index", by_comparisons):
-                    return grouped_counts(self.expression, job, progress)
+                return grouped_counts(self.expression, job, progress)
 
             def batches(self, columns: Any, rows: int) -> Any:
                 with open_table(self.expression) as table:
                     yield from table.batches(columns, rows)
 
         return InSQL("the table", super().table(data))
-
-
-def by_comparisons(score: Any, edges: Any) -> Any:
-    """The number of edges below a score: PostgreSQL's `width_bucket` for a DuckDB, by one comparison for each edge."""
-    import ibis
-
-    held = ibis.literal(str(edges.tolist())).cast("array<float64>")
-    return held.filter(lambda edge: edge < score).length().cast("int32")
 
 
 class SQLite(Engine):

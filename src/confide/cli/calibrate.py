@@ -3,7 +3,9 @@
 Also `confide sql`, which prints the query that counts in a warehouse.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,16 @@ from confide.errors import InputError
 from confide.mechanisms import Noise
 from confide.scores import NamedScores
 from confide.support import FileKind, check_unknown_arguments
-from confide.tables import ClassColumns, ColumnSpec, TableRequest, read_scores
-from confide.warehouse import CountingPlan, counting_query, read_counts, read_published_counts
+from confide.tables import (
+    ClassColumns,
+    ColumnSpec,
+    CountsFiles,
+    Progress,
+    TableRequest,
+    no_progress,
+    read_published_counts,
+    read_scores,
+)
 
 
 @command("calibrate", names=NAMES)
@@ -64,7 +74,7 @@ def calibrate(
         raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(given) or 'none'}")
     stated = request.read()
     if counts:
-        _from_counts(counts, stated, budget, output)
+        _from_counts(_Counts(str(counts[0]), files=counts), stated, budget, output)
     elif noisy_counts is not None:
         budget.refuse("--noisy-counts: their maker has chosen the records and spent the privacy loss")
         _from_published(noisy_counts, stated, output)
@@ -81,26 +91,33 @@ def _from_table(source: Source, stated: dict[str, Any], budget: LedgerOptions, o
     make_release(request, source, budget, partition, output)
 
 
-def _counting_plan(stated: dict[str, Any]) -> tuple[CountingPlan, dict[str, Any]]:
-    """The plan for counting in a warehouse; and the metadata and the partition for its release."""
-    what, _ = take_columns(stated), stated.pop("decimal", None)
+@dataclass(frozen=True)
+class _Counts(Source):
+    """The files of a warehouse's counts, in place of a table."""
+
+    files: tuple[Path, ...] = ()
+
+    @contextmanager
+    def open(self, doing: str) -> Iterator[tuple[Any, Progress]]:
+        """The files as a source, without a progress bar."""
+        yield CountsFiles(self.files), no_progress
+
+
+def _from_counts(counts: _Counts, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
+    """Release thresholds from the counts of a warehouse."""
+    request, partition = _counted(stated)
+    if budget.ledger_key is not None and len(counts.files) > 1:
+        raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
+    make_release(request, counts, budget, partition, output)
+
+
+def _counted(stated: dict[str, Any]) -> tuple[TableRequest, str | None]:
+    """The request of a table that is not read, and the partition for its release."""
+    what, partition, _ = take_columns(stated), stated.pop("partition", None), stated.pop("decimal", None)
     if what is None:
         raise click.UsageError(f"name the columns to count: {ALTERNATIVES}")
-    words = take_words(stated) | {name: stated.pop(name) for name in ("partition",) if name in stated}
-    return CountingPlan.of(what, **stated), words
-
-
-def _from_counts(files: Sequence[Path], stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
-    """Release a calibration from the counts of a warehouse."""
-    plan, words = _counting_plan(stated)
-    output.check(FileKind.RELEASE, *files, *budget.files)
-    with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
-        if budget.ledger_key is not None and len(files) > 1:
-            raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
-        account = budget.account(str(files[0]))
-        released = plan.calibrate(read_counts(list(files), plan), **account, **words)
-        part.write_text(released.to_json(), encoding="utf-8")
-    print_release(released, plan.request, receipt, {}, output)
+    words = take_words(stated)
+    return TableRequest.of(what, **stated, **words), partition
 
 
 def _from_published(file: Path, stated: dict[str, Any], output: PrintedOutput) -> None:
@@ -178,5 +195,5 @@ def sql(*, dialect: str, table: str, request: RequestOptions) -> None:
       confide sql --dialect snowflake --table clinic.records \
         --request request.toml > count.sql
     """
-    plan, _ = _counting_plan(request.read())
-    print_text(counting_query(plan, dialect, table).rstrip("\n"))
+    counted, _ = _counted(request.read())
+    print_text(counted.query(dialect, table).rstrip("\n"))

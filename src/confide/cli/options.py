@@ -149,7 +149,7 @@ OPTIONS: Mapping[str, Row] = {
                     "replaces it.", PLACE),
     # Plans
     "needed": Row(None, "Also state how many records common scores need."),
-    "dialect": Row("NAME", "{}.", listed="confide.warehouse:DIALECTS"),
+    "dialect": Row("NAME", "{}.", listed="confide.tables:DIALECTS"),
     "releases": Row("COUNT", "Number of calibrations.", int),
     "evaluations": Row("COUNT", "Number of private evaluations.", int),
     "looks": Row("COUNT", "Number of looks (batches of a monitor).", int),

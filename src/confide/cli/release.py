@@ -12,7 +12,7 @@ from confide.cli.values import PrintedOutput, Source
 from confide.core import Plan, Request, plan_of, records_needed, remarks
 from confide.mechanisms import Slopes
 from confide.support import FileKind
-from confide.tables import TableRequest
+from confide.tables import CountsFiles, TableRequest
 
 
 def make_release(
@@ -27,8 +27,9 @@ def make_release(
             request.check_limit()
         with output.new(FileKind.RELEASE) as part, source.open("counting") as (table, progress):
             released = request.release(table, progress)
-            counts = public and request.columns.skip_incomplete  # otherwise their number is secret
-            left_out = {"left_out": table.left_out()} if counts else {}
+            # The number of records left out is secret with that of the others, and unknown if only counts are read.
+            told = public and request.columns.skip_incomplete and not isinstance(table, CountsFiles)
+            left_out = {"left_out": table.left_out()} if told else {}
             part.write_text(released.to_json(), encoding="utf-8")
     print_release(released, request.request, receipt, left_out, output)
 

@@ -20,8 +20,8 @@ from confide.tables import (
     TargetColumns,
     calibrate_table,
     open_table,
+    read_published_counts,
 )
-from confide.warehouse import read_published_counts
 
 _SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]] = {
     "Columns": (COLUMN_NAMES, (ClassColumns, TargetColumns, ScoreColumn, LossColumns)),

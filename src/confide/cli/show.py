@@ -55,7 +55,6 @@ from confide.support import (
     to_text,
     versions_text,
 )
-from confide.warehouse import CountingPlan
 from confide.watching import CorrectedRelease, Watch
 
 
@@ -130,11 +129,6 @@ def _document(found: Document, k: int) -> FileDescription:
     section = _with(released, about, loss, making_section(released))
     values["records_needed"] = records_needed(released)
     return FileDescription(section, {"calibration": json.loads(released.to_json()), **values}, notes)
-
-
-def _counting(path: Path) -> FileDescription:
-    plan = CountingPlan.load(path)
-    return FileDescription(describe(plan), {"counting_plan": json.loads(plan.to_json())})
 
 
 def _published(path: Path) -> FileDescription:
@@ -218,7 +212,6 @@ def _policy(path: Path) -> FileDescription:
 
 
 _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
-    FileKind.COUNTING: _counting,
     FileKind.COUNTS: _published,
     FileKind.SILO: _silo,
     FileKind.KEYS: _keys,

@@ -43,7 +43,6 @@ class FileKind(StrEnum):
     CARD = "a model card"
     REQUEST = "a request"
     EXPORT = "an export of a ledger"
-    COUNTING = "a counting plan"
     COUNTS = "published counts"
     CHECKPOINT = "the checkpoint of a silo's keys"
     PLAN = "a federated plan"
@@ -68,7 +67,6 @@ _DOCUMENTS = {
     "watch": FileKind.WATCH,
     "corrected": FileKind.CORRECTED,
     "ledger": FileKind.EXPORT,
-    "counting-plan": FileKind.COUNTING,
     "federated.checkpoint": FileKind.CHECKPOINT,
     "federated.plan": FileKind.PLAN,
     "federated.answer": FileKind.ANSWER,

@@ -17,6 +17,8 @@ failures.py        rows that cannot be used; errors of files and engines, in fix
 bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
 predictors.py      from columns to sets and intervals; writers.py: predictions, also written by engines
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
+unread.py          the query that counts where this process reads nothing; counts_file.py: files of its answer
+published.py       files of noisy counts that another engine made
 calibrate.py, evaluate.py, batches.py   the other calls
 """
 
@@ -27,6 +29,7 @@ from confide.tables.calibrate import (
     calibrate_table,
     class_histograms,
     class_keys,
+    counting_query,
     recalibrate_table,
 )
 from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
@@ -42,15 +45,17 @@ from confide.tables.failures import EngineError
 from confide.tables.file_formats import file_format, format_of
 from confide.tables.open_table import files_of, open_table
 from confide.tables.predict import is_folder, predict_table, refuse_existing_folder, refuse_existing_predictions
+from confide.tables.published import read_published_counts
 from confide.tables.spark import names_spark
 from confide.tables.table import ContributionBound, Progress, no_progress
+from confide.tables.unread import DIALECTS, CountsFiles
 
 __all__ = [
-    "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "EngineError", "LossColumns", "Progress",
-    "ScoreColumn", "TargetColumns",
-    "calibrate_table", "class_histograms", "count_batches", "evaluate",
+    "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "CountsFiles", "EngineError", "LossColumns",
+    "Progress", "ScoreColumn", "TargetColumns",
+    "calibrate_table", "class_histograms", "count_batches", "counting_query", "evaluate",
     "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_table",
-    "read_pilot", "recalibrate_table", "score_batches",
+    "read_pilot", "read_published_counts", "recalibrate_table", "score_batches",
     "score_histogram",
 ]  # fmt: skip
 

@@ -1,12 +1,12 @@
 """Counts per group and bin of streamed records: in this process by two threads, or by a GROUP BY of an engine.
 
 DuckDB reads. Its batches are passed on without a copy, and are scored and counted here. This is several times faster
-than a search for the bin of every row in SQL. PostgreSQL counts in the database: one query, whose answer has at most
-one row per group and bin.
+than a search for the bin of every row in SQL. Other engines count where the rows are: a query, whose answer has at
+most one row per group and bin.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
-from confide.tables.expressions import bin_index, number
+from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn
 from confide.tables.readers import mark
@@ -188,24 +188,48 @@ def _merged(counters: Sequence[Counters]) -> Counts:
 
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
-    """Count an Ibis table of PostgreSQL by the server.
-
-    Ibis reads results by a cursor of the server, for which PostgreSQL would count in a single process.
-    """
-    errors, counts, seen = RowErrors(), np.zeros(job.shape, dtype=np.int64), 0
-    grouped, backend = binned(scored_rows(table, job.columns), job.edges), table.get_backend()
-    found = backend.raw_sql(backend.compile(grouped)).fetchall()
-    for row in (dict(zip(grouped.columns, values, strict=True)) for values in found):
-        if row["reason"]:
-            errors.add(row["reason"], row["n"])
-        else:
-            if job.columns.weight is not None:
-                counts[:, row["bin"]] += int(row["weight"]), row["n"]
-            else:
-                counts[row["group"], row["bin"]] += row["n"]
-            seen += row["n"]
-    progress(seen)
+    """Count an Ibis table by its engine: a GROUP BY, and a second one by reason if some rows cannot be used."""
+    errors, counts = RowErrors(), np.zeros(job.shape, dtype=np.int64)
+    rows, engine = scored_rows(table, job.columns), table.get_backend().name
+    answer = _fetched(binned(rows, job, engine), job.edges)
+    if any(row["bin"] is None for row in answer):
+        answer = _fetched(binned_by_reason(rows, job, engine), job.edges)
+    for row in answer:
+        add_count(row, job, counts, errors)
+    progress(int(counts[-job.groups :].sum()))
     return counts, errors
+
+
+def add_count(row: Mapping[str, Any], job: Job, counts: NDArray[np.int64], errors: RowErrors) -> None:
+    """Add one row of an engine's answer to the counts of a job, or to its unusable records."""
+    if row.get("reason"):
+        errors.add(row["reason"], row["n"])
+    elif job.columns.weight is not None:
+        counts[:, row["bin"]] += int(row["weight"]), row["n"]
+    else:
+        counts[row.get("group", 0), row["bin"]] += row["n"]
+
+
+def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """The rows of a query's answer.
+
+    Ibis reads results of PostgreSQL by a cursor of the server, for which it would count in a single process.
+    """
+    backend = query.get_backend()
+    if backend.name == "polars":
+        fetched = query.to_pyarrow().to_pylist()
+    elif backend.name == "postgres":
+        with backend.raw_sql(backend.compile(query)) as cursor:
+            fetched = [dict(zip(query.columns, values, strict=True)) for values in cursor.fetchall()]
+    else:
+        backend._run_pre_execute_hooks(query)
+        sql = with_trees(backend.compile(query), edges, DOUBLES.get(backend.name, "DOUBLE"))
+        fetched = backend.sql(sql, schema=query.schema()).to_pyarrow().to_pylist()
+    return list(fetched)
+
+
+DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
+"""The engines' names of double precision that are not DOUBLE."""
 
 
 def scored_rows(table: Any, columns: RecordColumns) -> Any:
@@ -228,10 +252,11 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
     clauses = [(wrong, reason) for reason, wrong in sorted(reasons.items())]
     first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
     rows = table.select(score=score, reason=first, **values)
-    usable = (rows.score >= number(kind.low)) & (rows.score <= number(kind.high))  # NaN is above +inf in every engine
+    # NaN is above +inf in some engines, and in the others no comparison with it is true.
+    usable = (rows.score >= number(kind.low)) & (rows.score <= number(kind.high))
     if kind.takes_infinity:
         usable |= rows.score == number(np.inf)
-    unusable = rows.score.isnull() | rows.score.isnan() | ~usable
+    unusable = ~usable.fill_null(False)
     its_own = (rows.reason > 0) & (rows.reason <= len(reader.requirements))  # why there is no score
     return rows.mutate(reason=ibis.cases((its_own, rows.reason), (unusable, 1), else_=rows.reason).cast("int32"))
 
@@ -241,15 +266,33 @@ def read_columns(table: Any, columns: RecordColumns) -> Any:
     return table.select(**{read.alias: table[read.column] for read in columns.reads})
 
 
-def binned(rows: Any, edges: NDArray[np.float64]) -> Any:
-    """The GROUP BY: an expression with `reason`, `group`, `bin` and `n`, and with `weight` for weighted rows."""
+def binned(rows: Any, job: Job, engine: str) -> Any:
+    """The GROUP BY if all rows can be used: `bin`, `n`, and `group` and `weight`; the bin of other rows is null.
+
+    PostgreSQL computes an expression again wherever it is used; here each is used once.
+    """
+    keys = ["bin", *_of_job(job, "group")]
+    place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), None)
+    return _grouped(rows.select(*_of_job(job, "group", "weight"), bin=place), keys)
+
+
+def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
+    """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
     import ibis
 
-    good = rows.reason == 0
-    place = bin_index(good.ifelse(rows.score, number(0.0)), edges)
-    nothing = ibis.literal(0, "int32")
-    weighed = {"weight": "weight"} if "weight" in rows.columns else {}
-    columns = {"group": good.ifelse(rows.group, nothing), "bin": good.ifelse(place, nothing), **weighed}
-    table = rows.select(reason="reason", **columns)
-    sums = {"weight": table.weight.sum()} if weighed else {}
-    return table.group_by(["reason", "group", "bin"]).agg(n=table.count(), **sums)
+    good, nothing = rows.reason == 0, ibis.null("int32")
+    columns = {"group": good.ifelse(rows.group, nothing)}
+    columns["bin"] = good.ifelse(bin_index(rows.score, job.edges, engine), nothing)
+    kept = [*(["part"] if "part" in rows.columns else []), "reason"]
+    return _grouped(rows.select(*kept, *_of_job(job, "weight"), **columns), [*kept, *columns])
+
+
+def _of_job(job: Job, *names: str) -> list[str]:
+    """Those columns of scored rows that a job needs."""
+    needed = {"group": job.group, "weight": job.columns.weight}
+    return [name for name in names if needed[name] is not None]
+
+
+def _grouped(rows: Any, keys: Sequence[str]) -> Any:
+    sums = {"weight": rows.weight.sum()} if "weight" in rows.columns else {}
+    return rows.group_by(keys).agg(n=rows.count(), **sums)

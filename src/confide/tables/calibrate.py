@@ -1,6 +1,7 @@
 """Calibration and recalibration from tables of any kind: count, charge, draw."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, Unpack
@@ -43,6 +44,7 @@ from confide.support import (
     takes_alpha,
 )
 from confide.tables.arrow import is_integer
+from confide.tables.bin_counts import Job
 from confide.tables.columns import (
     SIDES,
     ClassColumns,
@@ -64,6 +66,7 @@ from confide.tables.named_columns import (
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import release_class_names
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
+from confide.tables.unread import CountsFiles, UnreadTable, bounded
 
 
 @dataclass(frozen=True)
@@ -459,27 +462,94 @@ class TableRequest:
         return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
 
     def release(self, source: Any, progress: Progress = no_progress) -> Release:
-        """Make the release from the table of this name, or from an open table."""
-        what, columns, request = self.what, self.columns, self.request
-        with as_open_table(source) as table:
-            if self.previous is None or isinstance(request.population, ClassShift):
-                group = columns.group(table, what, request.population)
+        """Make the release from the table of this name, from an open table, or from the files of its counts."""
+        with ExitStack() as opening:
+            if isinstance(source, CountsFiles):
+                table: Table = UnreadTable(self.what, self.columns, files=source.paths)
             else:
-                group = _group_again(table, what, request, columns.by)
-            rows = Rows(columns.counting(table, what, group, request.population), progress, self.n)
-            named: dict[str, Any] = {}
-            if isinstance(what, ClassColumns | LossColumns) and what.probabilities is not None:
-                probabilities, classes = what.columns(table)
-                if self.previous is None:
-                    named["classes"] = classes
-                else:
-                    release_class_names(self.previous, probabilities, classes)
-            if self.previous is None and group is not None and request.population is None:
-                names = group.columns if isinstance(group, GroupedColumns) else group.names
-                named |= {"by": "class" if columns.by_class else "group", "names": names}
-            if any(getattr(request, name) != value for name, value in named.items()):
-                request = replace(request, **named)
-            return release(rows, request, self._who_pays)
+                table = opening.enter_context(as_open_table(source))
+            counting, request = self._counting(table)
+            counted = bounded(request, table.most_candidates, self.n) if counting.in_sql else request
+            released = release(Rows(counting, progress, self.n), counted, self._who_pays)
+        return released if counted is request else replace(released, request=request.stated())
+
+    def query(self, dialect: str, table: str) -> str:
+        """The query that counts for the request; no table is read."""
+        unread = UnreadTable(self.what, self.columns, table, dialect)
+        counting, request = self._counting(unread)
+        prepare(request, self.n)
+        edges = bounded(request, unread.most_candidates, self.n).counted_over(self.n).edges
+        rows = counting.rows
+        assert isinstance(rows, UnreadTable)
+        return rows.query([Job(columns, edges) for columns in counting.records])
+
+    def _counting(self, table: Table) -> tuple[Counting, Request]:
+        """The counting pass, and the request with the names of classes and groups, which may come from the table."""
+        what, columns, request = self.what, self.columns, self.request
+        if self.previous is None or isinstance(request.population, ClassShift):
+            group = columns.group(table, what, request.population)
+        else:
+            group = _group_again(table, what, request, columns.by)
+        counting = columns.counting(table, what, group, request.population)
+        named: dict[str, Any] = {}
+        if isinstance(what, ClassColumns | LossColumns) and what.probabilities is not None:
+            probabilities, classes = what.columns(table)
+            if self.previous is None:
+                named["classes"] = classes
+            else:
+                release_class_names(self.previous, probabilities, classes)
+        if self.previous is None and group is not None and request.population is None:
+            names = group.columns if isinstance(group, GroupedColumns) else group.names
+            named |= {"by": "class" if columns.by_class else "group", "names": names}
+        if any(getattr(request, name) != value for name, value in named.items()):
+            request = replace(request, **named)
+        return counting, request
+
+
+def counting_query(
+    dialect: str,
+    table: str,
+    what: ColumnSpec,
+    alpha: Level | Sequence[Level],
+    epsilon: float | None = None,
+    **options: Any,
+) -> str:
+    """Write the query that counts for a request, in the SQL of an engine that this process does not connect to.
+
+    Run it, and give the file of its answer to `calibrate_table` as `CountsFiles`, with the same request.
+
+    Parameters
+    ----------
+    dialect
+        The engine: `duckdb`, `postgres`, `spark`, `databricks`, `snowflake`, `bigquery` or `datafusion`.
+    table
+        The name of the table, with points between its parts.
+    what, alpha, epsilon, **options
+        As in `calibrate_table`. All classes must be named.
+
+    Returns
+    -------
+    str
+        One statement. **Its answer is private**, like every histogram.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used, SQL cannot compute the score, or the query would be longer than the engine
+        permits.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from confide.tables import ScoreColumn
+    >>> query = counting_query("duckdb", "records", ScoreColumn("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(3))
+    >>> with duckdb.connect() as database:
+    ...     _ = database.execute("CREATE TABLE records AS SELECT unnest([0.2, 0.5, 0.7, NULL]) AS s")
+    ...     answer = database.execute(query).fetchall()
+    >>> sorted(row[1:] for row in answer if row[2] == 0), [row[5] for row in answer if row[2]]
+    ([(0, 0, 0, 0, 2), (0, 0, 0, 1, 1)], [1])
+    """
+    return TableRequest.of(what, alpha, epsilon, **options).query(dialect, table)
 
 
 def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:

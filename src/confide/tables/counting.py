@@ -76,6 +76,17 @@ class Counting:
         """Whether every row of the table is a record that counts."""
         return not self.skip_incomplete and self.records[0].people is None
 
+    @property
+    def in_sql(self) -> bool:
+        """Whether engines can count the scores."""
+        return all(one.in_sql for one in self.records)
+
+    @property
+    def rows(self) -> Table:
+        """The rows that count."""
+        whole = self.records[0] if self.overlapping is None else replace(self.records[0], group=self.overlapping)
+        return whole.counting(self.table, skip_incomplete=self.skip_incomplete)
+
     def run(self, candidates: Candidates | None = None, progress: Progress = no_progress) -> list[Histograms]:
         """Count the histograms of each score, by group; default candidates fit the score.
 
@@ -86,16 +97,13 @@ class Counting:
         EngineError
             If the engine fails.
         """
-        whole = self.records[0] if self.overlapping is None else replace(self.records[0], group=self.overlapping)
-        table = whole.counting(self.table, skip_incomplete=self.skip_incomplete)
+        table = self.rows
         for reader in (one.reader for one in self.records):
             if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
         lists = [kind.candidates() if candidates is None else candidates for kind in self.kinds]
         jobs = [Job(one, chosen.edges) for one, chosen in zip(self.records, lists, strict=True)]
-        counted = [table.count(job, progress) for job in jobs]
-        if any(one is None for one in counted):
-            counted = count_rows(table, jobs, progress)
+        counted = table.count_all(jobs, progress) or count_rows(table, jobs, progress)
         found: list[Histograms] = []
         for (counts, errors), columns, chosen, job in zip(counted, self.records, lists, jobs, strict=True):
             errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)

@@ -1,7 +1,7 @@
 """Tables of engines that Ibis supports, and databases by their address: PostgreSQL, SQLite, DuckDB, and others.
 
-PostgreSQL counts in the database, by a GROUP BY over the bins. All other engines supply their rows in Arrow batches.
-This process computes and counts them as it does for files, so that the counts do not depend on the engine's dialect.
+An engine counts where its rows are, by a GROUP BY over the bins, if its arithmetic in double precision is that of this
+process. The others supply their rows in Arrow batches, and so does every engine for scores that SQL cannot compute.
 """
 
 import glob
@@ -14,11 +14,12 @@ from copy import copy
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, shown_address
 from confide.tables.arrow import (
@@ -45,16 +46,17 @@ class IbisTable(Table):
         The name in messages.
     expression
         The Ibis table.
+    schema
+        Its `pyarrow.Schema`, if the expression does not have the types.
     """
 
     local = False
     ordered = False
     any_thread = False
 
-    def __init__(self, name: str, expression: Any) -> None:
+    def __init__(self, name: str, expression: Any, schema: Any = None) -> None:
         with engine_errors_in_fixed_words():
-            schema = expression.schema().to_pyarrow()
-        super().__init__(name, schema)
+            super().__init__(name, expression.schema().to_pyarrow() if schema is None else schema)
         self.expression, self._incomplete = expression, None
 
     @property
@@ -62,11 +64,21 @@ class IbisTable(Table):
         """The Ibis connection."""
         return self.expression.get_backend()
 
+    @property
+    def engine(self) -> str:
+        """Ibis's name of the engine."""
+        return str(self.backend.name)
+
+    @property
+    def most_candidates(self) -> int | None:  # type: ignore[override]
+        """A tree of comparisons has at most so many; PostgreSQL searches in an array."""
+        return None if self.engine == "postgres" or self.engine not in ENGINES else LONGEST
+
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches; from PostgreSQL through a server-side cursor."""
         with engine_errors_in_fixed_words():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
-            if self.backend.name == "sqlite":
+            if self.engine == "sqlite":
                 yield from _sqlite_batches(selected, columns, rows)
                 return
             with closing(selected.to_pyarrow_batches(chunk_size=rows)) as batches:
@@ -75,7 +87,7 @@ class IbisTable(Table):
     def _read(self, read: ColumnRef) -> Any:
         column = self.expression[read.column]
         kind = column.type()
-        if self.backend.name == "sqlite":  # its texts of numbers have 15 digits
+        if self.engine == "sqlite":  # its texts of numbers have 15 digits
             return column
         if read.form == "number" and kind.is_decimal():
             return exact(column)
@@ -83,7 +95,7 @@ class IbisTable(Table):
 
     def row_count(self) -> int | None:
         """The number of rows that PostgreSQL's planner expects; None for other engines."""
-        if self.backend.name != "postgres":
+        if self.engine != "postgres":
             return None
         with engine_errors_in_fixed_words(), self.backend.con.transaction(), self.backend.con.cursor() as cursor:
             compiled = self.backend.compile(self.expression)
@@ -102,19 +114,21 @@ class IbisTable(Table):
         with engine_errors_in_fixed_words():
             return type(self)(self.name, self.expression.limit(rows))
 
-    def bound_contributions(self, people: ContributionBound) -> "IbisTable":
+    def bound_contributions(self, people: ContributionBound) -> Self:
         """The table with a bounded number of rows of each person."""
         with engine_errors_in_fixed_words():
-            if self.backend.name == "sqlite":
+            if self.engine == "sqlite":
                 self.backend.con.create_function("md5", 1, _md5, deterministic=True)
-            return type(self)(self.name, people.limit(self.expression))
+            bounded = copy(self)
+            bounded.expression = people.limit(self.expression)
+            return bounded
 
-    def drop_missing(self, reads: Sequence[ColumnRef]) -> "IbisTable":
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> Self:
         """The table without the rows that lack a value."""
         with engine_errors_in_fixed_words():
-            made, wrong = copy(self), incomplete_expression(self.expression, reads)
-            made.expression, self._incomplete = self.expression.filter(~wrong), wrong
-            return made
+            kept, wrong = copy(self), incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
+            kept.expression, self._incomplete = self.expression.filter(~wrong), wrong
+            return kept
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read, counted by the engine on each call."""
@@ -124,15 +138,23 @@ class IbisTable(Table):
             return int(self.expression.filter(self._incomplete).count().to_pyarrow().as_py())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
-        """Count by a GROUP BY in PostgreSQL; None for other engines, and for scores that SQL cannot compute.
+        """Count by a GROUP BY; None for engines that cannot count exactly, and for scores that SQL cannot compute.
 
         PostgreSQL expects as many groups as there are different scores, and then counts in one process. Behind a UNION
         ALL, here with no rows, it expects 200 groups, and shares the work among its processes.
         """
-        if self.backend.name != "postgres" or not job.columns.in_sql:
+        engine, rows = self.engine, self.expression
+        if engine not in ENGINES or not job.columns.in_sql:
             return None
         with engine_errors_in_fixed_words():
-            return grouped_counts(self.expression.union(self.expression.filter(False)), job, progress)
+            return grouped_counts(rows.union(rows.filter(False)) if engine == "postgres" else rows, job, progress)
+
+
+ENGINES = ("postgres", "datafusion", "polars", "snowflake", "bigquery", "databricks")
+"""The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
+
+Of SQLite, whose columns hold values of any type, each value has to be looked at.
+"""
 
 
 def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> Iterator[Any]:

@@ -16,6 +16,8 @@ completeness of the last record is not secret either from an attacker with all o
 *Checked by* `test_leaving_out_keeps_neighbours`.
 """
 
+import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,10 +93,15 @@ def position(column: Any, names: Sequence[str | int]) -> Any:
 
     if tuple(names) == tuple(range(len(names))) and column.type().is_integer():
         return column.cast("int64")
-    clauses = [
-        (column == value, i) for i, name in enumerate(names) if (value := as_column_value(column, name)) is not None
-    ]
-    return ibis.cases(*clauses, else_=ibis.null("int64")) if clauses else ibis.null("int64")
+    return ibis.cases(*zip(matches(column, names), range(len(names)), strict=True), else_=ibis.null("int64"))
+
+
+def matches(column: Any, names: Sequence[str | int]) -> list[Any]:
+    """For each name, whether the value of a column is this name."""
+    import ibis
+
+    values = [as_column_value(column, name) for name in names]
+    return [ibis.literal(False) if value is None else column == value for value in values]
 
 
 def as_column_value(column: Any, name: str | int) -> str | int | None:
@@ -107,18 +114,64 @@ def as_column_value(column: Any, name: str | int) -> str | int | None:
     raise InputError("column", f"{column.get_name()!r} must hold texts or integers", got=str(kind.name))
 
 
-def bin_index(score: Any, edges: NDArray[np.float64]) -> Any:
-    """The number of edges below a score, as an expression.
+def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:
+    """The number of edges below a score, as an expression for the engine of this name.
 
-    `width_bucket(x, thresholds)` counts thresholds at or below x by exact binary search. The negated edges at or below
-    -x are the edges at or above x.
+    PostgreSQL would compute the score again for every comparison, and has a search in an array. The others compare by
+    a balanced tree. Ibis needs a minute for a tree of thousands of comparisons, so that SQL has a call in its place,
+    for which `with_trees` inserts it.
     """
     import ibis
 
     if not len(edges):
         return ibis.literal(0, "int32")
-    at_or_above = _width_bucket()(-score, ibis.literal(_array(-edges[::-1])).cast("array<float64>"))
-    return (ibis.literal(len(edges), "int32") - at_or_above).cast("int32")
+    if engine == "postgres":
+        # The thresholds at or below -x among the negated edges are the edges at or above x.
+        at_or_above = _width_bucket()(-score, ibis.literal(_array(-edges[::-1])).cast("array<float64>"))
+        return (ibis.literal(len(edges), "int32") - at_or_above).cast("int32")
+    if engine == "polars":
+        return _compared(score, edges, 0, len(edges))
+    return ibis.udf.scalar.builtin(_tree, name=_call(edges))(score)
+
+
+def _compared(score: Any, edges: NDArray[np.float64], low: int, high: int) -> Any:
+    import ibis
+
+    if low == high:
+        return ibis.literal(low, "int32")
+    middle = (low + high) // 2
+    below, above = _compared(score, edges, low, middle), _compared(score, edges, middle + 1, high)
+    return (score <= number(edges[middle])).ifelse(below, above)
+
+
+def _tree(score: float) -> int:  # type: ignore[empty-body]
+    """The call that stands for a tree of comparisons."""
+
+
+def _call(edges: NDArray[np.float64]) -> str:
+    """The name of the call for these edges, which occurs nowhere else in a query."""
+    return f"confide_bin_{hashlib.sha256(edges.tobytes()).hexdigest()[:16]}"
+
+
+def with_trees(sql: str, edges: NDArray[np.float64], double: str = "DOUBLE") -> str:
+    r"""SQL with a tree of comparisons wherever `bin_index` left its call; `double` is the engine's double precision.
+
+    Examples
+    --------
+    >>> edges = np.array([0.5])
+    >>> with_trees(f'SELECT {_call(edges)}("s") FROM t', edges)
+    'SELECT CASE WHEN "s" <= CAST(\'0.5\' AS DOUBLE) THEN 0\nELSE 1 END FROM t'
+    """
+
+    def compared(score: str, low: int, high: int) -> str:
+        if low == high:
+            return str(low)
+        middle = (low + high) // 2
+        below, above = compared(score, low, middle), compared(score, middle + 1, high)
+        return f"CASE WHEN {score} <= CAST('{float(edges[middle])!r}' AS {double}) THEN {below}\nELSE {above} END"
+
+    call = re.compile(_call(edges) + r"""\(((?:"[^"]*"|`[^`]*`|[^()"`])*)\)""", re.IGNORECASE)
+    return call.sub(lambda found: compared(found[1], 0, len(edges)), sql)
 
 
 def _array(values: NDArray[np.float64]) -> str:
@@ -163,11 +216,13 @@ def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
     return f"(COALESCE(CAST({name} AS VARCHAR), '') = '')" if is_text(kind) else f"({name} IS NULL)"
 
 
-def incomplete_expression(table: Any, reads: Sequence[ColumnRef]) -> Any:
-    """The same condition as an Ibis expression, for engines other than DuckDB (Ibis imports slowly)."""
+def incomplete_expression(table: Any, reads: Sequence[ColumnRef], *, nan: bool = True) -> Any:
+    """The same condition as an Ibis expression, for engines other than DuckDB (Ibis imports slowly).
+
+    Without `nan` the engine has no function for NaN: SQLite stores it as null.
+    """
     import ibis
 
-    nan = table.get_backend().name != "sqlite"  # it stores NaN as null, and has no function for it
     wrong = ibis.literal(False)
     for column, _ in _columns(reads):
         wrong |= _missing_expression(table[column], nan)
@@ -182,7 +237,8 @@ def _missing_expression(column: Any, nan: bool) -> Any:
         return missing | (holes.length() > 0).fill_null(False)
     if kind.is_floating() and nan:
         return missing | column.isnan().fill_null(False)
-    return missing | (column == "").fill_null(False) if kind.is_string() else missing
+    text = column.cast("string") if kind.is_unknown() else column  # of a table that was never read
+    return missing | (text == "").fill_null(False) if text.type().is_string() else missing
 
 
 def _columns(reads: Sequence[ColumnRef]) -> list[tuple[str, bool]]:

@@ -71,9 +71,14 @@ class NamedColumn:
             some += "; other names with classes=[...]"
         return f"column {self.read.column!r} must hold one of the {k} {self.what} ({some})"
 
+    @property
+    def values(self) -> Names:
+        """The values of the column: the names, or the positions."""
+        return tuple(range(len(self.names))) if self.positions else self.names
+
     def places(self, batch: Any) -> NDArray[np.int64]:
         """The position of each record's name, int64, shape (n,); -1 if it has none."""
-        return positions_among(batch, self.read, tuple(range(len(self.names))) if self.positions else self.names)
+        return positions_among(batch, self.read, self.values)
 
     def keys(self, batch: Any) -> NDArray[Any]:
         """The name of each record, shape (n,), for records that have one."""
@@ -116,13 +121,17 @@ class NamedColumn:
     def expressions(self, table: Any) -> tuple[Any, Any]:
         """The position as an Ibis expression, of `others` the next one; and the records that cannot be used."""
         column = table[self.read.column]
-        place = position(column, tuple(range(len(self.names))) if self.positions else self.names)
-        unknown = place.isnull() | (place < 0) | (place >= len(self.names))
+        place = position(column, self.values)
+        unknown = place.isnull()
+        if column.type().is_integer():  # whose positions are not checked
+            unknown |= (place < 0) | (place >= len(self.names))
         if not self.others:
             return place, unknown
         missing = column.isnull()
-        if column.type().is_string() or self.positions:
-            missing |= column < 0 if self.positions else column == ""
+        if column.type().is_string():
+            missing |= column == ""
+        elif self.positions:
+            missing |= column < 0
         return unknown.ifelse(len(self.names), place), missing
 
 

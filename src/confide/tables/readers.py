@@ -20,7 +20,7 @@ from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, matrix_column, number_column
 from confide.tables.buffers import integers_of, to_numpy
-from confide.tables.expressions import exact, number
+from confide.tables.expressions import exact, matches, number
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import NamedColumn
 from confide.tables.table import Table
@@ -303,8 +303,9 @@ class ClassReader(RecordReader):
         place, missing = self.label.expressions(table)
         columns, width = self.probabilities.columns, self.probabilities.width
         if not self.probabilities.from_list:
-            clauses = [(place == i, number(1.0) - p) for i, p in enumerate(self.probabilities.expressions(table))]
-            return ibis.cases(*clauses, else_=number(np.inf)), {3: missing}
+            labels = matches(table[self.label.read.column], self.label.values)
+            scores = [number(1.0) - p for p in self.probabilities.expressions(table)]
+            return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf)), {3: missing}
         lists = table[columns[0]]
         usable = (place < width) & (lists.length() == width)
         own = usable.ifelse(lists[usable.ifelse(place, 0).cast("int32")], ibis.null(lists.type().value_type))

@@ -101,12 +101,15 @@ class ContributionBound:
         import ibis
 
         person, columns = table[self.person], [table[name] for name in self.order]
-        keys = [key for column in columns for key in ((column.try_cast("float64"), column) if texts else (column,))]
+        # Engines differ in the place of missing values.
+        keys = [key for column in columns for key in (column.isnull(), column)]
+        if texts:
+            keys = [key for column in columns for key in (column.try_cast("float64"), column)]
         if self.sample is not None:
             text = ibis.literal(f"{self.sample}:")
             for column in columns:
                 text = text + column.cast("string") + ibis.literal(":")
-            keys = [_md5()(text), *keys]
+            keys = [text.isnull(), _md5()(text), *keys]
         window = ibis.window(group_by=person, order_by=keys)
         place, rank = ibis.row_number().over(window), ibis.rank().over(window)
         placed = table.mutate(**{_PLACE: place, _TIED: place != rank})
@@ -161,6 +164,9 @@ class Table(ABC):
     rows = Rows()
     """The counting of rows in messages."""
 
+    most_candidates: int | None = None
+    """The most candidates over which its engine counts; None if there is no limit but that of all lists."""
+
     files: tuple[FileLocation, ...] = ()
     """The known files, or objects of a store, with the data of the table; no output may replace them."""
 
@@ -201,6 +207,11 @@ class Table(ABC):
     def count(self, job: Any, progress: Any) -> Any:
         """Count in the table's engine; None if this process counts."""
         return None
+
+    def count_all(self, jobs: Sequence[Any], progress: Any) -> list[Any] | None:
+        """Count for each of several jobs in the table's engine; None if this process counts."""
+        counted = [self.count(job, progress) for job in jobs]
+        return None if any(one is None for one in counted) else counted
 
     def write_folder(self, predictions: Any, folder: str, progress: Any) -> dict[str, float]:
         """Let the engine write predictions into a new folder; only if `writes_folders`."""

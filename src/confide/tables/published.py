@@ -9,7 +9,7 @@ from confide.core import PublishedCounts
 from confide.errors import FormatError, InputError
 from confide.mechanisms import Noise
 from confide.support import FileLocation, as_place
-from confide.warehouse.counts_file import bytes_of, rows_of, text_of, whole
+from confide.tables.counts_file import bytes_of, rows_of, text_of, whole
 
 _COLUMNS = ("bin", "count")
 
