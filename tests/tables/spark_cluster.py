@@ -19,6 +19,8 @@ _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 _SECONDS = 120.0
 _DEFAULTS = """
+spark.ui.enabled false
+spark.ui.showConsoleProgress false
 spark.driver.host 127.0.0.1
 spark.driver.bindAddress 127.0.0.1
 spark.driver.memory 512m
@@ -32,8 +34,8 @@ _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # short-lived processes
 
 def needs_spark() -> None:
     """Skip if Spark cannot run."""
-    if find_spec("pyspark") is None or find_spec("ibis") is None:
-        pytest.skip("needs pyspark and ibis: install the extra spark")
+    if find_spec("pyspark") is None:
+        pytest.skip("needs pyspark: install the extra spark")
     if shutil.which("java") is None:
         pytest.skip("needs Java 17 or newer on the PATH (Debian: openjdk-17-jre-headless)")
 

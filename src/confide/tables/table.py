@@ -155,9 +155,6 @@ class Table(ABC):
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 
-    writes_folders = False
-    """Whether its engine writes folders of files directly."""
-
     rows = Rows()
     """The counting of rows in messages."""
 
@@ -201,10 +198,6 @@ class Table(ABC):
     def count(self, job: Any, progress: Any) -> Any:
         """Count in the table's engine; None if this process counts."""
         return None
-
-    def write_folder(self, predictions: Any, folder: str, progress: Any) -> dict[str, float]:
-        """Let the engine write predictions into a new folder; only if `writes_folders`."""
-        raise NotImplementedError
 
     @property
     def columns(self) -> list[str]:
