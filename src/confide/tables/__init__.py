@@ -54,8 +54,8 @@ __all__ = [
     "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "EngineError", "LossColumns", "Progress",
     "ScoreColumn", "TargetColumns",
     "calibrate_table", "class_histograms", "count_batches", "evaluate",
-    "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_frame", "predict_table",
-    "read_pilot", "recalibrate_table", "score_batches",
+    "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_frame",
+    "predict_table", "read_pilot", "recalibrate_table", "score_batches",
     "score_histogram",
 ]  # fmt: skip
 

@@ -29,8 +29,9 @@ from confide.tables.arrow import (
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.failures import EngineError, RowErrors, Rows
 from confide.tables.predictors import Added
+from confide.tables.records import BatchReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
-from confide.tables.writers import AllPredictors, Predictions
+from confide.tables.writers import Predictions
 
 Frame: TypeAlias = Any
 """A `pyspark.sql.DataFrame`, of a session with Java or of Spark Connect."""
@@ -115,7 +116,7 @@ class SparkTable(Table):
             "size": IntegerType(),
             "number": DoubleType(),
         }
-        reader = AllPredictors(predictions.predictors, as_text=False)
+        reader = predictions.reader(as_text=False)
         reads = tuple(dict.fromkeys([*(ColumnRef(name, "value") for name in predictions.keep), *reader.reads]))
         kept = [StructField(name, self._fields[self.schema.names.index(name)].dataType) for name in predictions.keep]
         added = [
@@ -267,7 +268,7 @@ def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
     return work
 
 
-def _predicting(reader: AllPredictors, reads: Sequence[ColumnRef], names: Sequence[str]) -> Work:
+def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence[str]) -> Work:
     """The kept columns of a partition, which are read first, with predictions; rows without one fail the job."""
     aliases = [read.alias for read in reads]
 

@@ -13,7 +13,7 @@ from confide.tables.buffers import to_numpy
 from confide.tables.failures import ColumnError
 from confide.tables.predictors import LOWER, SIZE, Predictor
 from confide.tables.readers import Reasons
-from confide.tables.records import checked_batches
+from confide.tables.records import BatchReader, checked_batches
 from confide.tables.table import Progress, Table
 
 
@@ -48,12 +48,16 @@ class Predictions:
         import pyarrow as pa
 
         kept = [ColumnRef(name, "text" if as_text else "value") for name in self.keep]
-        reader = AllPredictors(self.predictors, as_text)
+        reader = self.reader(as_text=as_text)
         checked = checked_batches(self.table, reader, progress, keep=kept, skips=True, shows_types=True)
         with closing(checked) as batches:
             for batch, added in batches:
                 columns = [batch.column(read.alias) for read in kept]
                 yield pa.RecordBatch.from_arrays([*columns, *added], names=self.names)
+
+    def reader(self, *, as_text: bool) -> BatchReader:
+        """The function from a batch to the added columns."""
+        return _AllPredictors(self.predictors, as_text)
 
     @property
     def names(self) -> list[str]:
@@ -78,7 +82,7 @@ class Predictions:
 
 
 @dataclass(frozen=True, eq=False)
-class AllPredictors:
+class _AllPredictors:
     """All predictors of a release; each finds the same errors in a record."""
 
     predictors: tuple[Predictor, ...]
