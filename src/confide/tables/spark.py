@@ -19,7 +19,6 @@ from confide.errors import ConfideError, FormatError, InputError
 from confide.support import needs_extra
 from confide.tables.arrow import (
     ColumnRef,
-    describe_type,
     fits_csv,
     is_number,
     is_text,
@@ -28,7 +27,6 @@ from confide.tables.arrow import (
 )
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.failures import EngineError, RowErrors, Rows
-from confide.tables.predictors import Added
 from confide.tables.records import BatchReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 from confide.tables.writers import Predictions
@@ -59,13 +57,11 @@ class SparkTable(Table):
 
     def __init__(self, frame: Frame, names: Sequence[str] | None = None) -> None:
         with needs_extra("a Spark frame", "spark", "pyspark", "pandas", "pyarrow"):
-            import pyarrow as pa
+            pass
         self._fields = in_words(lambda: frame.schema.fields)
         names = [field.name for field in self._fields] if names is None else names
-        kinds = [_arrow_type(field.dataType) for field in self._fields]
-        super().__init__("the data frame", pa.schema([(n, k or pa.null()) for n, k in zip(names, kinds, strict=True)]))
+        super().__init__("the data frame", _arrow_schema(self._fields, names))
         self._frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
-        self._foreign = {name for name, kind in zip(names, kinds, strict=True) if kind is None}
         self._incomplete: Frame = None
 
     def type_of(self, column: str) -> Any:
@@ -78,15 +74,14 @@ class SparkTable(Table):
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""
         import pyarrow as pa
 
-        read, aliases = self._read(columns), [read.alias for read in columns]
-        schema = pa.schema([(a, _arrow_type(f.dataType)) for a, f in zip(aliases, read.schema.fields, strict=True)])
-        packed = in_words(read.mapInArrow(_packing(), "batch binary").toLocalIterator, columns)
+        frame, aliases = self._read(columns), [read.alias for read in columns]
+        packed = in_words(frame.mapInArrow(_packing(), "batch binary").toLocalIterator, columns)
 
         def arriving() -> Iterator[Any]:
             while (row := in_words(lambda: next(packed, None), columns)) is not None:
                 yield from (batch.rename_columns(aliases) for batch in pa.ipc.open_stream(row[0]))
 
-        yield from or_empty_batch(arriving(), schema)
+        yield from or_empty_batch(arriving(), _arrow_schema(frame.schema.fields, aliases))
 
     def count(self, job: Job, progress: Progress) -> Counts:
         """Count on the executors: every partition returns its bins that are not empty, and its errors."""
@@ -108,24 +103,20 @@ class SparkTable(Table):
 
     def predicted(self, predictions: Predictions) -> Frame:
         """The frame of the kept columns with predictions, computed on the executors when the frame is."""
-        from pyspark.sql.types import ArrayType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import from_arrow_type
+        from pyspark.sql.types import StructField, StructType
 
-        kinds: dict[Added, Any] = {
-            "texts": ArrayType(StringType()),
-            "integers": ArrayType(LongType()),
-            "size": IntegerType(),
-            "number": DoubleType(),
-        }
+        # the types of the added columns are those for a batch without rows
         reader = predictions.reader(as_text=False)
         reads = tuple(dict.fromkeys([*(ColumnRef(name, "value") for name in predictions.keep), *reader.reads]))
-        kept = [StructField(name, self._fields[self.schema.names.index(name)].dataType) for name in predictions.keep]
-        added = [
-            StructField(name, kinds[kind])
-            for one in predictions.predictors
-            for name, kind in zip(one.adds, one.kinds, strict=True)
-        ]
-        work = _predicting(reader, reads, predictions.names)
-        return in_words(lambda: self._read(reads).mapInArrow(work, StructType([*kept, *added])), reads)
+        frame = in_words(lambda: self._read(reads), reads)
+        schema = _arrow_schema(frame.schema.fields, [read.alias for read in reads])
+        added, _ = reader.read(pa.RecordBatch.from_pylist([], schema=schema))
+        kinds = [field.dataType for field in frame.schema.fields[: len(predictions.keep)]]
+        kinds += [from_arrow_type(column.type) for column in added]
+        columns = StructType(list(map(StructField, predictions.names, kinds)))
+        return frame.mapInArrow(_predicting(reader, reads, predictions.names), columns)
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
@@ -143,11 +134,9 @@ class SparkTable(Table):
         person, order = self._name(people.person), [self._name(column) for column in people.order]
         keys = [f"{name} ASC NULLS LAST" for name in order]
         if people.sample is not None:
-            texts = ", ".join(f"CAST({name} AS STRING), ':'" for name in order)
-            keys = [
-                f"md5(CAST(concat(decode(unhex('{_hex(people.sample + ':')}'), 'UTF-8'), {texts}) AS BINARY))",
-                *keys,
-            ]
+            sample = f"decode(unhex('{people.sample.encode().hex()}'), 'UTF-8')"
+            texts = ", ':', ".join([sample, *(f"CAST({name} AS STRING)" for name in order), "''"])
+            keys = [f"md5(CAST(concat({texts}) AS BINARY))", *keys]
         window = f"OVER (PARTITION BY {person} ORDER BY {', '.join(keys)})"
         placed = self._frame.selectExpr("*", f"row_number() {window} AS place", f"rank() {window} AS tied")
         kept = placed.filter(f"place <= {people.most} OR place <> tied OR {person} IS NULL")
@@ -157,9 +146,8 @@ class SparkTable(Table):
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "SparkTable":
         """The table without the rows that lack a value."""
         wrong = " OR ".join(self._missing(column) for column in dict.fromkeys(read.column for read in reads))
-        complete = self._of(self._frame.filter(f"NOT ({wrong})"))
-        complete._incomplete = self._frame.filter(wrong)
-        return complete
+        self._incomplete = self._frame.filter(wrong)
+        return self._of(self._frame.filter(f"NOT ({wrong})"))
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read, counted on each call."""
@@ -195,13 +183,11 @@ class SparkTable(Table):
     def _expression(self, read: ColumnRef) -> str:
         """A column in the form in which it is read."""
         name, kind = self._name(read.column), self.type_of(read.column)
-        if read.column in self._foreign:
-            raise InputError(
-                "column",
-                f"{read.column!r} must have a type that Arrow has",
-                got=str(self._fields[self.schema.names.index(read.column)].dataType.simpleString()),
-                remedy="Convert it, or leave it out with keep",
-            )
+        field = self._fields[self.schema.names.index(read.column)]
+        if _arrow_type(field.dataType) is None or (read.form == "text" and not fits_csv(kind)):
+            must = "must fit into a CSV cell" if read.form == "text" else "must have a type that Arrow has"
+            remedy = "Convert it, or leave it out with keep"
+            raise InputError("column", f"{read.column!r} {must}", got=field.dataType.simpleString(), remedy=remedy)
         match read.form:
             case "number":
                 return _exact(name, kind)
@@ -211,12 +197,6 @@ class SparkTable(Table):
                 return _exact(f"get({name}, try_cast({self._name(str(read.at))} AS INT))", list_element(kind))
             case "length":
                 return f"CAST(array_size({name}) AS BIGINT)"
-            case "text" if not fits_csv(kind):
-                raise InputError(
-                    "column",
-                    f"{read.column!r} holds {describe_type(kind)}, which a CSV cell cannot",
-                    remedy="Leave it out with keep, or write Parquet",
-                )
             case "text" if not (is_text(kind) or is_number(kind)):
                 return f"CAST({name} AS STRING)"
         return name
@@ -300,6 +280,14 @@ def _arrow_type(kind: Any) -> Any:
         return None
 
 
+def _arrow_schema(fields: Sequence[Any], names: Sequence[str]) -> Any:
+    """The types of Arrow for fields of Spark under these names; null for a type that Arrow does not have."""
+    import pyarrow as pa
+
+    kinds = (_arrow_type(field.dataType) or pa.null() for field in fields)
+    return pa.schema(list(zip(names, kinds, strict=True)))
+
+
 def _exact(column: str, kind: Any, within: str = "{}") -> str:
     """A column of decimals, or of lists of them, as double precision, rounded once: through text."""
     import pyarrow as pa
@@ -307,10 +295,6 @@ def _exact(column: str, kind: Any, within: str = "{}") -> str:
     if not pa.types.is_decimal(kind):
         return column
     return f"CAST(CAST({column} AS {within.format('STRING')}) AS {within.format('DOUBLE')})"
-
-
-def _hex(text: str) -> str:
-    return text.encode().hex()
 
 
 _LOGS = "the reason is in its logs, which may quote records, so show them to the owner of the data only"
@@ -367,14 +351,17 @@ def _quiet() -> Iterator[None]:
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
-    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.addFilter(_nothing)
     try:
-        for logger in loggers:
-            logger.disabled = True
         yield
     finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+        for logger in loggers:
+            logger.removeFilter(_nothing)
+
+
+def _nothing(record: object) -> bool:
+    return False
 
 
 _GROUP = "spark.jobGroup.id"
