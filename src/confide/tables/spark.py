@@ -58,7 +58,7 @@ class SparkTable(Table):
     def __init__(self, frame: Frame, names: Sequence[str] | None = None) -> None:
         with needs_extra("a Spark frame", "spark", "pyspark", "pandas", "pyarrow"):
             pass
-        self._fields = in_words(lambda: frame.schema.fields)
+        self._fields = _fields(frame)
         names = [field.name for field in self._fields] if names is None else names
         super().__init__("the data frame", _arrow_schema(self._fields, names))
         self._frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
@@ -81,7 +81,7 @@ class SparkTable(Table):
             while (row := in_words(lambda: next(packed, None), columns)) is not None:
                 yield from (batch.rename_columns(aliases) for batch in pa.ipc.open_stream(row[0]))
 
-        yield from or_empty_batch(arriving(), _arrow_schema(frame.schema.fields, aliases))
+        yield from or_empty_batch(arriving(), _arrow_schema(_fields(frame, columns), aliases))
 
     def count(self, job: Job, progress: Progress) -> Counts:
         """Count on the executors: every partition returns its bins that are not empty, and its errors."""
@@ -110,10 +110,11 @@ class SparkTable(Table):
         # the types of the added columns are those for a batch without rows
         reader = predictions.reader(as_text=False)
         reads = tuple(dict.fromkeys([*(ColumnRef(name, "value") for name in predictions.keep), *reader.reads]))
-        frame = in_words(lambda: self._read(reads), reads)
-        schema = _arrow_schema(frame.schema.fields, [read.alias for read in reads])
+        frame = self._read(reads)
+        fields = _fields(frame, reads)
+        schema = _arrow_schema(fields, [read.alias for read in reads])
         added, _ = reader.read(pa.RecordBatch.from_pylist([], schema=schema))
-        kinds = [field.dataType for field in frame.schema.fields[: len(predictions.keep)]]
+        kinds = [field.dataType for field in fields[: len(predictions.keep)]]
         kinds += [from_arrow_type(column.type) for column in added]
         columns = StructType(list(map(StructField, predictions.names, kinds)))
         return frame.mapInArrow(_predicting(reader, reads, predictions.names), columns)
@@ -178,7 +179,8 @@ class SparkTable(Table):
 
     def _read(self, columns: Sequence[ColumnRef]) -> Frame:
         """The frame of the columns that are read, in their order."""
-        return self._frame.selectExpr(*(f"{self._expression(read)} AS c{i}" for i, read in enumerate(columns)))
+        expressions = [f"{self._expression(read)} AS c{place}" for place, read in enumerate(columns)]
+        return in_words(lambda: self._frame.selectExpr(*expressions), columns)
 
     def _expression(self, read: ColumnRef) -> str:
         """A column in the form in which it is read."""
@@ -269,6 +271,12 @@ def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence
     return work
 
 
+def _fields(frame: Frame, columns: Sequence[ColumnRef] = ()) -> list[Any]:
+    """The names and types of a frame, for which Spark Connect asks its server."""
+    fields: list[Any] = in_words(lambda: frame.schema.fields, columns)
+    return fields
+
+
 def _arrow_type(kind: Any) -> Any:
     """The type of Arrow for a type of Spark, or None."""
     from pyspark.errors import PySparkException
@@ -330,8 +338,8 @@ def in_words(work: Callable[[], Result], columns: Sequence[ColumnRef] = ()) -> R
 
 def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
     text = f"{type(error).__name__} {error}"
-    over = f", over {'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns[:_NAMED]))}"
-    where = f"the data frame{over if columns else ''} cannot be computed"
+    of = f"{'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns[:_NAMED]))} of "
+    where = f"{of if columns else ''}the data frame cannot be computed"
     for marks, words in _WORDS.items():
         if any(mark in text for mark in marks):
             kind = FormatError if "damaged" in words else InputError
