@@ -196,6 +196,13 @@ def test_sets_of_other_tables_are_no_frame(tmp_path):
         )
 
 
+@pytest.mark.parametrize("address", ["spark://host:7077", "sc://host/;token=hidden"])
+def test_sessions_are_opened_by_the_user(address):
+    with refused(InputError, "source") as caught, open_table(address, "t"):
+        pass
+    assert "hidden" not in str(caught.value)
+
+
 def test_a_missing_package_is_named(monkeypatch):
     """The package of the extra that Spark needs, and not Spark's own advice."""
     monkeypatch.setattr("confide.support.installed.find_spec", lambda name: None if name == "pandas" else name)

@@ -277,7 +277,8 @@ def _check_engine(shown: str, scheme: str) -> None:
     if scheme in ("spark", "sc"):
         raise InputError(
             "source",
-            f"must be a file or a database, or in Python a data frame of Spark; got {scheme}://",
+            "must be a file or a database, or in Python a data frame of Spark",
+            got=f"{scheme}://",
             remedy="Open it by Spark: calibrate_table(session.read.parquet(...), ...)",
         )
     if scheme not in known:
