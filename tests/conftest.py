@@ -9,7 +9,7 @@ import pytest
 from tests.draws import SECURE, drawing_with, exact_number
 from tests.tables import postgres_server
 from tests.tables.engines import Postgres
-from tests.tables.spark_cluster import Cluster, needs_spark, standalone_cluster
+from tests.tables.spark_cluster import Cluster, standalone_cluster
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,12 +44,12 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def spark(cluster) -> Iterator[Any]:
-    """A Spark session on the cluster, with an executor on each worker."""
-    needs_spark()
-    from confide.tables.spark import open_session
+    """A Spark session on the cluster; its log lines, which may quote records, are off."""
+    from pyspark.sql import SparkSession
 
-    with open_session(cluster.url) as session:
-        yield session
+    session = SparkSession.builder.master(cluster.url).config("spark.log.level", "OFF").getOrCreate()
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import confide
 from confide.cli import main
 from tests.draws import always, likeliest
-from tests.tables.connect_server import connect_server
 
 NAMES = ["cat", "dog", "emu", "fox"]
 CLASSIFIED = ("--probabilities", "p_*", "--classes", ",".join(NAMES))
@@ -211,28 +210,4 @@ def test_every_front_states_the_same_coverage(released, tables, tmp_path):
     source = (tables / "new.parquet", *CLASSIFIED, "--label", "y")
     told = json.loads(command("evaluate", *source, "--calibration", tmp_path / "released.json", "--json"))
     found = told["found"]["release"]["coverage"]
-    assert (found["value"], found["low"], found["high"]) == (expected.value, expected.low, expected.high)
-
-
-@pytest.fixture(scope="module")
-def connect(tmp_path_factory):
-    with connect_server(tmp_path_factory.mktemp("connect")) as address:
-        yield address
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("spark")
-@pytest.mark.usefixtures("best")
-def test_spark_connect_is_such_a_front(connect, released, tables, tmp_path):
-    """Counts, sets and coverage of a server of Spark Connect."""
-    table = ("--table", tables / "old.parquet", *CLASSIFIED, "--label", "y")
-    command("calibrate", connect, *table, *asked("replace_one"), "--n", 1000, "--out", tmp_path / "released.json")
-    assert confide.Release.load(tmp_path / "released.json") == in_numpy("replace_one")
-    released.save(tmp_path / "drawn.json")
-    new = (connect, "--table", tables / "new.parquet", *CLASSIFIED, "--calibration", tmp_path / "drawn.json")
-    command("predict", *new, "--out", tmp_path / "sets")
-    sets = confide.predict_set(P[NEW], released)
-    np.testing.assert_array_equal(in_order(tmp_path / "sets"), sets.mask)
-    found = json.loads(command("evaluate", *new, "--label", "y", "--json"))["found"]["release"]["coverage"]
-    expected = sets.coverage(np.array(NAMES)[Y[NEW]])
     assert (found["value"], found["low"], found["high"]) == (expected.value, expected.low, expected.high)

@@ -133,10 +133,6 @@ def source_of(kind: str, folder: Path, request: pytest.FixtureRequest) -> Source
             rows = zip(*(column.to_pylist() for column in DATA.columns), strict=True)
             connection.executemany(f"INSERT INTO records VALUES ({', '.join('?' * DATA.num_columns)})", rows)  # noqa: S608
         return Source(f"sqlite://{folder}/records.sqlite", "--table", "records")
-    if kind == "spark":
-        pq.write_table(DATA, folder / "records.parquet")
-        master = request.getfixturevalue("spark").sparkContext.master
-        return Source(master, "--table", folder / "records.parquet")
     server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
     request.getfixturevalue("monkeypatch").setenv("PGPASSWORD", postgres_server.PASSWORD)
     return Source(server.address(postgres_server.READER), "--table", reader.table(DATA).get_name())
@@ -155,10 +151,8 @@ ALIKE = ("tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "s
 def on_every_source(
     kinds: Collection[str], alike: Collection[str] = (), everyday: Sequence[tuple[str, str]] = ()
 ) -> pytest.MarkDecorator:
-    """Parametrise a test: all kinds from the sources in DIFFERENT, the kinds of `alike` from the others and Spark."""
+    """Parametrise a test: all kinds from the sources in DIFFERENT, the kinds of `alike` from the others."""
     cases = slow([*product(DIFFERENT, kinds), *product(ALIKE, alike)], everyday)
-    spark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
-    cases += [pytest.param("spark", name, marks=spark) for name in alike]
     return pytest.mark.parametrize(("source", "name"), cases, indirect=["source"])
 
 

@@ -19,6 +19,8 @@ _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 _SECONDS = 120.0
 _DEFAULTS = """
+spark.ui.enabled false
+spark.ui.showConsoleProgress false
 spark.driver.host 127.0.0.1
 spark.driver.bindAddress 127.0.0.1
 spark.driver.memory 512m
@@ -32,8 +34,8 @@ _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # short-lived processes
 
 def needs_spark() -> None:
     """Skip if Spark cannot run."""
-    if find_spec("pyspark") is None or find_spec("ibis") is None:
-        pytest.skip("needs pyspark and ibis: install the extra spark")
+    if find_spec("pyspark") is None:
+        pytest.skip("needs pyspark: install the extra spark")
     if shutil.which("java") is None:
         pytest.skip("needs Java 17 or newer on the PATH (Debian: openjdk-17-jre-headless)")
 
@@ -50,19 +52,19 @@ class Cluster:
         """Start workers of one core each, and wait until they are registered with the master."""
         started = [self._add_worker() for _ in range(number)]
         for process, log in started:
-            _await(process, log, r"Successfully registered with master")
+            await_log(process, log, r"Successfully registered with master")
 
     def _add_worker(self) -> tuple[subprocess.Popen, Path]:
         log = self.folder / f"worker{len(self.workers)}.log"
         work = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0", "--cores", "1", "--memory", "600m"]
-        process = _start(_WORKER, [self.url, *work, "--work-dir", str(self.folder / "work")], log)
+        process = start(_WORKER, [self.url, *work, "--work-dir", str(self.folder / "work")], log)
         self.workers.append(process)
         return process, log
 
     def kill_worker(self) -> None:
         """SIGKILL the oldest living worker together with its executor, as if a machine were lost."""
         next_one = next(process for process in self.workers if process.poll() is None)
-        _kill(next_one)
+        kill(next_one)
 
     @property
     def alive(self) -> int:
@@ -75,21 +77,22 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     """Start a cluster and point this process's Spark to its settings; kill everything at the end."""
     needs_spark()
     (folder / "spark-defaults.conf").write_text(_DEFAULTS.format(java=_JAVA))
-    with _environment(folder):
+    with environment(folder):
         log = folder / "master.log"
-        master = _start(_MASTER, ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"], log)
+        master = start(_MASTER, ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"], log)
         cluster = None
         try:
-            cluster = Cluster(_await(master, log, r"Starting Spark master at (spark://\S+)")[1], folder)
+            cluster = Cluster(await_log(master, log, r"Starting Spark master at (spark://\S+)")[1], folder)
             cluster.add_workers(workers)
             yield cluster
         finally:
             for process in [*(cluster.workers if cluster else []), master]:
-                _kill(process)
+                kill(process)
 
 
 @contextmanager
-def _environment(folder: Path) -> Iterator[None]:
+def environment(folder: Path) -> Iterator[None]:
+    """The settings of this folder, and this Python, for processes of Spark that are started in the block."""
     ours = {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONF_DIR": str(folder),
@@ -111,7 +114,8 @@ def _environment(folder: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start(program: str, arguments: list[str], log: Path) -> subprocess.Popen:
+def start(program: str, arguments: list[str], log: Path) -> subprocess.Popen:
+    """A Java process of Spark that writes a log."""
     launcher = Path(os.environ["SPARK_HOME"]) / "bin" / "spark-class"
     with log.open("w") as stream:  # a separate process group, so that a worker's executor is killed with it
         return subprocess.Popen(
@@ -119,7 +123,8 @@ def _start(program: str, arguments: list[str], log: Path) -> subprocess.Popen:
         )
 
 
-def _await(process: subprocess.Popen, log: Path, pattern: str) -> re.Match[str]:
+def await_log(process: subprocess.Popen, log: Path, pattern: str) -> re.Match[str]:
+    """The first match of a pattern in the log of a process."""
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end:
         found = re.search(pattern, log.read_text())
@@ -131,7 +136,8 @@ def _await(process: subprocess.Popen, log: Path, pattern: str) -> re.Match[str]:
     raise RuntimeError(f"{log.name} shows no {pattern!r}:\n{log.read_text()[-2000:]}")
 
 
-def _kill(process: subprocess.Popen) -> None:
+def kill(process: subprocess.Popen) -> None:
+    """SIGKILL a process and those that it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""`confide calibrate` and `predict` on files, folders, databases and Spark, in this process."""
+"""`confide calibrate` and `predict` on files, folders and databases, in this process."""
 
 import json
 
@@ -38,9 +38,8 @@ SOURCES = ("glob", "folder", "csv", "duckdb", "sqlite", "postgres")
 
 
 def sources(*everyday: str) -> list:
-    """All sources, as cases; those that are not named are slow, as Spark is."""
-    cases = [name if name in everyday else pytest.param(name, marks=pytest.mark.slow) for name in SOURCES]
-    return [*cases, pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
+    """All sources, as cases; those that are not named are slow."""
+    return [name if name in everyday else pytest.param(name, marks=pytest.mark.slow) for name in SOURCES]
 
 
 def everyday_from(*names: str) -> pytest.MarkDecorator:
@@ -73,10 +72,6 @@ def source(request, tmp_path):
             connection.register("arriving", DATA)
             connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
         return [f"duckdb://{tmp_path}/db.duckdb", "--table", "records"]
-    if request.param == "spark":
-        master = request.getfixturevalue("spark").sparkContext.master
-        pq.write_table(DATA, tmp_path / "records.parquet")
-        return [master, "--table", str(tmp_path / "records.parquet")]
     request.getfixturevalue("monkeypatch").setenv("PGPASSWORD", postgres_server.PASSWORD)
     server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
     name = reader.table(DATA).get_name()
@@ -153,7 +148,7 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
 
 def is_queried(source) -> bool:
     """Whether an engine is queried, so that this process does not read the rows."""
-    return source[0].startswith(("postgresql", "sqlite", "spark"))
+    return source[0].startswith(("postgresql", "sqlite"))
 
 
 @pytest.mark.slow

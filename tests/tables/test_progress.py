@@ -54,7 +54,7 @@ def test_postgresql_estimates_the_number_of_rows(postgres, reader):
 @pytest.mark.xdist_group("spark")
 def test_spark_reports_its_tasks(spark, tmp_path):
     """Progress of a job of eight slow tasks on two cores is reported, and its group is removed afterwards."""
-    from confide.tables.spark.table import report_progress
+    from confide.tables.spark import report_progress
 
     for part in range(8):
         pq.write_table(pa.table({"s": [0.5]}), tmp_path / f"{part}.parquet")

@@ -83,9 +83,9 @@ _OUT = Row("FILE", "Output file.", PLACE)
 OPTIONS: Mapping[str, Row] = {
     # Records and their columns
     "file": _argument("TABLE", "A Parquet, CSV or Arrow file, a folder, a quoted pattern; - for standard input; "
-                      "s3://BUCKET/NAME; with --table duckdb://FILE, postgresql://USER@HOST/DB, or Spark as sc://HOST.",
+                      "s3://BUCKET/NAME; with --table duckdb://FILE or postgresql://USER@HOST/DB.",
                       ADDRESS),
-    "table": Row("NAME", "The table of the database; for Spark also a path."),
+    "table": Row("NAME", "The table of the database."),
     "pilot": Row("TABLE", "PUBLIC records with true labels, such as those of the model's development, to estimate how "
                  "large sets and intervals will be; name their columns. Never private records: the output shows them.",
                  ADDRESS),
@@ -233,8 +233,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
     "predict": {
         "alpha": _ONE_LEVEL,
         "out": Row("FILE|FOLDER", "Output file. A name without an ending, or with / at its end, is a new folder of "
-                   "Parquet files; from Spark the executors write it, also to an address such as s3a://BUCKET/NAME.",
-                   ADDRESS),
+                   "Parquet files.", ADDRESS),
     },
     "evaluate": {
         "alpha": _ONE_LEVEL,

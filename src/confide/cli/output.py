@@ -163,7 +163,7 @@ def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progre
 
 
 class _Watched:
-    """Moves a bar by rows, or by the tasks of Spark."""
+    """Moves a bar by rows."""
 
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar, self._task = bar, task
@@ -171,10 +171,6 @@ class _Watched:
     def __call__(self, rows: int) -> None:
         check_interruption()
         self._bar.advance(self._task, rows)
-
-    def share(self, done: int, total: int) -> None:
-        """Show the share of finished tasks."""
-        self._bar.update(self._task, completed=done, total=total)
 
 
 def _measured() -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from confide.core import Release
 from confide.errors import CoverageWarning
 from confide.sets import count_shortfall
 from confide.support import FileKind, as_place, short_number
-from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
+from confide.tables import file_format, is_folder, predict_table, refuse_existing_folder
 from confide.watching import CorrectedRelease
 
 NAMES = frozenset(
@@ -84,9 +84,7 @@ def predict(
 
 
 def _check_output(source: Source, out: str, release: Path, *, force: bool) -> None:
-    """Check before any work that the file or folder can be written; Spark's executors check addresses themselves."""
-    if "://" in out and names_spark(source.file):
-        return
+    """Check before any work that the file or folder can be written."""
     if is_folder(out):
         refuse_existing_folder(as_place(out))
     else:

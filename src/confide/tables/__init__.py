@@ -1,4 +1,4 @@
-"""Tables: input and output for files, folders, streams, data frames, databases and Spark.
+"""Tables: input and output for files, folders, streams, data frames, also of Spark, and databases.
 
 The input is a name or data, and the columns to read of each record. The output is counts (from which releases are
 made), evaluations, and prediction sets in files, folders and tables. Memory does not grow with the number of rows.
@@ -6,8 +6,8 @@ DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their 
 never passed on.
 
 columns.py         the columns of each record: the only definition
-open_table.py      from a name or data to a table; files, objects, streams, databases, spark/ open one kind each
-table.py           the interface of a table; duckdb_table.py, databases.py and spark/ implement it
+open_table.py      from a name or data to a table; files, streams, databases, spark open one kind each
+table.py           the interface of a table; duckdb_table.py, databases.py and spark.py implement it
 arrow.py           Arrow's types and columns; buffers.py: from Arrow to numpy and back
 expressions.py     types and columns of SQL and Ibis, and the rule of missing values
 named_columns.py   the columns of labels, groups, weights and persons
@@ -44,9 +44,14 @@ from confide.tables.evaluate import (
 from confide.tables.failures import EngineError
 from confide.tables.file_formats import file_format, format_of
 from confide.tables.open_table import files_of, open_table
-from confide.tables.predict import is_folder, predict_table, refuse_existing_folder, refuse_existing_predictions
+from confide.tables.predict import (
+    is_folder,
+    predict_frame,
+    predict_table,
+    refuse_existing_folder,
+    refuse_existing_predictions,
+)
 from confide.tables.published import read_published_counts
-from confide.tables.spark import names_spark
 from confide.tables.table import ContributionBound, Progress, no_progress
 from confide.tables.unread import DIALECTS, CountsFiles
 
@@ -54,8 +59,8 @@ __all__ = [
     "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "CountsFiles", "EngineError", "LossColumns",
     "Progress", "ScoreColumn", "TargetColumns",
     "calibrate_table", "class_histograms", "count_batches", "counting_query", "evaluate",
-    "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_table",
-    "read_pilot", "read_published_counts", "recalibrate_table", "score_batches",
+    "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_frame",
+    "predict_table", "read_pilot", "read_published_counts", "recalibrate_table", "score_batches",
     "score_histogram",
 ]  # fmt: skip
 

@@ -257,10 +257,7 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
                 f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a "
                 "bucket of s3://, gs:// or az://"
             ),
-            remedy=(
-                "Or give the address to Spark, as --table of spark://HOST:PORT or local[2]; or hand over "
-                "pyarrow.dataset.dataset(...) in Python"
-            ),
+            remedy=("Or hand over pyarrow.dataset.dataset(...), or a data frame of Spark, in Python"),
         )
     if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         _check_engine(shown, scheme)
@@ -299,10 +296,17 @@ def _check_engine(shown: str, scheme: str) -> None:
         import ibis
 
         known = {entry.name for entry in ibis.util.backend_entry_points()}
+    if scheme in ("spark", "sc"):
+        raise InputError(
+            "source",
+            "must be a file or a database, or in Python a data frame of Spark",
+            got=f"{scheme}://",
+            remedy="Open it by Spark: calibrate_table(session.read.parquet(...), ...)",
+        )
     if scheme not in known:
         raise InputError(
             "source",
-            (f"{shown!r} must be a file, postgresql://, duckdb://, sqlite://, spark:// or another engine of Ibis"),
+            (f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis"),
             got=f"{scheme}://",
         )
 

@@ -4,6 +4,7 @@ The errors count the rows, and state the reason and the first row. Errors of a f
 words. The engines' own texts may quote records and are not passed on.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -112,6 +113,28 @@ class RowErrors:
     def counts(self) -> dict[int, int]:
         """Rows per reason."""
         return {reason: number for reason, (number, _) in self._found.items()}
+
+    def to_json(self) -> str:
+        """The errors as text, without rows, as an engine's workers return them."""
+        return json.dumps(
+            {
+                "reasons": list(self.counts().items()),
+                "columns": [[*key, number] for key, (number, _) in self._named.items()],
+                "hints": [[*key, number] for key, number in self._hints.items()],
+                "missing": self.missing,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "RowErrors":
+        """The errors of a text of `to_json`."""
+        errors, fields = cls(), json.loads(text)
+        for reason, number in fields["reasons"]:
+            errors.add(reason, number)
+        errors._named = {(reason, words): (number, None) for reason, words, number in fields["columns"]}
+        errors._hints = {(reason, hint): number for reason, hint, number in fields["hints"]}
+        errors.missing = fields["missing"]
+        return errors
 
     def __bool__(self) -> bool:
         return bool(self._found)

@@ -13,7 +13,7 @@ from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import engine_errors_in_fixed_words, library_errors_in_fixed_words
 from confide.tables.files import open_files, places_named
-from confide.tables.spark import SparkTable, names_spark, open_spark
+from confide.tables.spark import SparkTable
 from confide.tables.streams import open_batches, open_memory, open_standard_input
 from confide.tables.table import Table
 
@@ -32,13 +32,12 @@ def open_table(source: Any, table: str | None = None, *, decimal: str = ".") -> 
         also a partitioned one, or a pattern such as `part-*.parquet`, of one format; the same in an object store, as
         `s3://bucket/folder`, `gs://` or `az://`; `-` for standard input, which is CSV or an Arrow stream. With `table`
         also a database, `postgresql://user@host/database`, `duckdb://file`, `sqlite://file` or another engine of Ibis
-        by its name, or Spark, `spark://host:port`, `local[k]` or `sc://host:port`. The path of an existing file is
-        taken literally, even with special characters.
+        by its name. The path of an existing file is taken literally, even with special characters.
 
         Or data: an Arrow table, a data frame of pandas, polars or Spark, an Ibis table, or any iterable of record
         batches, Arrow tables or mappings of arrays, which is read once.
     table
-        The table of a database, possibly as `schema.table`; for Spark also a path of Parquet files.
+        The table of a database, possibly as `schema.table`.
     decimal
         The decimal separator of CSV, `.` or `,`. With a comma no cell may have a point.
 
@@ -65,15 +64,12 @@ def open_table(source: Any, table: str | None = None, *, decimal: str = ".") -> 
         pass
     if not isinstance(source, str | Path):
         if table is not None:
-            raise InputError("table", "must be left out for data", remedy="It belongs to a database or to Spark")
+            raise InputError("table", "must be left out for data", remedy="It belongs to a database")
         with _open_data(source) as opened:
             yield opened
         return
     text = str(source)
-    if isinstance(source, str) and names_spark(text):
-        with open_spark(text, _needed(table, text)) as opened:
-            yield opened
-    elif isinstance(source, str) and _names_database(text):
+    if isinstance(source, str) and _names_database(text):
         with open_database(text, table) as opened:
             yield opened
     else:
@@ -81,7 +77,7 @@ def open_table(source: Any, table: str | None = None, *, decimal: str = ".") -> 
             raise InputError(
                 "table",
                 "must be left out for files and objects of a store",
-                remedy="It belongs to a database or to Spark",
+                remedy="It belongs to a database",
             )
         with open_standard_input(decimal) if text in _STANDARD_INPUT else open_files(text, decimal) as opened:
             yield opened
@@ -91,7 +87,7 @@ def files_of(source: str) -> tuple[FileLocation, ...]:
     """The files, or objects of a store, of a name as far as they are known; no output may replace one."""
     if source in _STANDARD_INPUT:
         return (Path("/dev/stdin"),)
-    if names_spark(source) or _names_database(source):
+    if _names_database(source):
         return files_behind(source)
     try:
         return tuple(places_named(source))
@@ -116,7 +112,7 @@ def _open_data(data: Any) -> Iterator[Table]:
     if hasattr(data, "get_backend"):
         yield _ibis_table(data)
     elif hasattr(data, "mapInArrow"):
-        yield SparkTable.of_frame(data)
+        yield SparkTable(data)
     elif hasattr(data, "scanner"):
         with _open_dataset(data) as opened:
             yield opened
@@ -155,15 +151,9 @@ def _ibis_table(expression: Any) -> Table:
     with engine_errors_in_fixed_words():
         backend = expression.get_backend()
         if backend.name == "pyspark":
-            return SparkTable("the table", expression)
+            return SparkTable(backend.raw_sql(backend.compile(expression)))
         if backend.name != "duckdb":
             return IbisTable("the table", expression)
         backend._run_pre_execute_hooks(expression)
         source, schema = f"({backend.compile(expression)})", expression.schema().to_pyarrow()
         return DuckTable("the table", schema, backend.con, source, engine_errors_in_fixed_words)
-
-
-def _needed(table: str | None, shown: str) -> str:
-    if not table:
-        raise InputError("table", f"must be given: which table of {shown!r} to read")
-    return table

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.core import Release, warn_about
-from confide.errors import ConfideError, InputError
+from confide.errors import ConfideError, InputError, InputTypeError
 from confide.sets import warn_of_empty_sets
 from confide.support import (
     FileKind,
@@ -30,6 +30,7 @@ from confide.tables.file_formats import file_format, format_of, open_sink
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
+from confide.tables.spark import SparkTable
 from confide.tables.table import Progress, Table, no_progress
 from confide.tables.writers import PredictionCounts, Predictions, Summary
 
@@ -63,7 +64,7 @@ def predict_table(
         The release with the thresholds.
     out
         The file: Parquet, CSV or Arrow by its extension. Or a folder of Parquet files (a name without an extension, or
-        one that ends in `/`), into which Spark's executors write directly.
+        one that ends in `/`). This process writes them; for a frame of Spark see `predict_frame`.
     by
         For thresholds per group: the column of each row's group. If groups overlap: their columns, whose names may
         differ from those at the calibration if they are in the same order.
@@ -110,15 +111,79 @@ def predict_table(
      1.5
     """
     with as_open_table(source) as table:
-        predictors = predictors_of(table, what, release, by)
-        warn_about(release)
-        reads = [read for one in predictors for read in one.reads]
-        rows = table.drop_missing(reads) if skip_incomplete else table
-        made = Predictions(rows, _kept(table, keep, predictors), predictors)
-        summary = write_predictions(made, out, overwrite=overwrite, progress=progress)
+        predictions = _predictions(table, what, release, by, keep, skip_incomplete)
+        summary = write_predictions(predictions, out, overwrite=overwrite, progress=progress)
     if release.loss is None:
         warn_of_empty_sets(int(summary.get("empty_sets", 0)), int(summary["rows"]))
     return summary
+
+
+def predict_frame(
+    frame: Any,
+    what: ColumnSpec,
+    release: Release,
+    *,
+    by: str | Sequence[str] | None = None,
+    keep: Sequence[str] | None = None,
+    skip_incomplete: bool = False,
+) -> Any:
+    """Predict for every row of a data frame of Spark: a frame of its columns with the predictions.
+
+    The predictions are those of `predict_table`. The executors compute them when you write or show the frame, and no
+    row reaches this process.
+
+    Parameters
+    ----------
+    frame
+        A `pyspark.sql.DataFrame`, also of Spark Connect.
+    what, release, by, keep, skip_incomplete
+        As in `predict_table`.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        Rows without a prediction fail its jobs, so that Spark writes nothing. Spark's error then ends with the number
+        of these rows of one partition, and why.
+
+    Raises
+    ------
+    InputError
+        If columns do not fit.
+
+    Warns
+    -----
+    CoverageWarning
+        If a threshold is +inf or uninformative.
+
+    Examples
+    --------
+    >>> import confide
+    >>> from confide.tables import ClassColumns
+    >>> def write_sets(session, folder, out):
+    ...     release = confide.load("released.json")
+    ...     predict_frame(session.read.parquet(folder), ClassColumns("p"), release).write.parquet(out)
+    """
+    with as_open_table(frame) as table:
+        predictions = _predictions(table, what, release, by, keep, skip_incomplete)
+        if not isinstance(predictions.table, SparkTable):
+            raise InputTypeError("frame", "must be a data frame of Spark", got=type(frame).__name__)
+        return predictions.table.predicted(predictions)
+
+
+def _predictions(
+    table: Table,
+    what: ColumnSpec,
+    release: Release,
+    by: str | Sequence[str] | None,
+    keep: Sequence[str] | None,
+    skip_incomplete: bool,
+) -> Predictions:
+    """The predictions of the rows that count."""
+    predictors = predictors_of(table, what, release, by)
+    warn_about(release)
+    reads = [read for one in predictors for read in one.reads]
+    rows = table.drop_missing(reads) if skip_incomplete else table
+    return Predictions(rows, _kept(table, keep, predictors), predictors)
 
 
 def _kept(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
@@ -143,7 +208,7 @@ _ROWS_PER_FILE = 2**20
 
 
 def is_folder(out: str | Path) -> bool:
-    """Whether an output is a folder: a name that ends in `/` or has no extension, or an address for Spark only.
+    """Whether an output is a folder: a name that ends in `/` or has no extension, or an address of no store.
 
     Examples
     --------
@@ -193,16 +258,13 @@ def refuse_existing_folder(folder: FileLocation) -> None:
 
 def write_predictions(predictions: Predictions, out: str | Path, *, overwrite: bool, progress: Progress) -> Summary:
     """Write into a file or a folder; everything, or nothing."""
-    table = predictions.table
-    if table.writes_folders and (is_folder(out) or "://" in str(out)):
-        return table.write_folder(predictions, str(out), progress)
     if not is_folder(out):
         return _write_file(predictions, as_place(out), overwrite=overwrite, progress=progress)
     if "://" in str(out) and not names_object(out):
         raise InputError(
             "output",
-            f"{without_password(str(out))!r} is an address that only Spark writes to",
-            remedy="Name a file, a folder, or an address s3://, gs:// or az://",
+            f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://",
+            remedy="To other addresses Spark writes the frame of confide.tables.predict_frame",
         )
     return _write_folder(predictions, as_place(out), progress)
 

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,6 @@ from confide.tables.readers import (
 from confide.tables.table import Table
 
 SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
-Added: TypeAlias = Literal["texts", "integers", "size", "number"]
-"""The content of an added column: a list of texts or of integers, the size of a set, or an end of an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +63,6 @@ class Predictor(ABC):
     @abstractmethod
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """The added columns of a batch, and the reasons of unusable records; `as_text` writes lists as JSON."""
-
-    @property
-    @abstractmethod
-    def kinds(self) -> tuple[Added, Added]:
-        """The content of the added columns."""
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""
@@ -112,11 +105,6 @@ class SetPredictor(Predictor):
     by_class: bool
     sums: bool = True
 
-    @property
-    def kinds(self) -> tuple[Added, Added]:
-        """A list of names, and their number."""
-        return "texts" if isinstance(self.names[0], str) else "integers", "size"
-
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Lists of class names, and their lengths."""
         p, reasons = self.probabilities.matrix(batch)
@@ -145,11 +133,6 @@ class IntervalPredictor(Predictor):
 
     predictions: tuple[str, ...]
     scores: tuple[str, str]
-
-    @property
-    def kinds(self) -> tuple[Added, Added]:
-        """Both ends."""
-        return "number", "number"
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Both ends, rounded outwards."""

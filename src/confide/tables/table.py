@@ -158,9 +158,6 @@ class Table(ABC):
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 
-    writes_folders = False
-    """Whether its engine writes folders of files directly."""
-
     rows = Rows()
     """The counting of rows in messages."""
 
@@ -212,10 +209,6 @@ class Table(ABC):
         """Count for each of several jobs in the table's engine; None if this process counts."""
         counted = [self.count(job, progress) for job in jobs]
         return None if any(one is None for one in counted) else counted
-
-    def write_folder(self, predictions: Any, folder: str, progress: Any) -> dict[str, float]:
-        """Let the engine write predictions into a new folder; only if `writes_folders`."""
-        raise NotImplementedError
 
     @property
     def columns(self) -> list[str]:

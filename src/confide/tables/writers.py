@@ -1,4 +1,4 @@
-"""Predictions of a table, in batches or written by its engine, and their summary."""
+"""Predictions of a table, in batches, and their summary."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -7,20 +7,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide.errors import InputError
 from confide.sets import warn_of_widths
 from confide.tables.arrow import ColumnRef
 from confide.tables.buffers import to_numpy
 from confide.tables.failures import ColumnError
 from confide.tables.predictors import LOWER, SIZE, Predictor
 from confide.tables.readers import Reasons
-from confide.tables.records import checked_batches
+from confide.tables.records import BatchReader, checked_batches
 from confide.tables.table import Progress, Table
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The kept columns of a table with predictions, written in batches or by its engine.
+    """The kept columns of a table with predictions.
 
     Parameters
     ----------
@@ -49,13 +48,21 @@ class Predictions:
         import pyarrow as pa
 
         kept = [ColumnRef(name, "text" if as_text else "value") for name in self.keep]
-        names = [*self.keep, *(name for one in self.predictors for name in one.adds)]
-        reader = _AllPredictors(self.predictors, as_text)
+        reader = self.reader(as_text=as_text)
         checked = checked_batches(self.table, reader, progress, keep=kept, skips=True, shows_types=True)
         with closing(checked) as batches:
             for batch, added in batches:
                 columns = [batch.column(read.alias) for read in kept]
-                yield pa.RecordBatch.from_arrays([*columns, *added], names=names)
+                yield pa.RecordBatch.from_arrays([*columns, *added], names=self.names)
+
+    def reader(self, *, as_text: bool) -> BatchReader:
+        """The function from a batch to the added columns."""
+        return _AllPredictors(self.predictors, as_text)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns that are kept and of those that are added."""
+        return [*self.keep, *(name for one in self.predictors for name in one.adds)]
 
     @property
     def proof(self) -> str:
@@ -131,20 +138,6 @@ class PredictionCounts:
         """Rows, mean set size and empty sets."""
         sizes = None if self._proof is None else (self._members, self._empty)
         return _summary(self.rows, sizes, None if self._ends is None else tuple(self._halves.tolist()))
-
-
-def checked_summary(row: dict[str, Any], predictions: Predictions) -> Summary:
-    """The summary of predictions that an engine wrote, from a row of its counts.
-
-    Rows without a prediction raise `InputError` with the number of such rows. For intervals the row has half of the
-    smallest width, and the smallest and the largest centre.
-    """
-    rows, missing = int(row["rows"]), int(row["missing"] or 0)
-    if missing:
-        wanted = "; ".join(predictions.predictors[0].requirements)
-        raise InputError("table", f"{wanted} in every row", got=f"{missing} of {rows} that do not")
-    sizes = (int(row["members"] or 0), int(row["empty"] or 0)) if "members" in row else None
-    return _summary(rows, sizes, None if predictions.ends is None else (row["half"], row["least"], row["most"]))
 
 
 _EXACT = 1e14

@@ -1,0 +1,445 @@
+"""Data frames of Apache Spark, also of Spark Connect: counts, rows and sets of the executors, by `mapInArrow`.
+
+You open the session and the frame, and write the frame of sets. The driver, or the server of Spark Connect, receives
+counts. Columns are read by their position and only if they are needed, so their names may contain any character, and
+other columns may have any type. The result of an action is exact for any number of retries of a task, because a lost
+or killed task contributes nothing to it. The executors' Python needs confide, numpy and pyarrow.
+"""
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, TypeAlias, TypeVar
+from uuid import uuid4
+
+import numpy as np
+
+from confide.errors import ConfideError, FormatError, InputError
+from confide.support import needs_extra
+from confide.tables.arrow import (
+    ColumnRef,
+    fits_csv,
+    is_number,
+    is_text,
+    list_element,
+    or_empty_batch,
+)
+from confide.tables.bin_counts import Counts, Job, count_stream
+from confide.tables.failures import EngineError, RowErrors, Rows
+from confide.tables.records import BatchReader
+from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
+from confide.tables.writers import Predictions
+
+Frame: TypeAlias = Any
+"""A `pyspark.sql.DataFrame`, of a session with Java or of Spark Connect."""
+
+Result = TypeVar("Result")
+Work: TypeAlias = Callable[[Iterator[Any]], Iterator[Any]]
+"""The work of a task on the Arrow batches of its partition."""
+
+
+class SparkTable(Table):
+    """The rows of a data frame.
+
+    Parameters
+    ----------
+    frame
+        The data frame.
+    names
+        The names of its columns in order; by default its own.
+    """
+
+    local = False
+    ordered = False
+    any_thread = False
+    takes_entries = True
+
+    def __init__(self, frame: Frame, names: Sequence[str] | None = None) -> None:
+        with needs_extra("a Spark frame", "spark", "pyspark", "pandas", "pyarrow"):
+            pass
+        self._fields = _fields(frame)
+        names = [field.name for field in self._fields] if names is None else names
+        super().__init__("the data frame", _arrow_schema(self._fields, names))
+        self._frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
+        self._incomplete: Frame = None
+
+    def type_of(self, column: str) -> Any:
+        """The Arrow type of a column; raises `InputError` for a name of several columns."""
+        if (number := self.schema.names.count(column)) > 1:
+            raise InputError("column", f"{column!r} must be one column of {self.name}", got=f"{number} of that name")
+        return super().type_of(column)
+
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
+        """Arrow record batches, partition by partition: the driver holds one partition at a time."""
+        import pyarrow as pa
+
+        frame, aliases = self._read(columns), [read.alias for read in columns]
+        packed = in_words(frame.mapInArrow(_packing(), "batch binary").toLocalIterator, columns)
+
+        def arriving() -> Iterator[Any]:
+            while (row := in_words(lambda: next(packed, None), columns)) is not None:
+                yield from (batch.rename_columns(aliases) for batch in pa.ipc.open_stream(row[0]))
+
+        yield from or_empty_batch(arriving(), _arrow_schema(_fields(frame, columns), aliases))
+
+    def count(self, job: Job, progress: Progress) -> Counts:
+        """Count on the executors: every partition returns its bins that are not empty, and its errors."""
+        reads = job.columns.reads
+        counted = self._read(reads).mapInArrow(_counting(job, reads), _COUNTED)
+        if np.prod(job.shape) > _FEW:
+            counted = counted.groupBy("place", "errors").sum("n")
+        with report_progress(counted.sparkSession, progress):
+            found = in_words(counted.toArrow, reads)
+        # partitions return the errors in a row of their own
+        errors, counts = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
+        place, text, n = (column.combine_chunks() for column in found.columns)
+        for one in text.drop_null().to_pylist():
+            errors.merge(RowErrors.from_json(one))
+        np.add.at(counts, place.to_numpy(), n.to_numpy())
+        counts = counts.reshape(job.shape)
+        progress(int(counts[-job.groups :].sum()))
+        return counts, errors
+
+    def predicted(self, predictions: Predictions) -> Frame:
+        """The frame of the kept columns with predictions, computed on the executors when the frame is."""
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import from_arrow_type
+        from pyspark.sql.types import StructField, StructType
+
+        # the types of the added columns are those for a batch without rows
+        reader = predictions.reader(as_text=False)
+        reads = tuple(dict.fromkeys([*(ColumnRef(name, "value") for name in predictions.keep), *reader.reads]))
+        frame = self._read(reads)
+        fields = _fields(frame, reads)
+        schema = _arrow_schema(fields, [read.alias for read in reads])
+        added, _ = reader.read(pa.RecordBatch.from_pylist([], schema=schema))
+        kinds = [field.dataType for field in fields[: len(predictions.keep)]]
+        kinds += [from_arrow_type(column.type) for column in added]
+        columns = StructType(list(map(StructField, predictions.names, kinds)))
+        return frame.mapInArrow(_predicting(reader, reads, predictions.names), columns)
+
+    def first_length(self, column: str) -> int | None:
+        """The length of the first list that is not null."""
+        name = self._name(column)
+        lists = self._frame.filter(f"{name} IS NOT NULL").selectExpr(f"array_size({name})").limit(1)
+        found = in_words(lists.collect, [ColumnRef(column)])
+        return found[0][0] if found else None
+
+    def head(self, rows: int) -> "SparkTable":
+        """The first few rows."""
+        return self._of(self._frame.limit(rows))
+
+    def bound_contributions(self, people: ContributionBound) -> "SparkTable":
+        """The table with a bounded number of rows of each person, by a window over that person's rows."""
+        person, order = self._name(people.person), [self._name(column) for column in people.order]
+        keys = [f"{name} ASC NULLS LAST" for name in order]
+        if people.sample is not None:
+            sample = f"decode(unhex('{people.sample.encode().hex()}'), 'UTF-8')"
+            texts = ", ':', ".join([sample, *(f"CAST({name} AS STRING)" for name in order), "''"])
+            keys = [f"md5(CAST(concat({texts}) AS BINARY))", *keys]
+        window = f"OVER (PARTITION BY {person} ORDER BY {', '.join(keys)})"
+        placed = self._frame.selectExpr("*", f"row_number() {window} AS place", f"rank() {window} AS tied")
+        kept = placed.filter(f"place <= {people.most} OR place <> tied OR {person} IS NULL")
+        flag = f"CAST(CASE WHEN {person} IS NULL THEN 1 WHEN place <> tied THEN 2 ELSE 0 END AS INT)"
+        return SparkTable(kept.selectExpr(*self._frame.columns, flag), [*self.schema.names, PERSON_ERROR_COLUMN])
+
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "SparkTable":
+        """The table without the rows that lack a value."""
+        wrong = " OR ".join(self._missing(column) for column in dict.fromkeys(read.column for read in reads))
+        self._incomplete = self._frame.filter(wrong)
+        return self._of(self._frame.filter(f"NOT ({wrong})"))
+
+    def left_out(self) -> int:
+        """The number of rows that lack a value in a column that is read, counted on each call."""
+        return 0 if self._incomplete is None else int(in_words(self._incomplete.count))
+
+    def _of(self, frame: Frame) -> "SparkTable":
+        changed = copy(self)
+        changed._frame = frame
+        return changed
+
+    def _name(self, column: str) -> str:
+        """The name of a column in the frame, which states its position."""
+        self.type_of(column)
+        return f"c{self.schema.names.index(column)}"
+
+    def _missing(self, column: str) -> str:
+        """A condition for a missing value of a column; `expressions.py` has the rule."""
+        import pyarrow as pa
+
+        name, kind = self._name(column), self.type_of(column)
+        element = list_element(kind)
+        if element is not None:
+            nan = " OR isnan(x)" if pa.types.is_floating(element) else ""
+            return f"({name} IS NULL OR exists({name}, x -> x IS NULL{nan}))"
+        if pa.types.is_floating(kind):
+            return f"({name} IS NULL OR isnan({name}))"
+        return f"({name} IS NULL OR {name} = '')" if is_text(kind) else f"({name} IS NULL)"
+
+    def _read(self, columns: Sequence[ColumnRef]) -> Frame:
+        """The frame of the columns that are read, in their order."""
+        expressions = [f"{self._expression(read)} AS c{place}" for place, read in enumerate(columns)]
+        return in_words(lambda: self._frame.selectExpr(*expressions), columns)
+
+    def _expression(self, read: ColumnRef) -> str:
+        """A column in the form in which it is read."""
+        name, kind = self._name(read.column), self.type_of(read.column)
+        field = self._fields[self.schema.names.index(read.column)]
+        if _arrow_type(field.dataType) is None or (read.form == "text" and not fits_csv(kind)):
+            must = "must fit into a CSV cell" if read.form == "text" else "must have a type that Arrow has"
+            remedy = "Convert it, or leave it out with keep"
+            raise InputError("column", f"{read.column!r} {must}", got=field.dataType.simpleString(), remedy=remedy)
+        match read.form:
+            case "number":
+                return _exact(name, kind)
+            case "numbers":
+                return _exact(name, list_element(kind), "array<{}>")
+            case "entry":
+                return _exact(f"get({name}, try_cast({self._name(str(read.at))} AS INT))", list_element(kind))
+            case "length":
+                return f"CAST(array_size({name}) AS BIGINT)"
+            case "text" if not (is_text(kind) or is_number(kind)):
+                return f"CAST({name} AS STRING)"
+        return name
+
+
+_COUNTED = "place INT, errors STRING, n BIGINT"
+"""Counts of a partition: of a bin of a group, by its position in the counts of the job; or errors, with count 0."""
+
+_FEW = 2**14
+"""The number of counts of a job up to which partitions send theirs to the driver; more are summed on the executors."""
+
+
+def _packing() -> Work:
+    """Batches as bytes, one per row, of at most 16 MiB or one record, because Spark Connect sends no larger ones."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            rows = max(1, batch.num_rows * 2**24 // max(batch.nbytes, 1))
+            for start in range(0, batch.num_rows, rows):
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_stream(sink, batch.schema) as writer:
+                    writer.write_batch(batch.slice(start, rows))
+                yield pa.record_batch({"batch": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+    return work
+
+
+def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
+    """The counts of a partition."""
+    aliases = [read.alias for read in reads]
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        named = (batch.rename_columns(aliases) for batch in batches)
+        ((counts, errors),) = count_stream(named, [job], no_progress, ordered=False, threads=1)
+        places = np.flatnonzero(counts)
+        rows = len(places)
+        yield pa.record_batch(
+            {
+                "place": pa.array([*places, 0], pa.int32()),
+                "errors": pa.array([None] * rows + [errors.to_json() if errors else None], pa.string()),
+                "n": pa.array([*counts.ravel()[places], 0], pa.int64()),
+            }
+        )
+
+    return work
+
+
+def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence[str]) -> Work:
+    """The kept columns of a partition, which are read first, with predictions; rows without one fail the job."""
+    aliases = [read.alias for read in reads]
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        errors, start = RowErrors(), 0
+        for batch in (batch.rename_columns(aliases) for batch in batches):
+            added, reasons = reader.read(batch)
+            if reasons is not None:
+                errors.note(reasons, start, reader.column_errors(batch))
+            start += batch.num_rows
+            if not errors:
+                kept = batch.columns[: len(names) - len(added)]
+                yield pa.RecordBatch.from_arrays([*kept, *added], names=names)
+        errors.refuse(reader.requirements, Rows(0, "rows count from 0 in one partition"), skips=True)
+
+    return work
+
+
+def _fields(frame: Frame, columns: Sequence[ColumnRef] = ()) -> list[Any]:
+    """The names and types of a frame, for which Spark Connect asks its server."""
+    fields: list[Any] = in_words(lambda: frame.schema.fields, columns)
+    return fields
+
+
+def _arrow_type(kind: Any) -> Any:
+    """The type of Arrow for a type of Spark, or None."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(kind)
+    except PySparkException:
+        return None
+
+
+def _arrow_schema(fields: Sequence[Any], names: Sequence[str]) -> Any:
+    """The types of Arrow for fields of Spark under these names; null for a type that Arrow does not have."""
+    import pyarrow as pa
+
+    kinds = (_arrow_type(field.dataType) or pa.null() for field in fields)
+    return pa.schema(list(zip(names, kinds, strict=True)))
+
+
+def _exact(column: str, kind: Any, within: str = "{}") -> str:
+    """A column of decimals, or of lists of them, as double precision, rounded once: through text."""
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(kind):
+        return column
+    return f"CAST(CAST({column} AS {within.format('STRING')}) AS {within.format('DOUBLE')})"
+
+
+_LOGS = "the reason is in its logs, which may quote records, so show them to the owner of the data only"
+_WORDS = {
+    ("PATH_NOT_FOUND",): "the path does not exist, or not where Spark looks for it",
+    ("TABLE_OR_VIEW_NOT_FOUND",): "there is no table of that name",
+    ("CANNOT_READ_FILE", "is not a Parquet file", "FAILED_READ_FILE"): "a file is damaged, or is not a Parquet file",
+    ("No module named 'confide'",): "the executors' Python has no confide; install it there, or ship an environment",
+    ("PYTHON_VERSION_MISMATCH",): "the executors run another version of Python than this process",
+    ("OutOfMemoryError", "MEMORY_LIMIT_EXCEEDED"): "the executors or the driver need more memory",
+    ("UNAUTHENTICATED",): "the server rejected the token",
+    ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS"): "the user has no right to do that",
+    ("UNAVAILABLE", "Connection refused", "SparkContext was shut down", "stopped SparkContext"): (
+        "the connection to Spark was lost"
+    ),
+}
+
+
+def in_words(work: Callable[[], Result], columns: Sequence[ColumnRef] = ()) -> Result:
+    """Run a function on Spark; every error is replaced by one that cannot quote data and names the columns read.
+
+    pyspark logs an error's text before it raises it, so its logger is turned off meanwhile.
+    """
+    try:
+        with _quiet():
+            return work()
+    except ConfideError:
+        raise
+    except Exception as error:
+        refusal = _in_words(error, list(dict.fromkeys(read.column for read in columns)))
+    raise refusal  # outside the handler: otherwise the error would be attached as the context
+
+
+def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
+    text = f"{type(error).__name__} {error}"
+    of = f"{'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns[:_NAMED]))} of "
+    where = f"{of if columns else ''}the data frame cannot be computed"
+    for marks, words in _WORDS.items():
+        if any(mark in text for mark in marks):
+            kind = FormatError if "damaged" in words else InputError
+            return kind("source", f"{where}: {words}")
+    spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+    reason = f"a Spark job failed; {_LOGS}" if spark else f"its driver reports {type(error).__name__}"
+    return EngineError("source", f"{where}: {reason}")
+
+
+_NAMED = 3
+"""The largest number of columns that an error names."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No log lines from pyspark."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    for logger in loggers:
+        logger.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(_nothing)
+
+
+def _nothing(record: object) -> bool:
+    return False
+
+
+_GROUP = "spark.jobGroup.id"
+_SECONDS = 0.5
+
+
+@contextmanager
+def report_progress(session: Any, progress: Any) -> Iterator[None]:
+    """Call `progress.share(done, total)`, if there is such a method, while jobs of the block run.
+
+    Spark learns of later stages during the job, so the total can grow. The reported share never falls.
+    """
+    report = getattr(progress, "share", None)
+    if report is None:
+        yield
+    elif any(base.__module__.startswith("pyspark.sql.connect") for base in type(session).__mro__):
+        with _report_of_server(session, report):
+            yield
+    else:
+        with _report_of_context(session.sparkContext, report):
+            yield
+
+
+@contextmanager
+def _report_of_server(session: Any, report: Callable[[int, int], None]) -> Iterator[None]:
+    """Report the progress that a server of Spark Connect sends."""
+
+    def on_progress(stages: Any, **_: Any) -> None:
+        known = list(stages or ())
+        if total := sum(stage.num_tasks for stage in known):
+            report(sum(stage.num_completed_tasks for stage in known), total)
+
+    session.registerProgressHandler(on_progress)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(on_progress)
+
+
+@contextmanager
+def _report_of_context(context: Any, report: Callable[[int, int], None]) -> Iterator[None]:
+    """Report the tasks of this thread's jobs twice a second, by a job group of their own."""
+    group, done = f"confide-{uuid4().hex}", threading.Event()
+    before = context.getLocalProperty(_GROUP)
+    context.setLocalProperty(_GROUP, group)
+
+    def watch() -> None:
+        reached, of = 0, 1
+        while not done.wait(_SECONDS):
+            try:
+                now, total = _tasks(context.statusTracker(), group)
+            except Exception:
+                return  # the job itself reports the error
+            if total and now * of >= reached * total:
+                reached, of = now, total
+                report(now, total)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        context.setLocalProperty(_GROUP, before)
+
+
+def _tasks(tracker: Any, group: str) -> tuple[int, int]:
+    """The number of completed tasks, and of all known tasks, of the jobs of a group, by a `pyspark.StatusTracker`."""
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    known = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+    return sum(info.numCompletedTasks for info in known), sum(info.numTasks for info in known)
