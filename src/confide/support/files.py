@@ -251,7 +251,7 @@ def same_place(path: FileLocation, other: FileLocation) -> bool:
     True
     """
     if isinstance(path, ObjectPath) or isinstance(other, ObjectPath):
-        return isinstance(path, ObjectPath) and isinstance(other, ObjectPath) and path.where == other.where
+        return isinstance(path, ObjectPath) and path.can_be(other)
     try:
         return path.samefile(other)
     except OSError:  # one of them does not exist, perhaps not yet
@@ -346,7 +346,10 @@ def new_file(
             part.touch(0o600)
             yield part
             check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)  # it may exist by now
-            path.write(part)
+            try:
+                path.write(part, overwrite=overwrite)
+            except FileExistsError:
+                raise _exists(path) from None
         return
     part = (
         path.parent / f".confide-{os.urandom(8).hex()}.part"
@@ -413,11 +416,8 @@ def read_text(path: str | FileLocation) -> str:
     """Read a small text file, or a small object in a store."""
     path = as_place(path)
     try:
-        if isinstance(path, ObjectPath):
-            if path.info().size and path.info().size > MOST_BYTES:
-                raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
-            return path.read_text()
-        if path.stat().st_size > MOST_BYTES:
+        size = path.size() if isinstance(path, ObjectPath) else path.stat().st_size
+        if size is not None and size > MOST_BYTES:
             raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

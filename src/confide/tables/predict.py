@@ -22,11 +22,10 @@ from confide.support import (
     kind_of,
     names_object,
     new_file,
-    of_store,
 )
 from confide.tables.columns import ColumnSpec
 from confide.tables.databases import without_password
-from confide.tables.file_formats import file_format, format_of, open_sink
+from confide.tables.file_formats import Sink, file_format, format_of, open_sink
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
@@ -224,41 +223,45 @@ def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool
 
 def _write_folder(predictions: Predictions, folder: FileLocation, progress: Progress) -> Summary:
     """Write Parquet files of about a million rows into a new folder; one file without rows if there are none."""
-    import pyarrow.parquet as pq
-
-    tally, parts = PredictionCounts(predictions), itertools.count()
+    tally, parts, rows = PredictionCounts(predictions), itertools.count(), _ROWS_PER_FILE
+    written: list[FileLocation] = []
     with (
-        _new_folder(folder) as part,
+        _new_folder(folder, written) as part,
         closing(predictions.batches(as_text=False, progress=progress)) as batches,
         ExitStack() as opened,
     ):
-        where = str(part) if isinstance(part, Path) else part.address.path
-        system = None if isinstance(part, Path) else part.filesystem
-        writer, rows = None, 0
         for batch in batches:
-            if writer is None or rows >= _ROWS_PER_FILE:
+            if rows >= _ROWS_PER_FILE:
                 opened.close()
-                file = f"{where}/part-{next(parts)}.parquet"
-                writer, rows = opened.enter_context(pq.ParquetWriter(file, batch.schema, filesystem=system)), 0
+                file = part / f"part-{next(parts)}.parquet"
+                sink, rows = opened.enter_context(_new_part(file, written)), 0
             tally.add(batch)
-            writer.write_batch(batch)
+            sink.write(batch)
             rows += batch.num_rows
     return tally.summary()
 
 
 @contextmanager
-def _new_folder(folder: FileLocation) -> Iterator[FileLocation]:
+def _new_part(file: FileLocation, written: list[FileLocation]) -> Iterator[Sink]:
+    """A file of a folder; it is added to those that are written when it has its name."""
+    with new_file(file, overwrite=False) as part, open_sink(part, file_format(file)) as sink:
+        yield sink
+    written.append(file)
+
+
+@contextmanager
+def _new_folder(folder: FileLocation, written: Sequence[FileLocation]) -> Iterator[FileLocation]:
     """A temporary folder next to a new one; it is moved into place if the block succeeds, and removed otherwise.
 
-    A store cannot move. There it is the new folder itself, and all its objects are deleted after an error.
+    A store cannot move. There it is the new folder itself, and the files that are written are deleted after an error.
     """
     refuse_existing_folder(folder)
     if isinstance(folder, ObjectPath):
         try:
-            with of_store(folder.address, "written"):
-                yield folder
+            yield folder
         except BaseException:
-            folder.delete_below()
+            for file in written:
+                file.unlink()
             raise
         return
     part = folder.parent / f".confide-{os.urandom(8).hex()}.part"
