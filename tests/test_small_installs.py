@@ -154,7 +154,7 @@ def test_a_server_without_the_privacy_library_applies_releases_and_charges_nothi
 def test_extras_that_work_on_tables_or_silos_include_the_standard_one():
     extras = PROJECT["optional-dependencies"]
     whole = {name for name, needs in extras.items() if any(one.startswith("confide[standard") for one in needs)}
-    assert whole == {"experiments", "flower", "postgres", "spark"}
+    assert whole == {"experiments", "flower", "postgres", "spark", "stores"}
     assert {re.match(r"[\w-]+", one)[0] for one in PROJECT["dependencies"]} == {"numpy", "scipy", "opendp", "msgspec"}
 
 

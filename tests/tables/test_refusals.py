@@ -95,7 +95,7 @@ def test_csv_files_that_cannot_be_read(tmp_path, text, line):
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode("latin-1"))
     caught = refusal(lambda: count_scores(path, "name" if "\xe9" in text else "score"), "path")
-    assert line is None or f"line {line}" in str(caught.value)
+    assert line is None or f"row {line}," in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "feather"])
@@ -238,20 +238,20 @@ def test_a_decimal_comma_is_named_and_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "line", "values"),
+    ("lines", "row", "values"),
     [
         (["0.5,0.5,a", "0.5,0.5", "0.5,0.5,a"], 3, 2),
         (["0.5,0.5,a", "0.5"] * 3, 3, 1),
         (["0.5,0.5,a", "0.5,0.5,a,4"] * 3, 3, 4),
-        (['0.5,0.5,"a', ' b"', "0.5,0.5"], 4, 2),
+        (['0.5,0.5,"a', ' b"', "0.5,0.5"], 3, 2),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_line_that_is_too_short_or_too_long(tmp_path, lines, line, values, packed):
+def test_the_row_that_is_too_short_or_too_long(tmp_path, lines, row, values, packed):
     path, text = tmp_path / f"a.csv{'.gz' if packed else ''}", "\n".join(["p_a,p_b,label", *lines, ""])
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     message = str(refusal(lambda: count_classes(path), "path").value)
-    assert f"line {line} has {values} value" in message
+    assert f"row {row}, as in a spreadsheet, has {values} value" in message
 
 
 @pytest.mark.parametrize("header", ["p_a,p_a,label", "p_a,p_A,label"])

@@ -6,7 +6,6 @@ signatures, and are replaced by fixed texts. An object is written as a whole, an
 
 import io
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -123,9 +122,9 @@ class ObjectPath:
     @cached_property
     def store(self) -> Any:
         """The store of the bucket in obstore."""
-        with needs_extra(f"{self.scheme}://", "stores", "fsspec"):
-            from obstore.store import from_url
         with self.errors_in_words("used"):
+            from obstore.store import from_url
+
             return from_url(
                 f"{self.scheme}://{self.bucket}{self.account}",
                 client_options={"allow_http": True},  # of a server of one's own
@@ -135,8 +134,8 @@ class ObjectPath:
     @contextmanager
     def errors_in_words(self, doing: str) -> Iterator[None]:
         """Replace every error of the store by one with a remedy and without further details."""
-        from obstore.exceptions import BaseError
-
+        with needs_extra(f"{self.scheme}://", "stores", "obstore", "fsspec"):
+            from obstore.exceptions import BaseError
         try:
             yield
         except (BaseError, OSError) as error:
@@ -229,22 +228,17 @@ class ObjectPath:
 class ObjectReader(io.RawIOBase):
     """The bytes of an object, fetched as they are read.
 
-    Threads of DuckDB seek and read one reader at the same time, so that every thread has its own position.
-
     Parameters
     ----------
     place
         The object.
-    whole
-        Whether a read that reaches beyond the end raises an error: DuckDB does not look how many bytes of Parquet came.
     """
 
-    def __init__(self, place: ObjectPath, *, whole: bool = False) -> None:
-        self._place, self._whole, self._position = place, whole, threading.local()
+    def __init__(self, place: ObjectPath) -> None:
         size = place.size()
         if size is None:
             raise InputError("path", f"{str(place)!r} does not exist")
-        self.size = size
+        self._place, self._position, self.size = place, 0, size
 
     def readable(self) -> bool:
         """Whether it can be read: yes."""
@@ -255,25 +249,26 @@ class ObjectReader(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """The position of this thread."""
-        return getattr(self._position, "bytes", 0)
+        """The position."""
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the position of this thread."""
-        self._position.bytes = offset + (0, self.tell(), self.size)[whence]
-        return self.tell()
+        """Move the position."""
+        self._position = offset + (0, self._position, self.size)[whence]
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fetch bytes for this thread."""
-        start = self.tell()
-        length = max(0, min(len(buffer), self.size - start))
-        if self._whole and length < len(buffer):
-            raise OSError("the object ends before it should")
+        """Fetch the bytes at the position."""
+        length = max(0, min(len(buffer), self.size - self._position))
         if length:
-            with self._place.errors_in_words("read"):
-                buffer[:length] = memoryview(self._place.store.get_range(self._place.key, start=start, length=length))
-        self._position.bytes = start + length
+            buffer[:length] = self.fetch(self._position, length)
+        self._position += length
         return length
+
+    def fetch(self, start: int, length: int) -> memoryview:
+        """Fetch bytes by their position in the object."""
+        with self._place.errors_in_words("read"):
+            return memoryview(self._place.store.get_range(self._place.key, start=start, length=length))
 
 
 FileLocation: TypeAlias = Path | ObjectPath

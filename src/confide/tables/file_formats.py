@@ -151,9 +151,7 @@ class Sink:
         import pyarrow as pa
 
         if self._form.kind == "parquet":
-            import pyarrow.parquet
-
-            return pyarrow.parquet.ParquetWriter(self._path, schema)
+            return _parquet_writer(self._path, schema)
         if self._form.kind == "csv":
             import pyarrow.csv
 
@@ -163,6 +161,30 @@ class Sink:
             options = pyarrow.csv.WriteOptions(delimiter=self._form.delimiter)
             return pyarrow.csv.CSVWriter(target, schema, write_options=options)
         return pa.ipc.new_file(str(self._path), schema)
+
+
+def _parquet_writer(path: Path, schema: Any) -> Any:
+    """The writer of a Parquet file; raises an error that names the columns of types that Parquet lacks."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    def lacks(field: Any) -> bool:
+        try:
+            ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowException:
+            return True
+        return False
+
+    try:
+        return ParquetWriter(path, schema)
+    except pa.ArrowException:
+        names = [field.name for field in schema if lacks(field)]
+        raise InputError(
+            "column",
+            f"{', '.join(map(repr, names[:3]))} must be of a type that Parquet has",
+            got="durations, values of several types, or structs without fields",
+            remedy="Leave it out with keep, or convert it",
+        ) from None
 
 
 @contextmanager

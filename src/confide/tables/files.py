@@ -10,6 +10,7 @@ import csv
 import glob
 import gzip
 import mmap
+import threading
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import lru_cache, partial
 from io import TextIOWrapper
 from itertools import chain, takewhile
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from confide.errors import ConfideError, FormatError, InputError, replaced_errors
-from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place, needs_extra, store_reason
+from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place, store_reason
 from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
@@ -36,7 +37,7 @@ from confide.tables.file_formats import ENDINGS, Format, ending_of, file_format,
 def places_named(source: str) -> list[FileLocation]:
     """The files of a name: the file or object of that name, otherwise those below it, otherwise those of the pattern.
 
-    An existing file is taken literally, even with special characters.
+    The path of an existing file on this machine is taken literally, even with special characters.
 
     Raises
     ------
@@ -44,6 +45,8 @@ def places_named(source: str) -> list[FileLocation]:
         If there are no such files, they have several formats, or a store cannot be reached.
     """
     place = as_place(source)
+    if isinstance(place, ObjectPath) and glob.has_magic(source):
+        return _of_one_format(source, "pattern", _objects_of(place))
     if place.is_file():
         return [place]
     if place.is_dir():
@@ -51,8 +54,6 @@ def places_named(source: str) -> list[FileLocation]:
         return _of_one_format(source, "folder", (file for file in files if not _is_temporary(file, place)))
     if not glob.has_magic(source):
         return [place]
-    if isinstance(place, ObjectPath):
-        return _of_one_format(source, "pattern", _objects_of(place))
     # `Path.glob` takes no absolute pattern.
     return _of_one_format(source, "pattern", map(Path, glob.glob(source, recursive=True)))  # noqa: PTH207
 
@@ -71,14 +72,15 @@ def _objects_of(pattern: ObjectPath) -> Iterator[ObjectPath]:
             yield file
 
 
-def matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+@lru_cache(2**12)  # several `**` ask for the same rests again
+def matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     """Whether the parts of a path match those of a pattern by the rules of `glob`.
 
     `*` stays within a folder, `**` crosses folders, and neither matches hidden names.
 
     Examples
     --------
-    >>> [matches(name.split("/"), ["**", "[ab]*.csv"]) for name in ("a1.csv", "x/y/b.csv", "x/c.csv")]
+    >>> [matches(parts, ("**", "[ab]*.csv")) for parts in (("a1.csv",), ("x", "y", "b.csv"), ("x", "c.csv"))]
     [True, True, False]
     """
     if not pattern or not parts:
@@ -137,21 +139,42 @@ def _in_duckdb(place: FileLocation) -> str:
     return f"{_OBJECTS}://{place.bucket}/{place.key}" if isinstance(place, ObjectPath) else glob.escape(str(place))
 
 
+class _SharedReader(ObjectReader):
+    """A Parquet file that threads of DuckDB read at the same time, each in two calls: it seeks, and then it reads.
+
+    Every thread has its own position. DuckDB does not check the number of bytes, so all of them must be returned.
+    """
+
+    def __init__(self, place: ObjectPath) -> None:
+        super().__init__(place)
+        self._sought = threading.local()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._sought.position = offset
+        return offset
+
+    def read(self, length: int = -1) -> bytes:
+        if self._sought.position + length > self.size:
+            raise OSError("the object ends before it should")
+        return bytes(self.fetch(self._sought.position, length))
+
+
 def _duckdb_filesystem(bucket: ObjectPath) -> Any:
     """The store of an object, to register with a DuckDB connection, which fetches only what it needs."""
-    with needs_extra(f"{bucket.scheme}://", "stores", "fsspec"):
-        from fsspec import AbstractFileSystem
+    from fsspec import AbstractFileSystem
+
+    def named(path: str) -> ObjectPath:
+        return bucket.at(path.removeprefix(f"{_OBJECTS}://").partition("/")[2])
 
     class Objects(AbstractFileSystem):  # type: ignore[misc]
         protocol, cachable = _OBJECTS, False
 
         def _open(self, path: str, *_: Any, **__: Any) -> Any:
-            place = bucket.at(path.split("/", 3)[3])
-            form = format_of(place)
-            return ObjectReader(place, whole=True) if form and form.kind == "parquet" else place.open()
+            form = format_of(path)
+            return _SharedReader(named(path)) if form and form.kind == "parquet" else named(path).open()
 
         def info(self, path: str, **_: Any) -> dict[str, Any]:
-            return {"name": path, "size": bucket.at(path.split("/", 3)[3]).size(), "type": "file"}
+            return {"name": path, "size": named(path).size(), "type": "file"}
 
         def modified(self, path: str) -> datetime:
             return datetime.fromtimestamp(0)
@@ -294,7 +317,7 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
         connection,
         ROWS,
         renew=renew,
-        rows=lambda: sum(map(_arrow_rows, places)),
+        rows=lambda: sum(_arrow_rows(place, agreed.names[:1]) for place in places),
     )
     made.disagreements = disagreements
     return made
@@ -314,9 +337,9 @@ def _in_folder(batch: Any, place: FileLocation, folders: Any) -> Any:
     return batch
 
 
-def _arrow_rows(place: FileLocation) -> int:
-    """The number of rows, from the headers of the batches."""
-    reader, _ = _arrow_reader(place)
+def _arrow_rows(place: FileLocation, names: Sequence[str]) -> int:
+    """The number of rows; of the batches only these columns are fetched."""
+    reader, _ = _arrow_reader(place, names)
     return sum(int(reader.get_batch(i).num_rows) for i in range(reader.num_record_batches))
 
 
@@ -412,7 +435,7 @@ class CsvDialect:
 def _csv_dialect(place: FileLocation) -> CsvDialect:
     """The dialect of a file."""
     held = place.open("rb")
-    unpacked: Any = gzip.open(held) if file_format(place).compressed else held
+    unpacked: Any = gzip.GzipFile(fileobj=held) if file_format(place).compressed else held
     with held, TextIOWrapper(unpacked, "utf-8-sig", newline="") as lines:
         return csv_dialect(f"file {str(place)!r}", lines)
 
