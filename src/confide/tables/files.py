@@ -113,7 +113,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 def _folder_values(place: FileLocation) -> dict[str, str | None]:
     """The values of folders such as `ward=north`, as DuckDB reads them: some characters are written as %20."""
-    pairs = (part.split("=", 1) for part in place.parts[:-1] if "=" in part)
+    pairs = (part.split("=", 1) for part in place.parts[:-1] if part.count("=") == 1)
     return {name: None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
 
