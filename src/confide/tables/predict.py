@@ -1,10 +1,10 @@
 """Prediction sets and intervals for the rows of a table, written into a file or a folder."""
 
-import itertools
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from confide.support import (
 )
 from confide.tables.columns import ColumnSpec
 from confide.tables.databases import without_password
-from confide.tables.file_formats import Sink, file_format, format_of, open_sink
+from confide.tables.file_formats import file_format, format_of, write_batches
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
@@ -208,45 +208,38 @@ def write_predictions(predictions: Predictions, out: str | Path, *, overwrite: b
 
 def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool, progress: Progress) -> Summary:
     form, tally = file_format(path), PredictionCounts(predictions)
-    as_text = form.kind == "csv"
     check_not_input(path, predictions.table.files)
     with (
         new_file(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table) as part,
-        open_sink(part, form) as sink,
-        closing(predictions.batches(as_text=as_text, progress=progress)) as batches,
+        closing(predictions.batches(as_text=form.kind == "csv", progress=progress)) as batches,
     ):
-        for batch in batches:
-            tally.add(batch)
-            sink.write(batch)
+        write_batches(part, form, tally.counted(batches))
     return tally.summary()
 
 
 def _write_folder(predictions: Predictions, folder: FileLocation, progress: Progress) -> Summary:
     """Write Parquet files of about a million rows into a new folder; one file without rows if there are none."""
-    tally, parts, rows = PredictionCounts(predictions), itertools.count(), _ROWS_PER_FILE
-    written: list[FileLocation] = []
+    tally, written = PredictionCounts(predictions), list[FileLocation]()
     with (
         _new_folder(folder, written) as part,
         closing(predictions.batches(as_text=False, progress=progress)) as batches,
-        ExitStack() as opened,
     ):
-        for batch in batches:
-            if rows >= _ROWS_PER_FILE:
-                opened.close()
-                file = part / f"part-{next(parts)}.parquet"
-                sink, rows = opened.enter_context(_new_part(file, written)), 0
-            tally.add(batch)
-            sink.write(batch)
-            rows += batch.num_rows
+        counted = tally.counted(batches)
+        while (batch := next(counted, None)) is not None:
+            file = part / f"part-{len(written)}.parquet"
+            with new_file(file, overwrite=False) as temporary:
+                write_batches(temporary, file_format(file), _of_one_file(chain([batch], counted)))
+            written.append(file)
     return tally.summary()
 
 
-@contextmanager
-def _new_part(file: FileLocation, written: list[FileLocation]) -> Iterator[Sink]:
-    """A file of a folder; it is added to those that are written when it has its name."""
-    with new_file(file, overwrite=False) as part, open_sink(part, file_format(file)) as sink:
-        yield sink
-    written.append(file)
+def _of_one_file(batches: Iterator[Any]) -> Iterator[Any]:
+    rows = 0
+    for batch in batches:
+        yield batch
+        rows += batch.num_rows
+        if rows >= _ROWS_PER_FILE:
+            return
 
 
 @contextmanager

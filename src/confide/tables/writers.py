@@ -1,6 +1,6 @@
 """Predictions of a table, in batches or written by its engine, and their summary."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -113,6 +113,12 @@ class PredictionCounts:
         self._ends = predictions.ends
         self.rows = self._members = self._empty = 0
         self._halves = np.array([np.inf, np.inf, -np.inf])
+
+    def counted(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Record batches, counted while they pass."""
+        for batch in batches:
+            self.add(batch)
+            yield batch
 
     def add(self, batch: Any) -> None:
         """Count a `pyarrow.RecordBatch`."""
