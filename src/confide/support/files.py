@@ -1,5 +1,6 @@
 """Files: their kinds, permission to overwrite them, atomic writing, and locks between processes."""
 
+import io
 import os
 import re
 import tempfile
@@ -416,10 +417,11 @@ def read_text(path: str | FileLocation) -> str:
     """Read a small text file, or a small object in a store."""
     path = as_place(path)
     try:
-        size = path.size() if isinstance(path, ObjectPath) else path.stat().st_size
-        if size is not None and size > MOST_BYTES:
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
-        return path.read_text(encoding="utf-8")
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except UnicodeDecodeError:
         raise FormatError("path", f"{str(path)!r} is not a text file") from None
     except OSError as error:

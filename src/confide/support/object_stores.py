@@ -148,11 +148,6 @@ class ObjectPath:
         return (self.bucket, *PurePosixPath(self.key).parts)
 
     @property
-    def name(self) -> str:
-        """The last part of its name."""
-        return self.parts[-1]
-
-    @property
     def suffix(self) -> str:
         """The suffix of its name."""
         return PurePosixPath(self.key).suffix
@@ -194,11 +189,6 @@ class ObjectPath:
     def open(self, mode: str = "rb") -> io.BufferedReader:
         """The bytes of the object, fetched as they are read."""
         return io.BufferedReader(ObjectReader(self), 2**20)
-
-    def read_text(self, encoding: str) -> str:
-        """The object as text."""
-        with self.open() as stream:
-            return stream.read().decode(encoding)
 
     def write(self, file: Path, *, overwrite: bool) -> None:
         """Upload a finished file: the store shows the old content until the new one is complete.
