@@ -222,10 +222,12 @@ class ObjectReader(io.RawIOBase):
     ----------
     place
         The object.
+    size
+        Its number of bytes, if it is known.
     """
 
-    def __init__(self, place: ObjectPath) -> None:
-        size = place.size()
+    def __init__(self, place: ObjectPath, size: int | None = None) -> None:
+        size = place.size() if size is None else size
         if size is None:
             raise InputError("path", f"{str(place)!r} does not exist")
         self._place, self._position, self.size = place, 0, size

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from io import TextIOWrapper
 from itertools import chain, takewhile
 from pathlib import Path
@@ -145,8 +145,8 @@ class _SharedReader(ObjectReader):
     Every thread has its own position. DuckDB does not check the number of bytes, so all of them must be returned.
     """
 
-    def __init__(self, place: ObjectPath) -> None:
-        super().__init__(place)
+    def __init__(self, place: ObjectPath, size: int | None) -> None:
+        super().__init__(place, size)
         self._sought = threading.local()
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -166,15 +166,20 @@ def _duckdb_filesystem(bucket: ObjectPath) -> Any:
     def named(path: str) -> ObjectPath:
         return bucket.at(path.removeprefix(f"{_OBJECTS}://").partition("/")[2])
 
+    @cache  # DuckDB opens every file several times
+    def size_of(place: ObjectPath) -> int | None:
+        return place.size()
+
     class Objects(AbstractFileSystem):  # type: ignore[misc]
         protocol, cachable = _OBJECTS, False
 
         def _open(self, path: str, *_: Any, **__: Any) -> Any:
-            form = format_of(path)
-            return _SharedReader(named(path)) if form and form.kind == "parquet" else named(path).open()
+            place, form = named(path), format_of(path)
+            shared = form is not None and form.kind == "parquet"
+            return _SharedReader(place, size_of(place)) if shared else place.open()
 
         def info(self, path: str, **_: Any) -> dict[str, Any]:
-            return {"name": path, "size": named(path).size(), "type": "file"}
+            return {"name": path, "size": size_of(named(path)), "type": "file"}
 
         def modified(self, path: str) -> datetime:
             return datetime.fromtimestamp(0)
