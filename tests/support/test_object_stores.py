@@ -61,6 +61,27 @@ def test_one_object_has_several_addresses():
     assert as_place("s3://b/.x/y..z").key == ".x/y..z"
 
 
+@pytest.mark.parametrize("name", ["s3://b/a\nb", "s3://a b/x", "s3://b/\x00y"])
+def test_names_that_no_object_has(monkeypatch, name):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+    with refused(InputError, "address") as caught:
+        as_place(name).exists()
+    assert "no object can have such a name" in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"])
+def test_every_scheme_has_a_store(monkeypatch, scheme):
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+    family = {"s": obstore.store.S3Store, "g": obstore.store.GCSStore, "a": obstore.store.AzureStore}[scheme[0]]
+    assert isinstance(as_place(f"{scheme}://b/x").store, family)
+    if family is obstore.store.AzureStore:
+        monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME")
+        assert isinstance(as_place(f"{scheme}://b@account.blob.core.windows.net/x").store, family)
+        with refused(InputError, "address"):
+            as_place(f"{scheme}://b/x").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

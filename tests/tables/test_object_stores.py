@@ -40,7 +40,6 @@ from tests.tables.test_weights import test_sums_are_those_of_arrays  # noqa: F40
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
 DATA = pa.table({"id": np.arange(N), "ward": WARD, "label": Y, **{f"p_{k}": P[:, k] for k in range(K)}})
 WHAT = ClassColumns("p_*", "label")
-COLUMNS = ["--probabilities", "p_*"]
 names = count()
 
 
@@ -180,31 +179,21 @@ def test_a_complete_job(store, tmp_path, capsys, scheme):
     base = fresh(scheme)
     for i, part in enumerate(halves(DATA)):
         put(packed(part, "parquet"), f"{base}/records/{i}.parquet")
-    records, state = f"{base}/records/*.parquet", str(tmp_path / "watch.json")
-    labelled, request = [*COLUMNS, "--label", "label"], ["--alpha", "0.2", "--epsilon", "2"]
-    look = ["--state", state, "--look", "2026-03-02", "--epsilon", "1", "--batch", str(N)]
+    records, release = f"{base}/records/*.parquet", f"--calibration {base}/a.json"
+    columns, request = "--probabilities p_* --label label", "--alpha 0.2 --epsilon 2"
+    look = f"--state {tmp_path}/watch.json --look 2026-03-02 --epsilon 1 --batch {N}"
     for command in (
-        ["plan", "--n", "2500", *request, "--pilot", f"{base}/records", *labelled, "--out", f"{base}/plan.html"],
-        ["calibrate", records, *labelled, *request, "--out", f"{base}/a.json"],
-        ["show", f"{base}/a.json"],
-        ["verify", f"{base}/a.json"],
-        ["report", f"{base}/a.json", "--out", f"{base}/a.html"],
-        ["predict", records, *COLUMNS, "--calibration", f"{base}/a.json", "--out", f"{base}/sets.csv"],
-        ["evaluate", records, *labelled, "--calibration", f"{base}/a.json", "--out", f"{base}/evaluation.json"],
-        ["watch", records, "--calibration", f"{base}/a.json", *labelled, *look, "--out", f"{base}/watch.html"],
-        [
-            "recalibrate",
-            records,
-            "--calibration",
-            f"{base}/a.json",
-            *labelled,
-            "--epsilon",
-            "1",
-            "--out",
-            f"{base}/b.json",
-        ],
+        f"plan --n 2500 {request} --pilot {base}/records {columns} --out {base}/plan.html",
+        f"calibrate {records} {columns} {request} --out {base}/a.json",
+        f"show {base}/a.json",
+        f"verify {base}/a.json",
+        f"report {base}/a.json --out {base}/a.html",
+        f"predict {records} --probabilities p_* {release} --out {base}/sets.csv",
+        f"evaluate {records} {columns} {release} --out {base}/evaluation.json",
+        f"watch {records} {columns} {release} {look} --out {base}/watch.html",
+        f"recalibrate {records} {columns} {release} --epsilon 1 --out {base}/b.json",
     ):
-        assert main(command) == 0, (command, capsys.readouterr().err)
+        assert main(command.split()) == 0, (command, capsys.readouterr().err)
     released = load_release(f"{base}/a.json")
     assert f"saved: {base}/b.json" in capsys.readouterr().out
     with pytest.raises(OutputExistsError):

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
-from confide.errors import InputError
+from confide.errors import ConfideError, InputError
 from confide.support.installed import needs_extra
 
 _FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
@@ -30,6 +30,7 @@ _REASONS = {
     r"configured region|AuthorizationHeaderMalformed| 301 ": "the bucket is in another region; set AWS_REGION",
     r" 40[13] |169\.254\.169\.254|metadata|[Cc]redential|token|Account must": "there is no permission to do that, or "
     f"credentials are missing or rejected; they are {_CREDENTIALS}",
+    r"parsing Path|domain character": "no object can have such a name",
     r"error sending request|timed out|dns": "it cannot be reached; check the network, and AWS_ENDPOINT_URL, "
     "GOOGLE_BASE_URL or AZURE_STORAGE_ENDPOINT if it is a server of your own",
     r"": "the store rejects the request",
@@ -126,7 +127,7 @@ class ObjectPath:
             from obstore.store import from_url
 
             return from_url(
-                f"{self.scheme}://{self.bucket}{self.account}",
+                f"{'abfss' if self.account else _FAMILIES[self.scheme]}://{self.bucket}{self.account}",
                 client_options={"allow_http": True},  # of a server of one's own
                 retry_config={"max_retries": 5},
             )
@@ -135,10 +136,14 @@ class ObjectPath:
     def errors_in_words(self, doing: str) -> Iterator[None]:
         """Replace every error of the store by one with a remedy and without further details."""
         with needs_extra(f"{self.scheme}://", "stores", "obstore", "fsspec"):
-            from obstore.exceptions import BaseError
+            from obstore.exceptions import AlreadyExistsError, BaseError
         try:
             yield
-        except (BaseError, OSError) as error:
+        except ConfideError:
+            raise
+        except AlreadyExistsError:
+            raise FileExistsError(str(self)) from None
+        except (BaseError, OSError, ValueError) as error:
             reason = next(words for marks, words in _REASONS.items() if re.search(marks, str(error)))
             raise InputError("address", f"{str(self)!r} cannot be {doing}: {reason}") from None
 
@@ -198,16 +203,12 @@ class ObjectPath:
         FileExistsError
             If there is such an object by now and `overwrite` is false.
         """
-        from obstore.exceptions import AlreadyExistsError
-
-        mode = "overwrite" if overwrite or file.stat().st_size > _IN_ONE_REQUEST else "create"
+        create = not overwrite and file.stat().st_size <= _IN_ONE_REQUEST
         with self.errors_in_words("written"):
             try:
-                self.store.put(self.key, file, mode=mode)
-                return
-            except AlreadyExistsError:
-                pass
-        raise FileExistsError(str(self))
+                self.store.put(self.key, file, mode="create" if create else "overwrite")
+            except NotImplementedError:  # AWS_CONDITIONAL_PUT=disabled, for servers that cannot compare names
+                self.store.put(self.key, file, mode="overwrite")
 
     def unlink(self) -> None:
         """Delete the object."""

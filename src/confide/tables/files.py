@@ -238,10 +238,11 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
     dialects = [_csv_dialect(place) for place in places]
     for place, dialect in zip(places, dialects, strict=True):
         if dialect != dialects[0]:
+            alone = sorted({*dialect.names} ^ {*dialects[0].names})
             raise InputError(
                 "path",
-                f"{str(place)!r} must have the column names and the separator of {str(places[0])!r}",
-                got="others",
+                f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}",
+                got=f"a column {alone[0]!r} that only one of them has" if alone else "another order or separator",
             )
     folders = _folder_types(places, dialects[0].names)
     source = _reading(
