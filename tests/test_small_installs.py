@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 STANDARD = [
-    *("click", "cryptography", "duckdb", "fsspec", "ibis", "jinja2", "pandas", "pyarrow"),
-    *("pyarrow_hotfix", "rich", "sklearn"),
+    *("click", "cryptography", "duckdb", "ibis", "jinja2", "pandas", "pyarrow"),
+    *("obstore", "pyarrow_hotfix", "rich", "sklearn"),
 ]
 LIBRARIES = ["opendp", "scipy"]
 
