@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 STANDARD = [
-    *("click", "cryptography", "duckdb", "fsspec", "ibis", "jinja2", "pandas", "pyarrow"),
-    *("pyarrow_hotfix", "rich", "sklearn"),
+    *("click", "cryptography", "duckdb", "ibis", "jinja2", "pandas", "pyarrow"),
+    *("obstore", "pyarrow_hotfix", "rich", "sklearn"),
 ]
 LIBRARIES = ["opendp", "scipy"]
 
@@ -154,7 +154,7 @@ def test_a_server_without_the_privacy_library_applies_releases_and_charges_nothi
 def test_extras_that_work_on_tables_or_silos_include_the_standard_one():
     extras = PROJECT["optional-dependencies"]
     whole = {name for name, needs in extras.items() if any(one.startswith("confide[standard") for one in needs)}
-    assert whole == {"experiments", "flower", "postgres", "spark"}
+    assert whole == {"experiments", "flower", "postgres", "spark", "stores"}
     assert {re.match(r"[\w-]+", one)[0] for one in PROJECT["dependencies"]} == {"numpy", "scipy", "opendp", "msgspec"}
 
 

@@ -1,7 +1,7 @@
-"""Object stores on loopback: moto's S3, which checks signatures and permissions, and emulators of Google's and Azure's.
+"""Object stores on loopback: moto's S3, which checks signatures and permissions, and Azurite, which checks signatures.
 
-They run in a separate environment (`nox -s stores`). The first two are one process, `python store_servers.py`. The
-third is Azurite, which checks signatures; it is used if npm has installed it.
+They run in a separate environment (`nox -s stores`): the first as `python store_servers.py`, the second if npm has
+installed it.
 """
 
 import json
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 BUCKET = "clinic"
+AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Public: every Azurite has it."""
 RIGHTS = {
@@ -25,10 +26,9 @@ RIGHTS = {
 
 
 def serve() -> None:
-    """Start both, print their addresses and keys, and stop when standard input closes."""
+    """Start S3, print its address and keys, and stop when standard input closes."""
     import boto3
     import requests
-    from gcp_storage_emulator.server import create_server
     from moto.server import ThreadedMotoServer
 
     amazon = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -45,11 +45,7 @@ def serve() -> None:
         keys[name] = [made["AccessKeyId"], made["SecretAccessKey"]]
     people.put_user_policy(UserName="owner", PolicyName="all", PolicyDocument=json.dumps(RIGHTS))
     requests.post(f"{url}/moto-api/reset-auth", data="0", timeout=10)  # from now on every request is checked
-
-    google = create_server("127.0.0.1", 0, in_memory=True, default_bucket=BUCKET)
-    google.start()
-    port = google._api._httpd.server_address[1]
-    print(json.dumps({"s3": url, "gs": f"http://127.0.0.1:{port}", **keys}), flush=True)
+    print(json.dumps({"s3": url, **keys}), flush=True)
     sys.stdin.read()
     os._exit(0)
 
@@ -75,13 +71,15 @@ def started(python: Path, log: Path) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def azurite(program: Path, log: Path) -> Iterator[str | None]:
-    """The connection string of Azure's emulator; None if it is not installed."""
+    """The endpoint of Azure's emulator; None if it is not installed."""
     if not program.exists():
         yield None
         return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    from pyarrow.fs import AzureFileSystem
+
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     command = [str(program), "--blobHost", "127.0.0.1", "--blobPort", str(port), *options]
     with log.open("a") as stream:
@@ -93,8 +91,10 @@ def azurite(program: Path, log: Path) -> Iterator[str | None]:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.1)
-        name = "devstoreaccount1"
-        yield f"AccountName={name};AccountKey={AZURITE_KEY};BlobEndpoint=http://127.0.0.1:{port}/{name};"
+        where = {f"{kind}_storage_authority": f"127.0.0.1:{port}" for kind in ("blob", "dfs")}
+        where |= {f"{kind}_storage_scheme": "http" for kind in ("blob", "dfs")}
+        AzureFileSystem(AZURITE_ACCOUNT, account_key=AZURITE_KEY, **where).create_dir(BUCKET)
+        yield f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}"
     finally:
         process.kill()
         process.wait()

@@ -21,6 +21,7 @@ from confide.tables import (
     ClassColumns,
     ScoreColumn,
     calibrate_table,
+    group_histograms,
     is_folder,
     open_table,
     predict_table,
@@ -102,6 +103,31 @@ def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
         write(folder / f"b.{suffix}", {"t": SCORES})
         with refused(InputError, argument):
             counts(folder)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
+@pytest.mark.parametrize(
+    ("folders", "groups"),
+    [
+        (["a%20b", "c%2Fd%3De"], ["a b", "c/d=e"]),
+        (["2024-01-01", "2024-01-02"], ["2024-01-01", "2024-01-02"]),
+        (["1", "-20"], [1, -20]),
+        (["01", "1"], ["01", "1"]),
+        (["__HIVE_DEFAULT_PARTITION__", "c"], None),
+    ],
+)
+def test_values_of_folders_are_the_same_in_every_format(tmp_path, suffix, folders, groups):
+    for k, folder in enumerate(folders):
+        (tmp_path / f"ward={folder}").mkdir()
+        put(tmp_path / f"ward={folder}" / f"x.{suffix}", SCORES[: 40 + k])
+    if groups is None:
+        with refused(InputError, "table") as caught:
+            group_histograms(tmp_path, ScoreColumn("s"), "ward", ["a", "c"], UNIT)
+        assert bad_rows(caught) == [(40, 0)]
+        assert "skip_incomplete" in caught.value.remedy
+        return
+    found = group_histograms(tmp_path, ScoreColumn("s"), "ward", groups, UNIT)
+    assert [found[group].total for group in groups] == [40, 41]
 
 
 def put(path, scores):
@@ -302,6 +328,3 @@ def test_a_pipe_into_the_command_line(tmp_path, written):
     )
     assert done.returncode == 0, done.stderr.decode()
     assert confide.Release.load(tmp_path / "cal.json").threshold == pytest.approx(0.9, abs=0.01)
-
-
-# --- people

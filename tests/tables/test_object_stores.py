@@ -1,6 +1,6 @@
-"""Objects of S3, Google's store and Azure's, read and written as files are; this module starts the servers.
+"""Objects of S3 and of Azure's store, read and written as files are; this module starts the servers.
 
-S3 is moto's, which checks signatures and permissions. Google's and Azure's are emulators; Azure's needs npm.
+S3 is moto's, which checks signatures and permissions. Azure's is an emulator, which needs npm.
 """
 
 import gzip
@@ -17,13 +17,13 @@ import confide
 from confide import FormatError, InputError
 from confide.cli.run import main
 from confide.core import Release, load_release
-from confide.support import OutputExistsError, as_place, object_stores
+from confide.support import ObjectReader, OutputExistsError, as_place
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table, open_table, predict_table
 from tests.environments import python_of
 from tests.refused import refused
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened
-from tests.tables.store_servers import BUCKET, started
+from tests.tables.store_servers import AZURITE_ACCOUNT, AZURITE_KEY, BUCKET, started
 
 # the tests of all other sources, with these sources
 from tests.tables.test_exactness import (  # noqa: F401
@@ -38,50 +38,41 @@ from tests.tables.test_several import table, test_several_levels, test_threshold
 from tests.tables.test_weights import test_sums_are_those_of_arrays  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
-CLEARED = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3")
 DATA = pa.table({"id": np.arange(N), "ward": WARD, "label": Y, **{f"p_{k}": P[:, k] for k in range(K)}})
 WHAT = ClassColumns("p_*", "label")
-COLUMNS = ["--probabilities", "p_*"]
 names = count()
 
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
     with started(python_of("stores"), tmp_path_factory.mktemp("stores") / "log") as said:
-        if "az" in said:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("AZURE_STORAGE_CONNECTION_STRING", said["az"])
-                as_place(f"az://{BUCKET}").filesystem.create_dir(BUCKET)
         yield said
 
 
 @pytest.fixture
 def store(servers, monkeypatch):
     """The environment of a user with all permissions."""
-    for name in CLEARED:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_"))]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_ENDPOINT_URL", servers["s3"])
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", servers["gs"])
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["owner"][0])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", servers["owner"][1])
-    for name in ("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", servers.get("az", ""))
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", AZURITE_ACCOUNT)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", AZURITE_KEY)
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", servers.get("az", ""))
     return servers
 
 
 def fresh(scheme: str = "s3") -> str:
     """A new prefix."""
-    if scheme == "az" and not os.environ["AZURE_STORAGE_CONNECTION_STRING"]:
+    if scheme == "az" and not os.environ["AZURE_STORAGE_ENDPOINT"]:
         pytest.skip("needs Azurite: `nox -s stores` installs it where npm is on the PATH")
     return f"{scheme}://{BUCKET}/t{next(names)}"
 
 
 def put(content: bytes, address: str) -> str:
     place = as_place(address)
-    with place.filesystem.open_output_stream(place.address.path, compression=None) as stream:
-        stream.write(content)
+    place.store.put(place.key, content)
     return address
 
 
@@ -115,7 +106,7 @@ class Store(Engine):
         return folder
 
 
-@pytest.fixture(params=["s3-parquet", "s3-csv.gz", "s3-arrow", "gs-parquet"])
+@pytest.fixture(params=["s3-parquet", "s3-csv.gz", "s3-arrow", "az-parquet"])
 def engine(request, store):
     return Store(*request.param.split("-"))
 
@@ -130,7 +121,7 @@ def records(store):
     return put(packed(DATA, "parquet"), f"{fresh()}/records.parquet")
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+@pytest.mark.parametrize("scheme", ["s3", "az"])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "arrow"])
 def test_predictions_are_those_of_files(store, tmp_path, scheme, ending):
     source, released = put(packed(DATA, "parquet"), f"{fresh(scheme)}/in.parquet"), calibrated("aps_deterministic")
@@ -143,12 +134,14 @@ def test_predictions_are_those_of_files(store, tmp_path, scheme, ending):
     assert written == here.read_bytes() if ending != "csv.gz" else gzip.decompress(written)
     with refused(OutputExistsError, "output"):
         predict_table(source, ClassColumns("p_*"), released, out)
+    with pytest.raises(FileExistsError):  # what a job gets that has looked before another wrote
+        as_place(out).write(here, overwrite=False)
     predict_table(source, ClassColumns("p_*"), released, out, overwrite=True)
     with refused(InputError, "output"):
         predict_table(source, ClassColumns("p_*"), released, source, overwrite=True)
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+@pytest.mark.parametrize("scheme", ["s3", "az"])
 def test_folders_are_written_and_read(records, scheme):
     folder, released = fresh(scheme), calibrated("lac")
     predict_table(records, ClassColumns("p_*"), released, folder, keep=("id", "ward"))
@@ -170,70 +163,37 @@ def reads(*columns):
     return [ColumnRef(column, "value") for column in columns]
 
 
-class Watched:
-    """The calls to a store's file system or one of its files, and the number of bytes read."""
-
-    def __init__(self, held, lengths):
-        self.held, self.lengths = held, lengths
-
-    def __getattr__(self, name):
-        return getattr(self.held, name)
-
-    def open_input_file(self, path):
-        return Watched(self.held.open_input_file(path), self.lengths)
-
-    def read(self, *most):
-        return self.counted(self.held.read(*most))
-
-    def read_at(self, *which):
-        return self.counted(self.held.read_at(*which))
-
-    def counted(self, found):
-        self.lengths.append(len(found))
-        return found
-
-
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_only_the_columns_in_question_are_fetched(store, monkeypatch, ending):
     numbers = np.random.default_rng(0).random((6, 20000))
     wide, lengths = pa.table(dict(zip("sabcde", numbers, strict=True))), []
     source = put(packed(wide, ending), f"{fresh()}/x.{ending}")
-    original = object_stores.filesystem_of
-    monkeypatch.setattr(object_stores, "filesystem_of", lambda address: Watched(original(address), lengths))
+    fetch = ObjectReader.fetch
+    monkeypatch.setattr(ObjectReader, "fetch", lambda *given: lengths.append(given[-1]) or fetch(*given))
     calibrate_table(source, ScoreColumn("s"), 0.1, 1.0)
     assert 8 * 20000 <= sum(lengths) < 3 * 8 * 20000
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+@pytest.mark.parametrize("scheme", ["s3", "az"])
 def test_a_complete_job(store, tmp_path, capsys, scheme):
     base = fresh(scheme)
     for i, part in enumerate(halves(DATA)):
         put(packed(part, "parquet"), f"{base}/records/{i}.parquet")
-    records, state = f"{base}/records/*.parquet", str(tmp_path / "watch.json")
-    labelled, request = [*COLUMNS, "--label", "label"], ["--alpha", "0.2", "--epsilon", "2"]
-    look = ["--state", state, "--look", "2026-03-02", "--epsilon", "1", "--batch", str(N)]
+    records, release = f"{base}/records/*.parquet", f"--calibration {base}/a.json"
+    columns, request = "--probabilities p_* --label label", "--alpha 0.2 --epsilon 2"
+    look = f"--state {tmp_path}/watch.json --look 2026-03-02 --epsilon 1 --batch {N}"
     for command in (
-        ["plan", "--n", "2500", *request, "--pilot", f"{base}/records", *labelled, "--out", f"{base}/plan.html"],
-        ["calibrate", records, *labelled, *request, "--out", f"{base}/a.json"],
-        ["show", f"{base}/a.json"],
-        ["verify", f"{base}/a.json"],
-        ["report", f"{base}/a.json", "--out", f"{base}/a.html"],
-        ["predict", records, *COLUMNS, "--calibration", f"{base}/a.json", "--out", f"{base}/sets.csv"],
-        ["evaluate", records, *labelled, "--calibration", f"{base}/a.json", "--out", f"{base}/evaluation.json"],
-        ["watch", records, "--calibration", f"{base}/a.json", *labelled, *look, "--out", f"{base}/watch.html"],
-        [
-            "recalibrate",
-            records,
-            "--calibration",
-            f"{base}/a.json",
-            *labelled,
-            "--epsilon",
-            "1",
-            "--out",
-            f"{base}/b.json",
-        ],
+        f"plan --n 2500 {request} --pilot {base}/records {columns} --out {base}/plan.html",
+        f"calibrate {records} {columns} {request} --out {base}/a.json",
+        f"show {base}/a.json",
+        f"verify {base}/a.json",
+        f"report {base}/a.json --out {base}/a.html",
+        f"predict {records} --probabilities p_* {release} --out {base}/sets.csv",
+        f"evaluate {records} {columns} {release} --out {base}/evaluation.json",
+        f"watch {records} {columns} {release} {look} --out {base}/watch.html",
+        f"recalibrate {records} {columns} {release} --epsilon 1 --out {base}/b.json",
     ):
-        assert main(command) == 0, (command, capsys.readouterr().err)
+        assert main(command.split()) == 0, (command, capsys.readouterr().err)
     released = load_release(f"{base}/a.json")
     assert f"saved: {base}/b.json" in capsys.readouterr().out
     with pytest.raises(OutputExistsError):
@@ -248,7 +208,7 @@ def test_a_complete_job(store, tmp_path, capsys, scheme):
     assert found == confide.tables.evaluate_table(DATA, WHAT, released)
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+@pytest.mark.parametrize("scheme", ["s3", "az"])
 def test_a_failed_output_leaves_no_objects(store, scheme):
     wrong = DATA.set_column(3, "p_0", pa.array([7.0] * N))
     source, out = put(packed(wrong, "parquet"), f"{fresh(scheme)}/x.parquet"), fresh(scheme)
@@ -277,10 +237,10 @@ def test_errors_of_stores_have_a_remedy(store, servers, monkeypatch, records):
         predict_table(records, ClassColumns("p_*"), calibrated("lac"), "s3://missing-bucket/sets.parquet")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["other"][0])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
-    assert "no permission to do that, or there are no credentials; they are taken from AWS_PROFILE" in message()
+    assert "no permission to do that, or credentials are missing or rejected; they are taken from AWS_" in message()
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-    assert "AWS_PROFILE" in message()
-    assert "credentials are refused" in message(f"s3://{BUCKET}/*.parquet") or "no permission" in message()
+    assert "AWS_SECRET_ACCESS_KEY" in message()
+    assert "credentials are missing or rejected" in message(f"s3://{BUCKET}/*.parquet")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     assert "it cannot be reached; check the network, and AWS_ENDPOINT_URL" in message()
 

@@ -95,7 +95,37 @@ def test_csv_files_that_cannot_be_read(tmp_path, text, line):
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode("latin-1"))
     caught = refusal(lambda: count_scores(path, "name" if "\xe9" in text else "score"), "path")
-    assert line is None or f"line {line}" in str(caught.value)
+    assert line is None or f"row {line}," in str(caught.value)
+
+
+TABLE = "".join(f"{i}\t{i / 300}\r\n" for i in range(300))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.tsv", f"id\tscore\r\n{TABLE}".encode("utf-16"), "UTF-8"),
+        ("a.tsv.gz", gzip.compress(f"id\tscore\r\n{TABLE}".encode("utf-16")), "UTF-8"),
+        ("a.tsv", gzip.compress(b"id\tscore\r\n"), "name end in .csv.gz"),
+        ("a.tsv.gz", b"id\tscore\r\n", "name end without .gz"),
+        ("a.tsv", f"id\tscore\r\n{TABLE}1\t0.5\t{PLANTED}\r\n".encode(), "row 302, as in a spreadsheet, has 3 values"),
+        ("a.csv", f"name,note\n{'a,b' * 9}\n{PLANTED},{PLANTED},c\n".encode(), "'score' is not in file"),
+        ("a.csv", f"{PLANTED},0.5\n{PLANTED},0.25\n".encode(), "line of column names"),
+        ("a.csv", f"0,5;{PLANTED}\n0,25;{PLANTED}\n".encode(), "line of column names"),
+        ("a.csv", b"score\n0,5\n0,25\n", "decimal=','"),
+    ],
+)  # fmt: skip
+def test_csv_is_refused_for_the_right_reason(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(confide.InputError) as caught:
+        count_scores(tmp_path / name)
+    assert says in str(caught.value)
+    assert PLANTED not in str(caught.value)
+
+
+def test_a_column_alone_can_have_decimal_commas(tmp_path):
+    text = "score\n0,5\n0,25\n"
+    assert count_text(tmp_path, text, ScoreColumn("score"), decimal=",").total == 2
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "feather"])
@@ -238,20 +268,20 @@ def test_a_decimal_comma_is_named_and_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "line", "values"),
+    ("lines", "row", "values"),
     [
         (["0.5,0.5,a", "0.5,0.5", "0.5,0.5,a"], 3, 2),
         (["0.5,0.5,a", "0.5"] * 3, 3, 1),
         (["0.5,0.5,a", "0.5,0.5,a,4"] * 3, 3, 4),
-        (['0.5,0.5,"a', ' b"', "0.5,0.5"], 4, 2),
+        (['0.5,0.5,"a', ' b"', "0.5,0.5"], 3, 2),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_line_that_is_too_short_or_too_long(tmp_path, lines, line, values, packed):
+def test_the_row_that_is_too_short_or_too_long(tmp_path, lines, row, values, packed):
     path, text = tmp_path / f"a.csv{'.gz' if packed else ''}", "\n".join(["p_a,p_b,label", *lines, ""])
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     message = str(refusal(lambda: count_classes(path), "path").value)
-    assert f"line {line} has {values} value" in message
+    assert f"row {row}, as in a spreadsheet, has {values} value" in message
 
 
 @pytest.mark.parametrize("header", ["p_a,p_a,label", "p_a,p_A,label"])

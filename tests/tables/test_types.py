@@ -275,7 +275,7 @@ def test_an_open_quote_on_standard_input_is_refused_on_its_line(tmp_path, monkey
     for place in (csv_file, standard_input):
         with refused(FormatError, "path") as caught:
             score_histogram(place(text, tmp_path, monkeypatch), ScoreColumn("s"), UNIT)
-        assert "on line 30002" in str(caught.value)
+        assert "in row 30002" in str(caught.value)
 
 
 def test_cells_of_several_lines_are_read_from_standard_input(tmp_path, monkeypatch):

@@ -77,6 +77,17 @@ def test_name_clashes_and_cells_that_csv_cannot_hold(tmp_path, calibration):
     assert list(tmp_path.iterdir()) == [records]
 
 
+@pytest.mark.parametrize("out", ["a.parquet", "folder"])
+@pytest.mark.parametrize("kind", [pa.duration("s"), pa.month_day_nano_interval(), pa.struct([])])
+def test_columns_that_parquet_lacks_are_named(tmp_path, calibration, out, kind):
+    table = class_table(100).append_column("odd", pa.nulls(100, kind)).select(["p_cat", "p_dog", "p_emu", "id", "odd"])
+    with refused(confide.InputError, "column") as caught:
+        predict(table, tmp_path / out, calibration)
+    assert "'odd'" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    predict(table, tmp_path / out, calibration, keep=("id",))
+
+
 @pytest.mark.parametrize("target", ["parquet", "csv", "arrow"])
 def test_intervals(tmp_path, target):
     rng = np.random.default_rng(0)

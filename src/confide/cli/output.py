@@ -121,8 +121,6 @@ def check_output(
     if path is None:
         return
     path = as_place(path)
-    if isinstance(path, ObjectPath):
-        path.check_bucket()
     if force or not path.exists():
         check_not_input(path, inputs)
     if kind is FileKind.PREDICTIONS:

@@ -4,7 +4,8 @@ checks.py         scalar arguments, each validated; exact levels; floats rounded
 names.py          the rule for names of classes and groups
 shapes.py         strict JSON: a text is converted to an object, and each field is read and written by one table
 files.py          kinds of files, permission to overwrite them, atomic writing, locks
-object_stores.py  S3, Google Cloud Storage and Azure with the interface of files; addresses of servers
+object_stores.py  S3, Google Cloud Storage and Azure with the interface of files
+addresses.py      addresses of servers
 search.py         the smallest number that is enough
 installed.py      optional packages, and versions of libraries
 events.py         log events; the place that warnings refer to
@@ -14,6 +15,7 @@ axes.py           common parts of all plots
 """
 
 from confide.support import shapes
+from confide.support.addresses import has_password, names_server, shown_address
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.checks import (
     LEAST_LOSS,
@@ -94,18 +96,7 @@ from confide.support.names import (
     public_classes,
     refuse_first_of_pair,
 )
-from confide.support.object_stores import (
-    Address,
-    FileLocation,
-    ObjectPath,
-    as_place,
-    has_password,
-    names_object,
-    names_server,
-    of_store,
-    shown_address,
-    store_words,
-)
+from confide.support.object_stores import FileLocation, ObjectPath, ObjectReader, as_place, names_object, store_reason
 from confide.support.section import (
     Described,
     Facts,

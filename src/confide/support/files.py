@@ -1,5 +1,6 @@
 """Files: their kinds, permission to overwrite them, atomic writing, and locks between processes."""
 
+import io
 import os
 import re
 import tempfile
@@ -249,7 +250,7 @@ def same_place(path: FileLocation, other: FileLocation) -> bool:
     True
     """
     if isinstance(path, ObjectPath) or isinstance(other, ObjectPath):
-        return isinstance(path, ObjectPath) and isinstance(other, ObjectPath) and path.where == other.where
+        return isinstance(path, ObjectPath) and path.can_be(other)
     try:
         return path.samefile(other)
     except OSError:  # one of them does not exist, perhaps not yet
@@ -344,7 +345,10 @@ def new_file(
             part.touch(0o600)
             yield part
             check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)  # it may exist by now
-            path.write(part)
+            try:
+                path.write(part, overwrite=overwrite)
+            except FileExistsError:
+                raise _exists(path) from None
         return
     part = (
         path.parent / f".confide-{os.urandom(8).hex()}.part"
@@ -411,13 +415,11 @@ def read_text(path: str | FileLocation) -> str:
     """Read a small text file, or a small object in a store."""
     path = as_place(path)
     try:
-        if isinstance(path, ObjectPath):
-            if path.info().size and path.info().size > MOST_BYTES:
-                raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
-            return path.read_text()
-        if path.stat().st_size > MOST_BYTES:
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
-        return path.read_text(encoding="utf-8")
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except UnicodeDecodeError:
         raise FormatError("path", f"{str(path)!r} is not a text file") from None
     except OSError as error:

@@ -1,127 +1,43 @@
-"""Locations other than local files: addresses of PostgreSQL servers, and object stores."""
+"""Objects of Amazon S3 and compatible stores, Google Cloud Storage and Azure Blob Storage, by obstore.
+
+Credentials come from the environment or the machine, never from an address. Errors of a store may contain names and
+signatures, and are replaced by fixed texts. An object is written as a whole, and a new name by one job only.
+"""
 
 import io
-import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
-from confide.errors import InputError
+from confide.errors import ConfideError, InputError
 from confide.support.installed import needs_extra
 
-_SCHEMES = ("postgresql://", "postgres://")
-_NAMED = r"[^?@/:=& ]*"  # a password whose `?` is missing contains `=`
-_HOST = r"(?:\[[\w.:%]*\]|[\w.%~-]*)(?::\d*)?"
+_FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 _ADDRESS = re.compile(
-    rf"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>{_NAMED})(?::[^/]*)?@)?"
-    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/{_NAMED})?)(?:\?(?P<options>.*))?",
+    r"(?P<scheme>\w+)://(?P<bucket>[^/?#@:*\[\]]+)(?P<account>@[a-z0-9]{3,24}\.(dfs|blob)\.core\.windows\.net)?(/(?P<key>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
-
-
-def names_server(place: object) -> bool:
-    """Whether a text is the address of a PostgreSQL server.
-
-    Examples
-    --------
-    >>> names_server("postgresql://me@host/db"), names_server("budget.db")
-    (True, False)
-    """
-    return isinstance(place, str) and place.lower().startswith(_SCHEMES)
-
-
-def shown_address(address: str) -> str:
-    """The printable part of a server's address: user, hosts and database; neither password nor options.
-
-    Nothing is printed of a text that does not look like an address: any part of it could be a password.
-
-    Examples
-    --------
-    >>> shown_address("postgresql://me:a?b@host:5432/db?sslpassword=x")
-    'postgresql://me@host:5432/db'
-    >>> shown_address("postgresql://me:a/b@host/db")
-    'postgresql://...'
-    >>> shown_address("postgresql://me@host/dbsslpassword=x")
-    'postgresql://...'
-    >>> shown_address("budget.db")
-    '...'
-    """
-    match = _ADDRESS.fullmatch(address)
-    if match is None or (match["user"] is None and "@" in (match["options"] or "")):
-        scheme, found_scheme, _ = address.partition("://")
-        return f"{scheme}://..." if found_scheme else "..."
-    user = "" if match["user"] is None else f"{match['user']}@"
-    shown = f"{match['scheme']}{user}{match['place']}"
-    return shown if shown.isprintable() else f"{match['scheme']}..."
-
-
-_SECRET = re.compile(r"[^/?@]*:[^;]*@|.*[?&;](ssl)?(password|token)=", re.IGNORECASE | re.DOTALL)
-
-
-def has_password(address: str) -> bool:
-    """Whether an address contains a password or a token, before its host or among its options.
-
-    Examples
-    --------
-    >>> [has_password(f"postgresql://{rest}") for rest in ("me:secret@host", "host/db?password=x", "me@host:5432/db")]
-    [True, True, False]
-    >>> has_password("duckdb:///folder/a:b@c.duckdb")
-    False
-    """
-    _, scheme, rest = address.partition("://")
-    return bool(scheme) and _SECRET.match(rest) is not None
-
-
-# Object stores by pyarrow's file systems: Amazon S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
-#
-# Credentials come from the usual place of each provider, never from an address. Errors of a store may contain names,
-# and are replaced by fixed texts. An object has the interface of a file: existence, kind and content. It is written as
-# a whole.
-
-
-_FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
-_OF_STORE = re.compile(
-    r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/?#@:*\[\]]+)(?P<at>@[^/?#]*)?(?:/(?P<key>.*))?", re.IGNORECASE | re.DOTALL
+_CREDENTIALS = (
+    "taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, GOOGLE_APPLICATION_CREDENTIALS, or "
+    "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or from the role of the machine"
 )
-_ACCOUNT = re.compile(r"@([a-z0-9]{3,24})\.(dfs|blob)\.core\.windows\.net")
-_SECONDS = timedelta(seconds=60)
-
-_BEGINS = {
-    "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role of the machine",
-    "gs": "GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth application-default login`, or a role of the machine",
-    "az": "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, or `az login`, or a role of "
-    "the machine",
+_REASONS = {
+    r"NoSuchBucket|ContainerNotFound|bucket does not exist": "there is no such bucket",
+    r"configured region|AuthorizationHeaderMalformed| 301 ": "the bucket is in another region; set AWS_REGION",
+    r" 40[13] |169\.254\.169\.254|metadata|[Cc]redential|token|Account must": "there is no permission to do that, or "
+    f"credentials are missing or rejected; they are {_CREDENTIALS}",
+    r"parsing Path|domain character": "no object can have such a name",
+    r"error sending request|timed out|dns": "it cannot be reached; check the network, and AWS_ENDPOINT_URL, "
+    "GOOGLE_BASE_URL or AZURE_STORAGE_ENDPOINT if it is a server of your own",
+    r"": "the store rejects the request",
 }
-_WORDS: tuple[tuple[str, str], ...] = (
-    (r"NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist|Bucket '[^']*' not found", "there is no such bucket"),
-    (
-        r"INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|EXPIRED_TOKEN|InvalidToken|ExpiredToken"
-        r"|AuthenticationFailed|kUnauthenticated|UNAUTHENTICATED|Permanent error.*401|HTTP Status Code: 401",
-        "the credentials are rejected; they are taken from {credentials}",
-    ),
-    (
-        r"PERMANENT_REDIRECT|Moved Permanently|AuthorizationHeaderMalformed|HTTP Status Code: 301|configured region",
-        "the bucket is in another region; set AWS_REGION",
-    ),
-    (
-        r"ACCESS_DENIED|AccessDenied|Forbidden|kPermissionDenied|PERMISSION_DENIED|AuthorizationFailure"
-        r"|AuthorizationPermissionMismatch|HTTP Status Code: 403|DefaultAzureCredential"
-        r"|Could not (create|find).*credential",
-        "there is no permission to do that, or there are no credentials; they are taken from {credentials}",
-    ),
-    (
-        r"NETWORK_CONNECTION|curlCode|Could not resolve|Couldn't resolve|Connection refused|Could not connect"
-        r"|kUnavailable|UNAVAILABLE|Retry policy exhausted|Fail to get a new connection|REQUEST_TIMEOUT",
-        "it cannot be reached; check the network, and {endpoint} if it is a server of your own",
-    ),
-    (r"AWS Error|google::cloud::Status|Azure Error|HTTP Status Code", "the store rejects the request"),
-)
-_ENDPOINTS = {"s3": "AWS_ENDPOINT_URL", "gs": "STORAGE_EMULATOR_HOST", "az": "AZURE_STORAGE_CONNECTION_STRING"}
+"""The meaning of an error of a store by the first of these marks that it contains."""
+_IN_ONE_REQUEST = 2**28
+"""Larger objects are sent in parts; stores then do not compare names."""
 
 
 def names_object(place: object) -> bool:
@@ -135,175 +51,9 @@ def names_object(place: object) -> bool:
     return isinstance(place, str) and "://" in place and place.partition("://")[0].lower() in _FAMILIES
 
 
-@dataclass(frozen=True)
-class Address:
-    """The location of an object, or of the objects below a prefix.
-
-    Parameters
-    ----------
-    family
-        `s3`, `gs` or `az`.
-    bucket
-        The bucket; Azure calls it a container.
-    key
-        The name in the bucket, without a slash at its ends.
-    account
-        For Azure: the storage account in the address.
-    """
-
-    family: str
-    bucket: str
-    key: str
-    account: str | None = None
-
-    @property
-    def path(self) -> str:
-        """The path for pyarrow's file systems."""
-        return f"{self.bucket}/{self.key}" if self.key else self.bucket
-
-
-def parse_address(text: str) -> Address:
-    """Parse an address.
-
-    Raises
-    ------
-    InputError
-        If it contains a user, a key or options, which no message repeats.
-
-    Examples
-    --------
-    >>> parse_address("s3://bucket/a/x.parquet").path
-    'bucket/a/x.parquet'
-    >>> parse_address("abfss://container@account.dfs.core.windows.net/x.csv").account
-    'account'
-    """
-    match = _OF_STORE.fullmatch(text)
-    scheme = text.partition("://")[0].lower()
-    family = _FAMILIES[scheme]
-    account = _ACCOUNT.fullmatch((match["at"] or "").lower()) if match and family == "az" else None
-    key = "" if match is None else (match["key"] or "")
-    if match is None or (match["at"] and account is None) or re.search(r"\?[^/]*=", key):
-        wanted = (
-            "CONTAINER/NAME, or abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
-            if family == "az"
-            else "BUCKET/NAME"
-        )
-        raise InputError(
-            "address",
-            (
-                f"{scheme}://... must be {scheme}://{wanted}, without keys or options: credentials are taken "
-                f"from {_BEGINS[family]}"
-            ),
-        )
-    if "//" in key:
-        raise InputError("address", f"{text!r} must not have an empty part between two slashes")
-    if not {".", ".."}.isdisjoint(key.split("/")):  # stores and their clients interpret these differently
-        raise InputError("address", f"{text!r} must not have a part that is . or ..", remedy="Write it without")
-    return Address(family, match["bucket"], key.strip("/"), None if account is None else account[1])
-
-
-def filesystem_of(address: Address) -> Any:
-    """The `pyarrow.fs.FileSystem` of an address."""
-    with needs_extra(f"{address.family}://", "standard"):
-        import pyarrow.fs  # noqa: F401
-    with of_store(address):
-        if address.family == "s3":
-            return _s3(address.bucket)
-        return _google() if address.family == "gs" else _azure(address)
-
-
-def _s3(bucket: str) -> Any:
-    """Keys, profiles and roles come from the library of AWS; the region is the bucket's."""
-    from pyarrow.fs import S3FileSystem, resolve_s3_region
-
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    if endpoint:
-        return S3FileSystem(endpoint_override=endpoint, region=region or "us-east-1")
-    try:
-        return S3FileSystem(region=resolve_s3_region(bucket))
-    except OSError:
-        if region is None:
-            raise
-        return S3FileSystem(region=region)
-
-
-def _google() -> Any:
-    """Application default credentials; none for an emulator at STORAGE_EMULATOR_HOST."""
-    from pyarrow.fs import GcsFileSystem
-
-    scheme, _, host = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/").rpartition("://")
-    if not host:
-        return GcsFileSystem(retry_time_limit=_SECONDS)
-    return GcsFileSystem(anonymous=True, endpoint_override=host, scheme=scheme or "http", retry_time_limit=_SECONDS)
-
-
-def account_of(address: Address) -> str | None:
-    """Azure's storage account: from the address, else from the environment; None for other stores."""
-    if address.family != "az":
-        return None
-    return address.account or os.environ.get("AZURE_STORAGE_ACCOUNT") or _connection().get("AccountName")
-
-
-def _connection() -> dict[str, str]:
-    """The parts of Azure's connection string."""
-    held = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
-    return {name: value for name, _, value in (part.partition("=") for part in held.split(";"))}
-
-
-def _azure(address: Address) -> Any:
-    """A connection string, a key or a SAS token from the environment, else Azure's default credentials."""
-    from pyarrow.fs import AzureFileSystem
-
-    account, connection = account_of(address), _connection()
-    if account is None:
-        raise InputError(
-            "address",
-            (
-                "az:// needs the storage account: set AZURE_STORAGE_ACCOUNT or "
-                "AZURE_STORAGE_CONNECTION_STRING, or name it as in "
-                "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
-            ),
-        )
-    given: dict[str, Any] = {}
-    key = os.environ.get("AZURE_STORAGE_KEY") or connection.get("AccountKey")
-    token = os.environ.get("AZURE_STORAGE_SAS_TOKEN") or connection.get("SharedAccessSignature")
-    if key:
-        given["account_key"] = key
-    elif token:
-        given["sas_token"] = token
-    scheme, _, authority = connection.get("BlobEndpoint", "").rpartition("://")
-    if authority:  # an emulator has the account in its path, which pyarrow adds
-        place = authority.partition("/")[0]
-        given |= {"blob_storage_authority": place, "blob_storage_scheme": scheme}
-        given |= {"dfs_storage_authority": place, "dfs_storage_scheme": scheme}
-    return AzureFileSystem(account, **given)
-
-
-@contextmanager
-def of_store(address: Address, doing: str = "used") -> Iterator[None]:
-    """Replace every error of a store by one with a remedy and without further details."""
-    try:
-        yield
-    except OSError as error:
-        reason = store_words(address, error) or "the store rejects the request"
-        shown = f"{address.family}://{address.path}"
-        raise InputError("address", f"{shown!r} cannot be {doing}: {reason}") from None
-
-
-def store_words(address: Address, error: Exception) -> str | None:
-    """The meaning of a store's error in words; None for an error of another kind.
-
-    Examples
-    --------
-    >>> store_words(Address("s3", "b", "k"), OSError("AWS Error NO_SUCH_BUCKET during ..."))
-    'there is no such bucket'
-    """
-    text = str(error)
-    for marks, words in _WORDS:
-        if re.search(marks, text, re.DOTALL):
-            return words.format(credentials=_BEGINS[address.family], endpoint=_ENDPOINTS[address.family])
-    return None
+def store_reason(error: Exception) -> str | None:
+    """The meaning of a store's error, if an error of a library repeats it."""
+    return next((reason for reason in _REASONS.values() if reason in str(error)), None)
 
 
 @dataclass(frozen=True)
@@ -312,140 +62,206 @@ class ObjectPath:
 
     Parameters
     ----------
-    address
-        Its location.
     scheme
         The scheme of its address.
+    bucket
+        The bucket; Azure calls it a container.
+    key
+        The name in the bucket, without a slash at its ends.
+    account
+        For Azure: the address of the storage account, `@ACCOUNT.dfs.core.windows.net`, if the address has one.
     """
 
-    address: Address
     scheme: str
+    bucket: str
+    key: str
+    account: str = ""
 
     @classmethod
     def of(cls, text: str) -> "ObjectPath":
-        """The object with this address."""
-        return cls(parse_address(text), text.partition("://")[0].lower())
+        """The object with this address.
+
+        Raises
+        ------
+        InputError
+            If the address contains a user, a key or options, which no message repeats; or a part that is empty, `.`
+            or `..`, which stores interpret differently.
+
+        Examples
+        --------
+        >>> ObjectPath.of("abfss://container@account.dfs.core.windows.net/a/x.csv").parts
+        ('container', 'a', 'x.csv')
+        """
+        match, scheme = _ADDRESS.fullmatch(text), text.partition("://")[0].lower()
+        key = match["key"] or "" if match else ""
+        if match is None or (match["account"] and _FAMILIES[scheme] != "az") or re.search(r"\?[^/]*=", key):
+            raise InputError(
+                "address",
+                f"{scheme}://... must be {scheme}://BUCKET/NAME, for Azure also "
+                "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME, without keys or options: "
+                f"credentials are {_CREDENTIALS}",
+            )
+        key = key.removesuffix("/")
+        if key and not {"", ".", ".."}.isdisjoint(key.split("/")):
+            raise InputError("address", f"{text!r} must not have a part that is empty, . or ..")
+        return cls(scheme, match["bucket"], key, (match["account"] or "").lower())
 
     def __str__(self) -> str:
         """The address, which contains no secret."""
-        where = self.address
-        if where.account is not None:
-            return f"{self.scheme}://{where.bucket}@{where.account}.dfs.core.windows.net/{where.key}"
-        return f"{self.scheme}://{where.path}"
+        return f"{self.scheme}://{self.bucket}{self.account}/{self.key}"
+
+    def at(self, key: str) -> "ObjectPath":
+        """Another object in the same bucket."""
+        other = replace(self, key=key)
+        other.__dict__["store"] = self.store
+        return other
+
+    def __truediv__(self, name: str) -> "ObjectPath":
+        """The object with this name below this prefix."""
+        return self.at(f"{self.key}/{name}".removeprefix("/"))
 
     @cached_property
-    def filesystem(self) -> Any:
-        """The `pyarrow.fs.FileSystem`."""
-        return filesystem_of(self.address)
+    def store(self) -> Any:
+        """The store of the bucket in obstore."""
+        with self.errors_in_words("used"):
+            from obstore.store import from_url
 
-    @property
-    def where(self) -> Address:
-        """The canonical address of this object; for Azure with the account."""
-        return replace(self.address, account=account_of(self.address))
+            return from_url(
+                f"{'abfss' if self.account else _FAMILIES[self.scheme]}://{self.bucket}{self.account}",
+                client_options={"allow_http": True},  # of a server of one's own
+                retry_config={"max_retries": 5},
+            )
+
+    @contextmanager
+    def errors_in_words(self, doing: str) -> Iterator[None]:
+        """Replace every error of the store by one with a remedy and without further details."""
+        with needs_extra(f"{self.scheme}://", "stores", "obstore", "fsspec"):
+            from obstore.exceptions import AlreadyExistsError, BaseError
+        try:
+            yield
+        except ConfideError:
+            raise
+        except AlreadyExistsError:
+            raise FileExistsError(str(self)) from None
+        except (BaseError, OSError, ValueError) as error:
+            reason = next(words for marks, words in _REASONS.items() if re.search(marks, str(error)))
+            raise InputError("address", f"{str(self)!r} cannot be {doing}: {reason}") from None
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts of its name, the bucket first."""
-        return tuple(self.address.path.split("/"))
-
-    @property
-    def name(self) -> str:
-        """The last part of its name."""
-        return self.parts[-1]
+        return (self.bucket, *PurePosixPath(self.key).parts)
 
     @property
     def suffix(self) -> str:
         """The suffix of its name."""
-        return PurePosixPath(self.address.path).suffix
+        return PurePosixPath(self.key).suffix
 
-    def at(self, path: str) -> "ObjectPath":
-        """Another object in the same store; `path` begins with the bucket."""
-        bucket, _, key = path.partition("/")
-        other = replace(self, address=replace(self.address, bucket=bucket, key=key))
-        other.__dict__["filesystem"] = self.filesystem
-        return other
+    def can_be(self, other: object) -> bool:
+        """Whether two addresses can be those of one object: Azure's may leave out the account."""
+        return (
+            isinstance(other, ObjectPath)
+            and (_FAMILIES[self.scheme], self.parts) == (_FAMILIES[other.scheme], other.parts)
+            and (self.account == other.account or not (self.account and other.account))
+        )
 
-    @cached_property
-    def _kinds(self) -> Any:
-        from pyarrow.fs import FileType
-
-        return FileType
-
-    def info(self) -> Any:
-        """The current `pyarrow.fs.FileInfo` of the object."""
-        filesystem = self.filesystem
-        with of_store(self.address, "looked at"):
-            return filesystem.get_file_info(self.address.path)
-
-    def exists(self) -> bool:
-        """Whether there is such an object, or one below this prefix."""
-        return bool(self.info().type != self._kinds.NotFound)
+    def size(self) -> int | None:
+        """The number of bytes; None if there is no such object."""
+        with self.errors_in_words("looked at"), suppress(FileNotFoundError):
+            return int(self.store.head(self.key)["size"]) if self.key else None
+        return None
 
     def is_file(self) -> bool:
         """Whether there is such an object."""
-        return bool(self.info().type == self._kinds.File)
+        return self.size() is not None
 
     def is_dir(self) -> bool:
         """Whether there are objects below this prefix."""
-        return bool(self.info().type == self._kinds.Directory)
+        return any(True for _ in self.below())
 
-    def check_bucket(self) -> None:
-        """Raise an error for a bucket that does not exist."""
-        if not self.at(self.address.bucket).exists():
-            raise InputError("address", f"{str(self)!r} cannot be used: there is no such bucket")
+    def exists(self) -> bool:
+        """Whether there is such an object, or one below this prefix."""
+        return self.is_file() or self.is_dir()
 
     def below(self, *, recursive: bool = True) -> Iterator["ObjectPath"]:
-        """The objects below this prefix that are not empty, in the order of their names."""
-        from pyarrow.fs import FileSelector
+        """The objects below this prefix."""
+        prefix = self.key or None
+        with self.errors_in_words("listed"):
+            chunks = self.store.list(prefix) if recursive else [self.store.list_with_delimiter(prefix)["objects"]]
+            for chunk in chunks:
+                yield from (self.at(entry["path"]) for entry in chunk)
 
-        filesystem = self.filesystem
-        with of_store(self.address, "listed"):
-            entries = filesystem.get_file_info(FileSelector(self.address.path, recursive=recursive))
-        for entry in sorted(entries, key=lambda info: str(info.path)):
-            if entry.type == self._kinds.File:
-                yield self.at(entry.path)
+    def open(self, mode: str = "rb") -> io.BufferedReader:
+        """The bytes of the object, fetched as they are read."""
+        return io.BufferedReader(ObjectReader(self), 2**20)
 
-    def open(self, mode: str = "rb") -> Any:
-        """The bytes of the object, as a seekable stream."""
-        filesystem = self.filesystem
-        with of_store(self.address, "read"):
+    def write(self, file: Path, *, overwrite: bool) -> None:
+        """Upload a finished file: the store shows the old content until the new one is complete.
+
+        Raises
+        ------
+        FileExistsError
+            If there is such an object by now and `overwrite` is false.
+        """
+        create = not overwrite and file.stat().st_size <= _IN_ONE_REQUEST
+        with self.errors_in_words("written"):
             try:
-                return filesystem.open_input_file(self.address.path)
-            except FileNotFoundError:
-                raise InputError("path", f"{str(self)!r} does not exist") from None
+                self.store.put(self.key, file, mode="create" if create else "overwrite")
+            except NotImplementedError:  # AWS_CONDITIONAL_PUT=disabled, for servers that cannot compare names
+                self.store.put(self.key, file, mode="overwrite")
 
-    def read_text(self) -> str:
-        """The object as text in UTF-8."""
-        with self.open() as stream, of_store(self.address, "read"):
-            held = stream.read()
-        return io.TextIOWrapper(io.BytesIO(held), encoding="utf-8").read()
-
-    def write(self, file: Path) -> None:
-        """Upload a finished file: the store shows the old content until the new one is complete."""
-        from pyarrow.fs import LocalFileSystem, copy_files
-
-        filesystem, size = self.filesystem, file.stat().st_size
-        with of_store(self.address, "written"):
-            # In one call, which no interruption splits: a stream that is closed early would leave a partial object.
-            copy_files(str(file), self.address.path, LocalFileSystem(), filesystem, use_threads=False)
-        if self.info().size != size:
-            self.delete()
-            raise InputError(
-                "address", f"{str(self)!r} cannot be written: the store has another number of bytes than were sent"
-            )
-
-    def delete(self) -> None:
+    def unlink(self) -> None:
         """Delete the object."""
-        filesystem = self.filesystem
-        with of_store(self.address, "deleted"):
-            filesystem.delete_file(self.address.path)
+        with self.errors_in_words("deleted"):
+            self.store.delete(self.key)
 
-    def delete_below(self) -> None:
-        """Delete every object below this prefix, if there are any."""
-        filesystem = self.filesystem
-        with of_store(self.address, "deleted"):
-            if self.exists():
-                filesystem.delete_dir(self.address.path)
+
+class ObjectReader(io.RawIOBase):
+    """The bytes of an object, fetched as they are read.
+
+    Parameters
+    ----------
+    place
+        The object.
+    size
+        Its number of bytes, if it is known.
+    """
+
+    def __init__(self, place: ObjectPath, size: int | None = None) -> None:
+        size = place.size() if size is None else size
+        if size is None:
+            raise InputError("path", f"{str(place)!r} does not exist")
+        self._place, self._position, self.size = place, 0, size
+
+    def readable(self) -> bool:
+        """Whether it can be read: yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether it has positions: yes."""
+        return True
+
+    def tell(self) -> int:
+        """The position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the position."""
+        self._position = offset + (0, self._position, self.size)[whence]
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fetch the bytes at the position."""
+        length = max(0, min(len(buffer), self.size - self._position))
+        if length:
+            buffer[:length] = self.fetch(self._position, length)
+        self._position += length
+        return length
+
+    def fetch(self, start: int, length: int) -> memoryview:
+        """Fetch bytes by their position in the object."""
+        with self._place.errors_in_words("read"):
+            return memoryview(self._place.store.get_range(self._place.key, start=start, length=length))
 
 
 FileLocation: TypeAlias = Path | ObjectPath

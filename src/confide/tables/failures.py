@@ -200,27 +200,25 @@ def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
         yield
 
 
+NOT_UTF8 = (
+    "it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or convert it, as Latin-1 by "
+    "iconv -f latin1 -t utf-8 OLD > NEW (for Unicode text of Excel, -f utf-16)"
+)
+
+
 def _of_file(text: str, form: Format) -> str:
     if text.startswith("Out of Memory"):
         return "needs more memory to read than there is"
-    sniffing = "Error when sniffing file" in text
-    if form.kind != "csv" or not ("CSV Error" in text or sniffing):
+    row = re.search(r"\A[A-Za-z ]*Error: CSV Error on Line: ([0-9]{1,15})$", text.partition("\n")[0])  # counts records
+    where = f" in row {row[1]}, as in a spreadsheet" if row else ""
+    if form.kind == "csv" and re.search("Invalid unicode|not utf-8 encoded|codec can't decode", text):
+        return f"cannot be read{where}: {NOT_UTF8}"
+    if form.kind != "csv" or "CSV Error" not in text:
         return f"cannot be read: it is truncated, damaged or not {form.in_words}"
-    if sniffing:
-        return (
-            "cannot be read: its lines do not look like one CSV table; they must have the same number of values, "
-            "separated, quoted and terminated in the same way"
-        )
-    line = re.search(r"\A[A-Za-z ]*Error: CSV Error on Line: ([0-9]{1,15})$", text.partition("\n")[0])
-    where = f" on line {line[1]}" if line else ""
-    if "Invalid unicode" in text or "not utf-8 encoded" in text:
-        return (
-            f"cannot be read{where}: it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or "
-            "convert it, as Latin-1 by iconv -f latin1 -t utf-8 OLD > NEW"
-        )
-    return (
-        f"cannot be read{where}: a line has more or fewer values than the header has names, or a quote does not close"
-    )
+    if row and (cells := re.search(r"^Expected Number of Columns: ([0-9]+) Found: ([0-9]+)$", text, re.MULTILINE)):
+        values = "1 value" if cells[2] == "1" else f"{cells[2]} values"
+        return f"cannot be read: row {row[1]}, as in a spreadsheet, has {values}, and there are {cells[1]} column names"
+    return f"cannot be read{where}: it has more or fewer values than the header has names, or a quote does not close"
 
 
 _BRING = (

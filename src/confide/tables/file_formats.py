@@ -5,8 +5,8 @@ the spreadsheet of a reader. Numbers, dates, telephone numbers and a single dash
 Parquet and Arrow files.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -110,70 +110,70 @@ _ROWS = 2**16
 _BYTES = 2**25
 
 
-class Sink:
-    """Gather batches of one schema into larger ones and write them; created by `open_sink`."""
-
-    def __init__(self, path: Path, form: Format) -> None:
-        self._path, self._form = path, form
-        self._writer: Any = None
-        self._packed: Any = None
-        self._waiting: list[Any] = []
-        self._rows = self._bytes = 0
-
-    def write(self, batch: Any) -> None:
-        """Add a `pyarrow.RecordBatch`."""
-        self._waiting.append(batch)
-        self._rows, self._bytes = self._rows + batch.num_rows, self._bytes + batch.nbytes
-        if self._rows >= _ROWS or self._bytes >= _BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the gathered batches."""
-        import pyarrow as pa
-
-        if not self._waiting:
-            return
-        table = pa.Table.from_batches(self._waiting).combine_chunks()
-        self._waiting, self._rows, self._bytes = [], 0, 0
-        if self._form.kind == "csv":
-            table = without_formulas(table)
-        if self._writer is None:
-            self._writer = self._open(table.schema)
-        self._writer.write_table(table)
-
-    def close(self) -> None:
-        """Finish the file format's footer and close the file."""
-        for one in (self._writer, self._packed):
-            if one is not None:
-                one.close()
-
-    def _open(self, schema: Any) -> Any:
-        import pyarrow as pa
-
-        if self._form.kind == "parquet":
-            import pyarrow.parquet
-
-            return pyarrow.parquet.ParquetWriter(self._path, schema)
-        if self._form.kind == "csv":
-            import pyarrow.csv
-
-            target: Any = self._path
-            if self._form.compressed:
-                target = self._packed = pa.CompressedOutputStream(str(self._path), "gzip")
-            options = pyarrow.csv.WriteOptions(delimiter=self._form.delimiter)
-            return pyarrow.csv.CSVWriter(target, schema, write_options=options)
-        return pa.ipc.new_file(str(self._path), schema)
+def write_batches(path: Path, form: Format, batches: Iterable[Any]) -> None:
+    """Write record batches of one schema into a file; small ones are joined."""
+    with ExitStack() as opened:
+        writer: Any = None
+        for batch in _joined(batches):
+            table = without_formulas(batch) if form.kind == "csv" else batch
+            if writer is None:
+                writer = _open_writer(path, form, table.schema, opened)
+            writer.write_table(table)
 
 
-@contextmanager
-def open_sink(path: Path, form: Format) -> Iterator[Sink]:
-    """Open a sink that is flushed and closed at the end of the block."""
-    sink = Sink(path, form)
+def _joined(batches: Iterable[Any]) -> Iterator[Any]:
+    """Tables of enough record batches to be written at once."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _ROWS or size >= _BYTES:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def _open_writer(path: Path, form: Format, schema: Any, opened: ExitStack) -> Any:
+    import pyarrow as pa
+
+    if form.kind == "parquet":
+        return opened.enter_context(_parquet_writer(path, schema))
+    if form.kind == "arrow":
+        return opened.enter_context(pa.ipc.new_file(str(path), schema))
+    import pyarrow.csv
+
+    compression = "gzip" if form.compressed else None
+    target = opened.enter_context(pa.output_stream(str(path), compression=compression))
+    options = pyarrow.csv.WriteOptions(delimiter=form.delimiter)
+    return opened.enter_context(pyarrow.csv.CSVWriter(target, schema, write_options=options))
+
+
+def _parquet_writer(path: Path, schema: Any) -> Any:
+    """The writer of a Parquet file; raises an error that names the columns of types that Parquet lacks."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    def lacks(field: Any) -> bool:
+        try:
+            ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowException:
+            return True
+        return False
+
     try:
-        yield sink
-        sink.flush()
-    finally:
-        sink.close()
+        return ParquetWriter(path, schema)
+    except pa.ArrowException:
+        names = [field.name for field in schema if lacks(field)]
+        raise InputError(
+            "column",
+            f"{', '.join(map(repr, names[:3]))} must be of a type that Parquet has",
+            got="durations, values of several types, or structs without fields",
+            remedy="Leave it out with keep, or convert it",
+        ) from None
 
 
 _RUNS = r"^[=@\t\r]|^[+\-].*[^0-9 .,:()/eE+\-]"

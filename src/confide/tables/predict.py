@@ -1,10 +1,10 @@
 """Prediction sets and intervals for the rows of a table, written into a file or a folder."""
 
-import itertools
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,10 @@ from confide.support import (
     kind_of,
     names_object,
     new_file,
-    of_store,
 )
 from confide.tables.columns import ColumnSpec
 from confide.tables.databases import without_password
-from confide.tables.file_formats import file_format, format_of, open_sink
+from confide.tables.file_formats import file_format, format_of, write_batches
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
@@ -271,56 +270,53 @@ def write_predictions(predictions: Predictions, out: str | Path, *, overwrite: b
 
 def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool, progress: Progress) -> Summary:
     form, tally = file_format(path), PredictionCounts(predictions)
-    as_text = form.kind == "csv"
     check_not_input(path, predictions.table.files)
     with (
         new_file(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table) as part,
-        open_sink(part, form) as sink,
-        closing(predictions.batches(as_text=as_text, progress=progress)) as batches,
+        closing(predictions.batches(as_text=form.kind == "csv", progress=progress)) as batches,
     ):
-        for batch in batches:
-            tally.add(batch)
-            sink.write(batch)
+        write_batches(part, form, tally.counted(batches))
     return tally.summary()
 
 
 def _write_folder(predictions: Predictions, folder: FileLocation, progress: Progress) -> Summary:
     """Write Parquet files of about a million rows into a new folder; one file without rows if there are none."""
-    import pyarrow.parquet as pq
-
-    tally, parts = PredictionCounts(predictions), itertools.count()
+    tally, written = PredictionCounts(predictions), list[FileLocation]()
     with (
-        _new_folder(folder) as part,
+        _new_folder(folder, written) as part,
         closing(predictions.batches(as_text=False, progress=progress)) as batches,
-        ExitStack() as opened,
     ):
-        where = str(part) if isinstance(part, Path) else part.address.path
-        system = None if isinstance(part, Path) else part.filesystem
-        writer, rows = None, 0
-        for batch in batches:
-            if writer is None or rows >= _ROWS_PER_FILE:
-                opened.close()
-                file = f"{where}/part-{next(parts)}.parquet"
-                writer, rows = opened.enter_context(pq.ParquetWriter(file, batch.schema, filesystem=system)), 0
-            tally.add(batch)
-            writer.write_batch(batch)
-            rows += batch.num_rows
+        counted = tally.counted(batches)
+        while (batch := next(counted, None)) is not None:
+            file = part / f"part-{len(written)}.parquet"
+            with new_file(file, overwrite=False) as temporary:
+                write_batches(temporary, file_format(file), _of_one_file(chain([batch], counted)))
+            written.append(file)
     return tally.summary()
 
 
+def _of_one_file(batches: Iterator[Any]) -> Iterator[Any]:
+    rows = 0
+    for batch in batches:
+        yield batch
+        rows += batch.num_rows
+        if rows >= _ROWS_PER_FILE:
+            return
+
+
 @contextmanager
-def _new_folder(folder: FileLocation) -> Iterator[FileLocation]:
+def _new_folder(folder: FileLocation, written: Sequence[FileLocation]) -> Iterator[FileLocation]:
     """A temporary folder next to a new one; it is moved into place if the block succeeds, and removed otherwise.
 
-    A store cannot move. There it is the new folder itself, and all its objects are deleted after an error.
+    A store cannot move. There it is the new folder itself, and the files that are written are deleted after an error.
     """
     refuse_existing_folder(folder)
     if isinstance(folder, ObjectPath):
         try:
-            with of_store(folder.address, "written"):
-                yield folder
+            yield folder
         except BaseException:
-            folder.delete_below()
+            for file in written:
+                file.unlink()
             raise
         return
     part = folder.parent / f".confide-{os.urandom(8).hex()}.part"

@@ -1,6 +1,5 @@
 """Data in memory and streams: Arrow tables and data frames, streams of batches, standard input."""
 
-import csv
 import os
 import shutil
 import sys
@@ -21,7 +20,7 @@ from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import incomplete_sql, select
 from confide.tables.failures import file_errors_in_fixed_words, library_errors_in_fixed_words, unreadable
 from confide.tables.file_formats import Format
-from confide.tables.files import DELIMITERS, csv_options, csv_rows, refuse_repeated
+from confide.tables.files import CSV_ROWS, csv_dialect
 
 _PEEKED = 2**16
 _ROWS = 2**14
@@ -255,7 +254,7 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
             first = next(batches)
         connection = opening.enter_context(embedded())
         made = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
-        made.rows, made.decimal = csv_rows(), decimal
+        made.rows, made.decimal = CSV_ROWS, decimal
         yield made
 
 
@@ -265,14 +264,9 @@ def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
     head = stream.readline()
     if not head.endswith(b"\n"):
         raise FormatError("path", f"{name} must start with a line of column names", got="no line that ends")
-    header = head.removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r\n")
-    delimiter = max(DELIMITERS, key=header.count)
-    names = next(csv.reader([header], delimiter=delimiter))
-    refuse_repeated(name, names)
-    if all(map(_is_number, names)):
-        raise FormatError(
-            "path", f"{name} must start with a line of column names", got="none that differs from the values"
-        )
+    record = stream.readline()
+    dialect = csv_dialect(name, [head.removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r\n"), record.decode()])
+    head += record
     head += stream.read(len(stream.peek()))
     reading, writing = os.pipe()
     failures: list[OSError] = []
@@ -292,13 +286,11 @@ def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
             raise failure
 
     threading.Thread(target=feed, daemon=True).start()
-    options = f"auto_detect=false, compression='none', header=true, {csv_options(names, delimiter)}"
     try:
         with embedded() as connection:
             connection.execute("SET threads = 1")
-            yield batches(
-                connection.sql(select("*", f"read_csv('/dev/fd/{reading}', {options})")).to_arrow_reader(_ROWS)
-            )
+            pipe = f"read_csv('/dev/fd/{reading}', {dialect.options}, compression='none')"
+            yield batches(connection.sql(select("*", pipe)).to_arrow_reader(_ROWS))
     finally:
         os.close(reading)
 
@@ -311,11 +303,3 @@ def _first_row(connection: Any, batch: Any, expressions: str) -> Any:
     (found,) = connection.sql(select(expressions, "confide_first")).fetchall()
     connection.unregister("confide_first")
     return found
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -1,6 +1,6 @@
 """Predictions of a table, in batches, and their summary."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -119,25 +119,26 @@ class PredictionCounts:
         self._proof = predictions.proof if predictions.counts_members else None
         self._ends = predictions.ends
         self.rows = self._members = self._empty = 0
-        self._halves = np.array([np.inf, np.inf, -np.inf])
+        self._halves = np.full(3, np.inf)
 
-    def add(self, batch: Any) -> None:
-        """Count a `pyarrow.RecordBatch`."""
-        self.rows += batch.num_rows
-        if self._proof is not None:
-            sizes = to_numpy(batch.column(self._proof))
-            self._members, self._empty = self._members + int(sizes.sum()), self._empty + int((sizes == 0).sum())
-        if self._ends is not None and batch.num_rows:
-            low, high = (to_numpy(batch.column(name)) / 2 for name in self._ends)
-            with np.errstate(invalid="ignore"):
-                width, centre = high - low, high + low
-            width_so_far, least, most = self._halves
-            self._halves = np.array([min(width_so_far, width.min()), min(least, centre.min()), max(most, centre.max())])
+    def counted(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Record batches, counted while they pass."""
+        for batch in batches:
+            self.rows += batch.num_rows
+            if self._proof is not None:
+                sizes = to_numpy(batch.column(self._proof))
+                self._members, self._empty = self._members + int(sizes.sum()), self._empty + int((sizes == 0).sum())
+            if self._ends is not None and batch.num_rows:
+                low, high = (to_numpy(batch.column(name)) / 2 for name in self._ends)
+                with np.errstate(invalid="ignore"):
+                    width, centre = high - low, high + low
+                self._halves = np.fmin(self._halves, [width.min(), centre.min(), -centre.max()])
+            yield batch
 
     def summary(self) -> Summary:
         """Rows, mean set size and empty sets."""
         sizes = None if self._proof is None else (self._members, self._empty)
-        return _summary(self.rows, sizes, None if self._ends is None else tuple(self._halves.tolist()))
+        return _summary(self.rows, sizes, None if self._ends is None else tuple((self._halves * [1, 1, -1]).tolist()))
 
 
 _EXACT = 1e14
