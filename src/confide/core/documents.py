@@ -32,7 +32,7 @@ MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
 _ABOVE = (
-    {"confide/release": "confide.core.files"}
+    dict.fromkeys(("confide/release", "confide/published-counts"), "confide.core.files")
     | dict.fromkeys(
         (
             "confide/federated.release",

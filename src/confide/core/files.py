@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
@@ -22,6 +23,7 @@ from confide.core.documents import common_form, mirrored, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import By, Key
 from confide.core.population import ClassShift, RecordWeights, read_population
+from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
 from confide.core.terms import Terms
@@ -345,4 +347,47 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
     return mechanism.rate == terms.rate
 
 
+# Noisy counts that another engine made.
+
+
+class _Published(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """The fields of `PublishedCounts` in a file; of a list that its recipe determines, no edges."""
+
+    counts: list[int]
+    recipe: dict[str, Any]
+    edges: list[float] | None = None
+    noise: Noise
+    n: int | None
+    score: str | None
+    classes: list[str | int] | int | None = None
+    epsilon: float | None = None
+    n_noisy: int | None = None
+    n_noise: Noise | None = None
+
+
+_AS_STATED = ("noise", "n", "score", "epsilon", "n_noisy", "n_noise")
+
+
+def _published_content(counts: PublishedCounts) -> dict[str, Any]:
+    stated: dict[str, Any] = {name: getattr(counts, name) for name in _AS_STATED}
+    recipe, classes = dict(counts.candidates.recipe), _plain(counts.classes)
+    file = _Published(counts=counts.counts.tolist(), recipe=recipe, edges=counts.edges, classes=classes, **stated)
+    content: dict[str, Any] = msgspec.to_builtins(file)
+    return content
+
+
+def _read_published(content: dict[str, Any]) -> PublishedCounts:
+    file = msgspec.convert(content, _Published, strict=True)
+    if file.edges is None:
+        candidates = Candidates.from_recipe(file.recipe)
+    else:
+        candidates = Candidates(np.array(file.edges), file.recipe)
+        if file.recipe not in [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]:
+            raise ValueError
+    stated: dict[str, Any] = {name: getattr(file, name) for name in _AS_STATED}
+    return PublishedCounts(file.counts, candidates, classes=file.classes, **stated)
+
+
+_PUBLISHED = common_form("confide/published-counts", "counts")
+register(PublishedCounts, mirrored(_PUBLISHED, _published_content, _read_published))
 register(Release, mirrored(common_form("confide/release", "release"), _content, _read_content))
