@@ -129,7 +129,7 @@ def design(terms: Terms, n: int) -> Design:
     """
     if terms.mechanism == "slopes":
         return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)))
-    return _published_design(terms, n)
+    return listed_design(terms, n, _published_list(terms, n))
 
 
 def sized_design(terms: Terms, size: NoisySize) -> Design:
@@ -139,16 +139,11 @@ def sized_design(terms: Terms, size: NoisySize) -> Design:
         return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)), size)
     if terms.mechanism == "slopes":
         return replace(design(terms, n), size=size)
-    return _published_design(terms, n, size)
-
-
-def _published_design(terms: Terms, n: int, size: NoisySize | None = None) -> Design:
-    """The design of a published method, for a public n, a guess of it, or a noisy number of records."""
     return listed_design(terms, n, _published_list(terms, n), size)
 
 
-def listed_design(terms: Terms, n: int, candidates: Candidates, size: NoisySize | None) -> Design:
-    """The design of a published method over these candidates."""
+def listed_design(terms: Terms, n: int, candidates: Candidates, size: NoisySize | None = None) -> Design:
+    """The design of a published method over these candidates, for a public n, a guess of it, or a noisy number."""
     return _promised(terms, n, candidates, published_mechanism(terms, n, candidates.size, size), size)
 
 

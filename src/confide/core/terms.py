@@ -112,6 +112,10 @@ class Budget:
     epsilon: float | None = None
     rho: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and self.rho is not None:
+            raise InputError("epsilon", "epsilon or rho must be given, and not both")
+
     def divided(self, shares: Sequence[Fraction], *, replaced: bool = False) -> list["Budget"]:
         """A budget for each share.
 
@@ -126,17 +130,9 @@ class Budget:
         """
         if self.epsilon is None and self.rho is None:
             return [self for _ in shares]
-        if self.epsilon is not None and self.rho is not None:
-            raise InputError("epsilon", "epsilon or rho must be given, and not both")
-        if self.rho is None:
-            part = Fraction(1, 2 if replaced else 1)
-            return [Budget(loss) for loss in self._split("epsilon", self.epsilon, shares, part)]
-        part = Fraction(1, 4 if replaced else 1)
-        return [Budget(None, loss) for loss in self._split("rho", self.rho, shares, part)]
-
-    @staticmethod
-    def _split(name: str, total: float | None, shares: Sequence[Fraction], part: Fraction) -> list[float]:
-        return split_epsilon(privacy_loss(name, total), [share * part for share in shares])
+        name, total, parts = ("epsilon", self.epsilon, 2) if self.rho is None else ("rho", self.rho, 4)
+        pieces = [share / parts if replaced else share for share in shares]
+        return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
 
     def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
         """The epsilon of a person, and the scale of the noise of a number of records that is released first.
@@ -163,8 +159,6 @@ class Budget:
             raise InputError(
                 "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
             )
-        if self.epsilon is not None and self.rho is not None:
-            raise InputError("epsilon", "epsilon or rho must be given, and not both")
         scale = None
         if self.rho is None:
             epsilon = privacy_loss("epsilon", self.epsilon)
