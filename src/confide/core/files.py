@@ -71,9 +71,8 @@ _FORMS: Mapping[str, Any] = get_type_hints(Request) | {
 }
 """The types of these fields in a file, where they are not those of the request."""
 
-_Asked: type[Any] = msgspec.defstruct(
-    "_Asked", [(name, _FORMS[name], default) for name, default in _STATED.items()], forbid_unknown_fields=True
-)
+_OPTIONAL = [(name, _FORMS[name], default) for name, default in _STATED.items() if name != "alpha"]
+_Asked: type[Any] = msgspec.defstruct("_Asked", [("alpha", _FORMS["alpha"]), *_OPTIONAL], forbid_unknown_fields=True)
 
 
 class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
