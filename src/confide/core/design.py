@@ -52,7 +52,7 @@ from confide.mechanisms import (
     with_choice,
 )
 from confide.selection import zcdp_of_range
-from confide.support import DEBUG, ceil_to, float_above, listening, log_event, scale_for
+from confide.support import DEBUG, ceil_to, float_above, log_event, scale_for
 
 _OF_PUBLISHED = 1000
 """The number of candidates of a published method."""
@@ -285,17 +285,16 @@ def _slopes(terms: Terms, n: int, choice: Choice, size: NoisySize | None = None)
     begin = time.perf_counter()
     with np.errstate(under="ignore"):
         mechanism = _Search(terms, n, choice, size).result()
-    if listening("core", DEBUG):
-        log_event(
-            "core",
-            "plan searched",
-            DEBUG,
-            seconds=round(time.perf_counter() - begin, 3),
-            alpha=1 - terms.level,
-            epsilon=terms.per_record,
-            neighbors=terms.neighbors,
-            n=n if terms.public_n else "secret",
-        )
+    log_event(
+        "core",
+        "plan searched",
+        DEBUG,
+        seconds=round(time.perf_counter() - begin, 3),
+        alpha=1 - terms.level,
+        epsilon=terms.per_record,
+        neighbors=terms.neighbors,
+        n=n if terms.public_n else "secret",
+    )
     return mechanism
 
 

@@ -35,7 +35,6 @@ from confide.selection import check_sampler
 from confide.support import (
     MOST_RECORDS,
     library_versions,
-    listening,
     log_event,
 )
 
@@ -383,8 +382,6 @@ def _check_pps_minimum(design: Design) -> None:
 
 def _tell_released(drawn: Mapping[Key, Mapping[Key, Threshold]]) -> None:
     """Report the public part of a release, without its thresholds, the only fields that depend on the records."""
-    if not listening("core"):
-        return
     for key, threshold in (item for thresholds in drawn.values() for item in thresholds.items()):
         log_event(
             "core",
