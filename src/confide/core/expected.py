@@ -58,7 +58,7 @@ _PARTS = (0.0, 0.002, 0.01, 0.03, 0.1, 0.25, 0.42, 0.58, 0.75, 0.9, 0.97, 0.99, 
 @np.errstate(under="ignore")
 def expectation(design: Design, n: int) -> Expectation:
     """What a design leads to, or with a noisy number of records all designs of its terms."""
-    terms, effective = design.terms, max(1, round(design.terms.heaviest_among(n)))
+    terms, effective = design.terms, design.terms.effective(n)
     weighted = _by_noisy_number(terms, n) if terms.sized else [(1.0, design)]
     parts = [[share * value for value in _expected_of(made, effective, n)] for share, made in weighted]
     return Expectation(*(min(1.0, math.fsum(column)) for column in zip(*parts, strict=True)))
@@ -181,7 +181,7 @@ def chance_beyond_nearly(terms: Terms, choice: Choice, n: int) -> float:
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
-    exactly = max(1, round(terms.heaviest_among(n)))  # a noisy number has a design for 5 scales at least
+    exactly = terms.effective(n)  # a noisy number has a design for 5 scales at least
     inputs = replace(terms.inputs(n), n=exactly)
     if not terms.moves:
         return mean_price(typical, inputs, choice.left, choice.rise, [(exactly, 0.0, 1.0)])

@@ -105,7 +105,7 @@ class Plan(Described):
     @property
     def effective_n(self) -> int:
         """The n of all ranks: the number of records; with weights, about their total weight over the largest one."""
-        return self.n if self.terms.population is None else max(1, round(self.terms.heaviest_among(self.n)))
+        return self.terms.effective(self.n)
 
     @property
     def target_rank(self) -> float:

@@ -312,9 +312,9 @@ class Terms:
     def _share(self) -> SizeShare:
         return share_of_number(self.mechanism, self.delta, self.population)
 
-    def heaviest_among(self, n: int) -> float:
-        """The number of records of the largest weight that weigh as much as n typical records; n without weights."""
-        return n if self.population is None else n * self.population.typical_share
+    def effective(self, n: int) -> int:
+        """About the number of records of the largest weight that weigh as much as n typical ones; n without weights."""
+        return max(1, n if self.population is None else round(n * self.population.typical_share))
 
     def records_of_design(self, n: int) -> int:
         """The number of records that a design is for: n if it is public, a round one near a noisy n, or a guess."""
@@ -324,7 +324,7 @@ class Terms:
 
     def inputs(self, n: int) -> ChoiceInputs:
         """The inputs of the choice of candidates, slopes and rise for n records; a secret number is at least n_min."""
-        known = n if self.public_n else max(1, round(self.heaviest_among(max(self.n_min, n))))
+        known = n if self.public_n else self.effective(max(self.n_min, n))
         weighted, counted = self.population is not None, self.size_scale is not None
         return ChoiceInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
 
