@@ -20,7 +20,7 @@ from confide.mechanisms import published_histogram_for
 from confide.selection import noisy_counts, noisy_number
 from confide.tables import read_published_counts
 from tests.exact import histograms
-from tests.files import resealed
+from tests.files import resealed, signed
 from tests.refused import refused
 
 NOISE = Noise.discrete_laplace(2.0, copies=2)
@@ -193,6 +193,33 @@ HALF = np.append(np.zeros(64), np.random.default_rng(0).multinomial(10_000, np.f
 def test_refused(made, argument):
     with refused((InputError, InputTypeError), argument):
         confide.calibrate_counts(made(), 0.1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edges": [None] * 127},
+        {"edges": [[]] * 127},
+        {"edges": [0.5] * 127},
+        {"edges": None},
+        {"recipe": {"kind": "of", "size": 127}},
+        {"recipe": {"kind": "other", "size": 128}},
+        {"counts": [True] * 128},
+        {"counts": [2**60] * 128},
+        {"noise": {"kind": "discrete_laplace", "parameter": -2.0, "copies": 2}},
+        {"classes": ["no", "no"]},
+        {"score": 1},
+        {"n": 0},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_file_of_counts_that_cannot_be_used_is_refused(change):
+    own = Candidates.of(np.linspace(0.01, 1, 127))
+    content = json.loads(published(np.random.default_rng(0).random(1000), own, classes=["no", "yes"]).to_json())
+    assert PublishedCounts.from_json(signed(content)).candidates == own
+    with pytest.raises(FormatError):
+        PublishedCounts.from_json(signed(content | change))
 
 
 @pytest.mark.parametrize("number", [{}, {"n": None, **NUMBER}])

@@ -154,6 +154,8 @@ def test_weights_without_small_integers_are_rounded_with_a_stated_error():
     rounded = np.array(odd.steps) / sum(odd.steps)
     assert 0 < np.abs(shares - rounded).sum() / 2 < odd.rounding < 1e-5
     assert SHIFT.rounding == 0
+    for near in ("1/3", "2/3"):  # rounded down alone, and up alone
+        assert ClassShift.of_weights({"a": "0.999983", "b": near}).rounding > 0
     assert rounding_text(odd).endswith("if all classes are equally frequent among those that calibrate")
     known = ClassShift.of_shares({"a": 0.999999, "b": 0.000001}, {"a": 0.01, "b": 0.99})
     meant, got = (np.array(known.source, float) * np.array(own, float) for own in (known.ratios, known.steps))

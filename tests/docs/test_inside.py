@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide.core import Request, Scores, release
-from confide.core.account import NoAccount
+from confide.core.account import Account
 from tests.docs.blocks import ROOT
 
 VERBS = ["prepare", "check", "read", "compare", "charge", "draw", "store"]
@@ -23,7 +23,7 @@ def test_code_document_and_picture_have_the_same_steps():
 
 
 @dataclass(frozen=True)
-class Noted(NoAccount):
+class Noted(Account):
     """An account that notes what it is asked for, and pays for itself."""
 
     done: list = field(default_factory=list)

@@ -13,7 +13,7 @@ from confide.candidates import Candidates, Spread
 from confide.core import histogram_size
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, sized_histogram_for
 from confide.selection import noisy_counts
-from confide.selection.selector import laplace_map
+from confide.selection.selector import laplace
 from tests.builders import slow
 from tests.exact import (
     added,
@@ -57,8 +57,8 @@ def test_installed_noise_matches_its_law(scale):
 def test_scales_meet_opendp_privacy_map(epsilon):
     public = noisy_histogram_for(Fraction(1, 2), epsilon, 10_000)
     secret = sized_histogram_for(Fraction(1, 2), epsilon, 10_000, 20.0)
-    assert laplace_map(2, public.scale) <= epsilon * (1 + 1e-15)
-    assert laplace_map(1, secret.scale) <= epsilon * (1 + 1e-15)
+    assert laplace(public.scale).map(2) <= epsilon * (1 + 1e-15)
+    assert laplace(secret.scale).map(1) <= epsilon * (1 + 1e-15)
     assert epsilon * (1 - 1e-12) < public.replace_one <= epsilon
     assert epsilon * (1 - 1e-12) < secret.add_remove <= epsilon
 

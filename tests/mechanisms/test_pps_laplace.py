@@ -21,7 +21,7 @@ from confide.mechanisms.pps_laplace import (
     walk_stays_below,
 )
 from confide.selection import noisy_counts
-from confide.selection.selector import laplace_map
+from confide.selection.selector import laplace
 from tests.builders import slow
 from tests.exact import assert_drawn_from, histograms, replaced, worst_log_ratio
 
@@ -83,7 +83,7 @@ def test_loss_is_what_is_claimed():
     """Two counts change by one: OpenDP's map on the lattice, and the law of the release in a small case."""
     for epsilon in (0.1, 1.0, 3.3):
         mechanism = pps_laplace_for(100_000, TENTH, epsilon, 10)
-        assert laplace_map(2 * STEPS, mechanism.scale * STEPS) <= epsilon * (1 + 1e-12)
+        assert laplace(mechanism.scale * STEPS).map(2 * STEPS) <= epsilon * (1 + 1e-12)
         assert epsilon * (1 - 1e-12) < mechanism.replace_one <= epsilon
     mechanism = LaplaceHistogram(Fraction(3, 4), 0.01, 1.0)
     worst = worst_log_ratio(lambda h: two_bin_law(mechanism, h), histograms(12, 2), replaced)

@@ -10,7 +10,7 @@ import pytest
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import draw_counts, log_mgf, noise_law
 from confide.noisy_counts.noise import _WIDEST, noise_tail
-from confide.selection.selector import laplace_map
+from confide.selection.selector import laplace
 from confide.support import scale_for
 from tests.builders import slow
 from tests.federated.test_secure_sum import chi_square
@@ -136,7 +136,7 @@ def test_one_count_per_part_of_public_size_costs_epsilon_to_replace():
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1 / 3, 1.0, 50.0, 1e6])
 def test_the_loss_that_opendp_states(epsilon):
-    assert laplace_map(1, scale_for(1, epsilon)) <= epsilon * (1 + 1e-15)
+    assert laplace(scale_for(1, epsilon)).map(1) <= epsilon * (1 + 1e-15)
 
 
 @pytest.mark.parametrize(

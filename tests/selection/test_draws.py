@@ -22,7 +22,9 @@ UTILITIES = np.array([-1000, 0])
 def everything():
     """One draw of every kind, each of which the secure draws leave as it is."""
     counts = np.array([90, 10])
-    return select(UTILITIES, 1.0), noisy_counts(counts, 1e-9).tolist(), noisy_number(7, 1e-9), len(uniforms(3))
+    coins = uniforms(3)
+    inside = int(((coins >= 0) & (coins < 1)).sum())
+    return select(UTILITIES, 1.0), noisy_counts(counts, 1e-9).tolist(), noisy_number(7, 1e-9), inside
 
 
 SECURELY = (1, [90, 10], 7, 3)

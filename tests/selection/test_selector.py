@@ -26,6 +26,7 @@ def test_scale_is_the_smallest_that_keeps_the_loss(distance, epsilon):
 def test_features_of_opendp_stay_as_they_were(on, monkeypatch):
     monkeypatch.setattr("opendp.mod.GLOBAL_FEATURES", {"contrib"} if on else set())
     assert with_contrib(lambda: "contrib" in mod.GLOBAL_FEATURES)
+    assert ("contrib" in mod.GLOBAL_FEATURES) is on
     with pytest.raises(ZeroDivisionError):
         with_contrib(lambda: 1 / 0)
     assert ("contrib" in mod.GLOBAL_FEATURES) is on

@@ -7,9 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from confide.core import documents
-from confide.core.account import NO_PAYER, Payer, entry_checksums
+from confide.core.account import Payer, entry_checksums
 from confide.core.calibrate import (
-    LedgerOptions,
     Options,
     calibrate,
     calibrate_histogram,
@@ -19,23 +18,20 @@ from confide.core.calibrate import (
     shares_of_sides,
     split_options,
 )
-from confide.core.choice import LONGEST, PARTS, answer_law, flat_for, histogram_size, law_of, sizes_of, typical_law
+from confide.core.choice import LONGEST, PARTS, flat_for, histogram_size, law_of, typical_law
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
-from confide.core.design import Design, design
 from confide.core.documents import Document, load, register_kind
 from confide.core.expected import (
     OnPilot,
     Pilot,
     answered_on_pilot,
-    needed_text,
     share_of_pilot,
-    typical_answer,
 )
-from confide.core.facts import about_facts, facts_of, making_facts, making_section
+from confide.core.facts import about_facts, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.keys import SIDES, By, Key
-from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, check_bound, critical_score, kind_asked, limit_text
+from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.needed import candidates_of, plan_of, records_needed, records_of_design, terms_of
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
@@ -61,28 +57,24 @@ from confide.core.risk import (
     calibrate_masks,
     critical_thresholds,
     false_negative_thresholds,
-    missed_area,
     true_pixels,
 )
 from confide.core.rules import (
     ALONE,
     COMBINATIONS,
-    TOGETHER,
     check_combinations,
     check_together,
     unusual,
 )
-from confide.core.sources import Batches, GivenCounts, Scores, Source, first_and_all, weighted_sum
+from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.steps import prepare, rehearse, release
-from confide.core.terms import CHOICES, Budget, Choices, Terms, typical_of_groups
-from confide.core.texts import remarks, too_large, uncompared, warn_about, warn_of_choices
+from confide.core.terms import Budget, Choices, Terms, typical_of_groups
+from confide.core.texts import remarks, too_large, uncompared, warn_about
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
 from confide.core.words import (
     ABOUT,
     FROM_LOGITS,
     UNNAMED,
-    WORDS,
-    check_about,
     class_list,
     names_among,
 )

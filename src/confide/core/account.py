@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from confide.core.keys import Key
 from confide.core.request import Request
@@ -37,64 +37,42 @@ Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
 """The thresholds of an earlier draw, and the versions of the libraries that made it."""
 
 
-class Account(Protocol):
-    """The part of a release that concerns a budget."""
+@dataclass(frozen=True)
+class Account:
+    """The part of a release that concerns a budget. Without a ledger nothing is charged, and every request is new."""
 
-    def alone(self) -> "AbstractContextManager[Account]":
-        """The account while no other process answers the same request; one in progress is waited for."""
+    keys: tuple[Key, ...]
 
     @property
     def has_earlier(self) -> bool:
         """Whether an earlier release may be the answer: then the records are compared before anything is charged."""
+        return False
 
-    def check_limit(self) -> None:
-        """Raise if the limit does not allow the charge; nothing is charged."""
-
-    def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
-        """The earlier releases of these requests with these records; raises if the records are others."""
-
-    def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
-        """Charge all draws but some, durably: a token for each."""
-
-    def store(self, tokens: Mapping[Key, str], drawn: "Mapping[Key, Drawn]", marks: Mapping[Key, bytes]) -> None:
-        """Store what was drawn, durably, before anybody sees it."""
-
-    def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
-        """The thresholds of earlier releases, for a public number of records n, with a warning."""
-
-
-@dataclass(frozen=True)
-class NoAccount:
-    """Without a ledger nothing is charged, and every request is new."""
-
-    keys: tuple[Key, ...]
-    has_earlier = False
-
-    def alone(self) -> AbstractContextManager[Account]:
-        """Nothing is waited for."""
+    def alone(self) -> "AbstractContextManager[Account]":
+        """The account while no other process answers the same request; one in progress is waited for."""
         return nullcontext(self)
 
     def check_limit(self) -> None:
-        """There is none."""
+        """Raise `BudgetError` if the limit does not allow the charge; nothing is charged."""
 
     def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
-        """None are known."""
+        """The earlier releases of these requests; raises `OtherDataError` if one was answered about other records."""
         return {}
 
     def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
-        """Every draw is due."""
+        """Charge all draws but some, durably, all or none: a token for each."""
         return dict.fromkeys(self.keys, "")
 
-    def store(self, tokens: Mapping[Key, str], drawn: "Mapping[Key, Drawn]", marks: Mapping[Key, bytes]) -> None:
-        """Nothing is stored."""
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
+        """Store the thresholds of every draw under the token of its charge, durably, before anybody sees them."""
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
-        """There are none."""
+        """The thresholds of earlier releases, for a public number of records n, with an `EarlierReleaseWarning`."""
         return {}
 
 
 @dataclass(frozen=True)
-class LedgerAccount:
+class LedgerAccount(Account):
     """Payments for all draws, from one ledger and about one data set; their transaction is open within `alone`."""
 
     request: Request
@@ -103,7 +81,7 @@ class LedgerAccount:
 
     @contextmanager
     def alone(self) -> Iterator[Account]:
-        """The account with its transaction, after identical requests in progress have ended."""
+        """With its transaction, after identical requests in progress have ended."""
         from confide.ledger import Transaction
 
         with Transaction.alone(self.payments) as transaction:
@@ -115,19 +93,19 @@ class LedgerAccount:
         return bool(self.transaction.kept)
 
     def check_limit(self) -> None:
-        """Raise `BudgetError` if the ledger's limit does not allow the charge."""
+        """Check the limit of the ledger."""
         self.transaction.check_limit()
 
     def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
-        """Those of requests that look identical; raises `OtherDataError` if one was answered about other records."""
+        """Those of requests that look identical."""
         return self.transaction.earlier_releases(marks)
 
     def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
-        """Charge in one transaction, all or none."""
+        """Charge in one transaction."""
         return self.transaction.charge(without)
 
-    def store(self, tokens: Mapping[Key, str], drawn: "Mapping[Key, Drawn]", marks: Mapping[Key, bytes]) -> None:
-        """Store the thresholds of every draw under the token of its charge."""
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
+        """Store texts, and report what was charged again."""
         from confide.core.files import entry_text
 
         made = library_versions()
@@ -136,7 +114,7 @@ class LedgerAccount:
         self.transaction.tell_charged_again(texts)
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
-        """The stored thresholds, with an `EarlierReleaseWarning`."""
+        """Read the stored thresholds."""
         from confide.core.files import read_entry
 
         self.transaction.tell(earlier)
@@ -198,7 +176,7 @@ class Payer:
         """
         shares = self._shares(request)
         if not shares:
-            return NoAccount(tuple(bills))
+            return Account(tuple(bills))
         from confide.ledger import Ledger, as_dataset, make_payment
 
         known = None
@@ -208,7 +186,7 @@ class Payer:
             key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=known)
             for key, bill in bills.items()
         }
-        return LedgerAccount(request, payments)
+        return LedgerAccount(tuple(bills), request, payments)
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""
@@ -228,10 +206,8 @@ class Payer:
             )
         named = {key: (self.partition, str(key)) for key in request.terms}
         if request.overlap is not None:  # each column divides the records, and is a partition of its own
-            for argument, name in (
-                ("partition", self.partition),
-                *(("names", column) for column in request.overlap.columns),
-            ):
+            columns = [("names", column) for column in request.overlap.columns]
+            for argument, name in (("partition", self.partition), *columns):
                 if ": " in name:
                     raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
             named = {

@@ -25,6 +25,7 @@ from confide.core.plan import Plan, plan
 from confide.errors import InputError, InputTypeError
 from confide.ledger import KINDS, Cost, check_delta, decimal, decimal_above, decimal_form, epsilon_of_zcdp
 from confide.mechanisms import NEIGHBORS, Neighbors, weak_privacy_text
+from confide.noisy_counts import noise_variance
 from confide.selection import range_of_zcdp, zcdp_of_range
 from confide.support import (
     LEAST_LOSS,
@@ -161,8 +162,7 @@ class BudgetPlan(Described):
         level = float(exact_level("alpha", alpha))
         one = entry.epsilon / self.records_per_person
         each = one if self.neighbors == "add_remove" else one / 2
-        variance = 2 * math.exp(-each) / math.expm1(-each) ** 2
-        return math.ceil(variance / (level * (1 - level)))
+        return math.ceil(noise_variance(each) / (level * (1 - level)))
 
     @property
     def statement(self) -> str:

@@ -215,9 +215,10 @@ def choose_score(
             raise InputError("again", "must be left out without a ledger: every call is new")
         name = chosen.among[choosing.choose(utilities())]
     else:
-        asked: dict[str, Any] = {"choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
-        asked |= {"largest_size": largest_size}
-        asked |= {
+        asked = {
+            "choice": repr(choosing),
+            "chosen": [*chosen.among, str(chosen.share)],
+            "largest_size": largest_size,
             "over": [[offer.score, grids[name].digest] for name, offer in offers.items()],
             "records": records,
         }

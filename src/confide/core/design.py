@@ -52,7 +52,7 @@ from confide.mechanisms import (
     with_choice,
 )
 from confide.selection import zcdp_of_range
-from confide.support import DEBUG, ceil_to, float_above, listening, log_event, scale_for
+from confide.support import DEBUG, ceil_to, float_above, log_event, scale_for
 
 _OF_PUBLISHED = 1000
 """The number of candidates of a published method."""
@@ -128,27 +128,22 @@ def design(terms: Terms, n: int) -> Design:
     0.9
     """
     if terms.mechanism == "slopes":
-        return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)))
-    return _published_design(terms, n)
+        return slopes_design(terms, n)
+    return listed_design(terms, n, _published_list(terms, n))
 
 
 def sized_design(terms: Terms, size: NoisySize) -> Design:
     """The design for a noisy number of records."""
     n = size.design_for
     if terms.moves:
-        return slopes_design(terms, n, choose(terms.known_spread, terms.inputs(n)), size)
+        return slopes_design(terms, n, size=size)
     if terms.mechanism == "slopes":
         return replace(design(terms, n), size=size)
-    return _published_design(terms, n, size)
-
-
-def _published_design(terms: Terms, n: int, size: NoisySize | None = None) -> Design:
-    """The design of a published method, for a public n, a guess of it, or a noisy number of records."""
     return listed_design(terms, n, _published_list(terms, n), size)
 
 
-def listed_design(terms: Terms, n: int, candidates: Candidates, size: NoisySize | None) -> Design:
-    """The design of a published method over these candidates."""
+def listed_design(terms: Terms, n: int, candidates: Candidates, size: NoisySize | None = None) -> Design:
+    """The design of a published method over these candidates, for a public n, a guess of it, or a noisy number."""
     return _promised(terms, n, candidates, published_mechanism(terms, n, candidates.size, size), size)
 
 
@@ -191,9 +186,23 @@ def compared_list(terms: Terms) -> Candidates:
     return spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, LONGEST)
 
 
-def slopes_design(terms: Terms, n: int, choice: Choice, size: NoisySize | None = None) -> Design:
-    """The design with these candidates, slopes and this rise: the least certified target, and what it promises."""
-    return _promised(terms, n, choice.candidates, _slopes(terms, n, choice, size), size)
+def slopes_design(terms: Terms, n: int, choice: Choice | None = None, size: NoisySize | None = None) -> Design:
+    """The design with the best candidates, slopes and rise, or with these: the least certified target."""
+    choice = choose(terms.known_spread, terms.inputs(n)) if choice is None else choice
+    begin = time.perf_counter()
+    with np.errstate(under="ignore"):
+        mechanism = _Search(terms, n, choice, size).result()
+    log_event(
+        "core",
+        "plan searched",
+        DEBUG,
+        seconds=round(time.perf_counter() - begin, 3),
+        alpha=1 - terms.level,
+        epsilon=terms.per_record,
+        neighbors=terms.neighbors,
+        n=n if terms.public_n else "secret",
+    )
+    return _promised(terms, n, choice.candidates, mechanism, size)
 
 
 def unanswered_design(terms: Terms) -> Design:
@@ -224,23 +233,28 @@ def promised(
     size
         The noisy number of records that was released first, if there is one.
     """
-    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)
     if terms.sized and size is not None:
         served = mechanism is None
         if isinstance(mechanism, Slopes | NoisyHistogram | PublishedHistogram):
             served = mechanism.serves(terms.level, m, size.counted, size.scale)
         guarantee = Guarantee("marginal", float(terms.level) if served else 0.0, None, None, 1, sized=True)
     else:
-        guarantee = certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
+        guarantee = _certified(terms, n, m, mechanism)
     if terms.noise is not None:
         loss = None if math.isinf(terms.epsilon) else terms.epsilon
-        return guarantee, StatedPrivacy.of(terms.noise, public, loss, terms.size_scale)
+        return guarantee, StatedPrivacy.of(terms.noise, n if terms.public_n else None, loss, terms.size_scale)
     if terms.population is not None:
         guarantee = replace(guarantee, population=str(terms.population))
     if mechanism is None and size is not None:  # a noisy number decides whether there is one
         return guarantee, price(terms)
     alone = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
     return guarantee, with_choice(alone, terms.choice)
+
+
+def _certified(terms: Terms, n: int, m: int, mechanism: Mechanism | None) -> Guarantee:
+    """What a mechanism guarantees for the public number of records, or for a secret one from n_min on."""
+    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)
+    return certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
 
 
 def price(terms: Terms) -> PrivacyStatement:
@@ -285,25 +299,6 @@ def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = N
             return split_conformal_for(level, n)
 
 
-def _slopes(terms: Terms, n: int, choice: Choice, size: NoisySize | None = None) -> Slopes | None:
-    """The certified mechanism with the least target; None if no target rank up to a public or noisy n suffices."""
-    begin = time.perf_counter()
-    with np.errstate(under="ignore"):
-        mechanism = _Search(terms, n, choice, size).result()
-    if listening("core", DEBUG):
-        log_event(
-            "core",
-            "plan searched",
-            DEBUG,
-            seconds=round(time.perf_counter() - begin, 3),
-            alpha=1 - terms.level,
-            epsilon=terms.per_record,
-            neighbors=terms.neighbors,
-            n=n if terms.public_n else "secret",
-        )
-    return mechanism
-
-
 @dataclass(frozen=True)
 class _Search:
     """The search for the least target rank that is certified, with chosen candidates, slopes and rise."""
@@ -316,13 +311,13 @@ class _Search:
     def result(self) -> Slopes | None:
         """The mechanism."""
         if self.terms.public_n:
-            return self._certified(self._public_line())
+            return self._least(self._public_line())
         if self.terms.population is not None:
             return self._weighted()
         if self.terms.moves:
             assert self.size is not None
             return self._moving(self.size)
-        return self._certified(self._conditional_line())
+        return self._least(self._conditional_line())
 
     def _moving(self, size: NoisySize) -> Slopes | None:
         """The certified mechanism whose target moves half with the noisy number; None if that is too small."""
@@ -346,17 +341,15 @@ class _Search:
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
     def is_certified(self, mechanism: Slopes) -> bool:
-        """Whether the level is certified, for the public number of records or a secret one from n_min on."""
-        terms = self.terms
-        public, secret_from = (self.n, None) if terms.public_n else (None, terms.n_min)
-        return certify(mechanism, terms.alpha, self.m, public, secret_from, terms.delta).coverage >= float(terms.level)
+        """Whether the level is certified."""
+        return _certified(self.terms, self.n, self.m, mechanism).coverage >= float(self.terms.level)
 
     @property
     def m(self) -> int:
         """The number of candidates."""
         return self.choice.candidates.size
 
-    def _certified(self, line: tuple[Fraction, Fraction] | None) -> Slopes | None:
+    def _least(self, line: tuple[Fraction, Fraction] | None) -> Slopes | None:
         """The certified mechanism with the least target from this line on; None if a public n does not reach it."""
         if line is None:
             return None

@@ -31,22 +31,13 @@ from confide.support import FileKind as FileKind
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
-_ABOVE = (
-    {"confide/release": "confide.core.files"}
-    | dict.fromkeys(
-        (
-            "confide/federated.release",
-            "confide/federated.own-share",
-            "confide/federated.signed-release",
-        ),
-        "confide.federated",
-    )
-    | {
-        "confide/watch": "confide.watching",
-        "confide/corrected": "confide.watching",
-        "confide/evaluation": "confide.evaluation",
-    }
-)
+_HOMES = {
+    "confide.core.files": ("release", "published-counts"),
+    "confide.evaluation": ("evaluation",),
+    "confide.federated": ("federated.release", "federated.own-share", "federated.signed-release"),
+    "confide.watching": ("watch", "corrected"),
+}
+_ABOVE = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
 """Kinds that another subpackage registers when it is imported."""
 
 _WRITERS: dict[type, "Kind"] = {}

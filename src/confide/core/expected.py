@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates
 from confide.core.choice import Choice, ReferenceLaws, answer_law, choose, mean_price, typical_law
-from confide.core.design import Design, design, sized_design
+from confide.core.design import Design, design_at
 from confide.core.terms import Terms
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.guarantee import least_number
-from confide.mechanisms import NoisyHistogram, NoisySize, Slopes
+from confide.mechanisms import NoisyHistogram, Slopes
 from confide.scores import name_of_scores, score_kind
 from confide.support import MOST_RECORDS
 
@@ -28,25 +28,15 @@ from confide.support import MOST_RECORDS
 # Typical scores are the first of the reference laws: uniform, or Gaussian residuals with the right unit.
 
 
-@lru_cache(maxsize=1024)
-@np.errstate(under="ignore")
-def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray[np.float64]:
-    """The law of the chosen candidate among n typical scores, float64 of shape (m,).
+def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,).
 
     Examples
     --------
-    >>> from fractions import Fraction
     >>> mechanism = Slopes(Fraction(0), Fraction(90), 1, 1, 1.0)
-    >>> int(typical_answer(mechanism, Candidates.unit(101), 100).argmax())
+    >>> int(answer_among(mechanism, typical_law(Candidates.unit(101)), 100).argmax())
     89
     """
-    law = answer_among(mechanism, typical_law(candidates), n)
-    law.flags.writeable = False
-    return law
-
-
-def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
     slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
     return answer_law(n * below, float(mechanism.target(n)), *slopes, heights)
 
@@ -68,18 +58,17 @@ _PARTS = (0.0, 0.002, 0.01, 0.03, 0.1, 0.25, 0.42, 0.58, 0.75, 0.9, 0.97, 0.99, 
 @np.errstate(under="ignore")
 def expectation(design: Design, n: int) -> Expectation:
     """What a design leads to, or with a noisy number of records all designs of its terms."""
-    terms, effective = design.terms, max(1, round(design.terms.heaviest_among(n)))
-    weighted = [(1.0, design)]
-    if terms.sized:
-        weighted = [(share, sized_design(terms, size)) for share, size in _noisy_numbers(terms, n)]
+    terms, effective = design.terms, design.terms.effective(n)
+    weighted = _by_noisy_number(terms, n) if terms.sized else [(1.0, design)]
     parts = [[share * value for value in _expected_of(made, effective, n)] for share, made in weighted]
     return Expectation(*(min(1.0, math.fsum(column)) for column in zip(*parts, strict=True)))
 
 
-def _noisy_numbers(terms: Terms, n: int) -> list[tuple[float, NoisySize]]:
-    """Noisy numbers and their probabilities."""
-    assert terms.size_scale is not None
-    return [(share, NoisySize.of(n + z, terms.size_scale, terms.n_min)) for share, z in _noise(terms.size_scale)]
+def _by_noisy_number(terms: Terms, n: int) -> list[tuple[float, Design]]:
+    """The designs for noisy numbers of n records, and their probabilities; without noise the only one."""
+    if terms.size_scale is None:
+        return [(1.0, design_at(terms, n))]
+    return [(share, design_at(terms, n + z)) for share, z in _noise(terms.size_scale)]
 
 
 def _noise(scale: float) -> list[tuple[float, int]]:
@@ -97,7 +86,8 @@ def _expected_of(design: Design, effective: int, n: int) -> tuple[float, float, 
     if mechanism is None:
         return 1.0, 1.0, 1.0
     assert isinstance(mechanism, Slopes)
-    law, below = typical_answer(mechanism, design.candidates, effective), typical_law(design.candidates)
+    below = typical_law(design.candidates)
+    law = answer_among(mechanism, below, effective)
     none_above = np.append(0.0, below[:-1]) ** n
     return min(1.0, float(law @ below)), float(law[-1]), min(1.0, float(law @ none_above))
 
@@ -191,7 +181,7 @@ def chance_beyond_nearly(terms: Terms, choice: Choice, n: int) -> float:
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
-    exactly = max(1, round(terms.heaviest_among(n)))  # a noisy number has a design for 5 scales at least
+    exactly = terms.effective(n)  # a noisy number has a design for 5 scales at least
     inputs = replace(terms.inputs(n), n=exactly)
     if not terms.moves:
         return mean_price(typical, inputs, choice.left, choice.rise, [(exactly, 0.0, 1.0)])
@@ -211,10 +201,7 @@ def needed_by_counts(terms: Terms, unlikely: float) -> int:
 
 def _chance_beyond_counted(terms: Terms, n: int) -> float:
     """The probability that the noise beyond all of n typical scores exceeds the limit, or that there is no limit."""
-    designs = [(1.0, design(terms, n))]
-    if terms.size_scale is not None:
-        designs = [(share, sized_design(terms, size)) for share, size in _noisy_numbers(terms, n)]
-    return math.fsum(share * _noise_beyond(chosen, n) for share, chosen in designs)
+    return math.fsum(share * _noise_beyond(chosen, n) for share, chosen in _by_noisy_number(terms, n))
 
 
 def _noise_beyond(design: Design, n: int) -> float:

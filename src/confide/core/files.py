@@ -11,17 +11,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import msgspec
+import numpy as np
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, promised, published_mechanism
 from confide.core.documents import common_form, mirrored, register
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.keys import By, Key
+from confide.core.keys import Key
 from confide.core.population import ClassShift, RecordWeights, read_population
+from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
 from confide.core.terms import Terms
@@ -30,7 +32,6 @@ from confide.errors import FormatError
 from confide.mechanisms import (
     Chosen,
     Mechanism,
-    Neighbors,
     Noise,
     NoisyHistogram,
     NoisySize,
@@ -54,33 +55,24 @@ _LEAST_SPENT = {"pps": 0.49}
 _Infinite = Literal["+inf"]
 
 
-class _Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The fields of a `Request` in a file; absent ones have the default of `calibrate`."""
+_STATED = {field.name: field.default for field in fields(Request) if field.init}
+"""The fields of a request with their defaults, which a file leaves out."""
 
-    alpha: str | list[str]
-    epsilon: float | None = None
-    rho: float | None = None
-    by: By | None = None
-    names: list[str | int] | dict[str, list[str | int]] = []
-    shares: list[str] | None = None
-    loss: str | None = None
-    bound: float = 1.0
-    population: dict[str, Any] | None = None
-    score: str | None = None
-    classes: list[str | int] | int | None = None
-    about: dict[str, str] = {}
-    fingerprint: ModelFingerprint | None = None
-    candidates: dict[str, Any] | None = None
-    unit: float | None = None
-    neighbors: Neighbors = "add_remove"
-    n_min: int = 1
-    delta: str | None = None
-    records_per_person: int = 1
-    mechanism: str = "slopes"
-    renews: str | None = None
-    chosen: Chosen | None = None
-    noise: Noise | None = None
-    n_noise: float | None = None
+_FORMS: Mapping[str, Any] = get_type_hints(Request) | {
+    "alpha": str | list[str],
+    "names": list[str | int] | dict[str, list[str | int]],
+    "shares": list[str] | None,
+    "population": dict[str, Any] | None,
+    "classes": list[str | int] | int | None,
+    "about": dict[str, str],
+    "candidates": dict[str, Any] | None,
+    "delta": str | None,
+    "mechanism": str,
+}
+"""The types of these fields in a file, where they are not those of the request."""
+
+_OPTIONAL = [(name, _FORMS[name], default) for name, default in _STATED.items() if name != "alpha"]
+_Asked: type[Any] = msgspec.defstruct("_Asked", [("alpha", _FORMS["alpha"]), *_OPTIONAL], forbid_unknown_fields=True)
 
 
 class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -154,13 +146,10 @@ def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
     )
 
 
-_DEFAULTS = {field.name: field.default for field in fields(Request) if field.init}
-
-
 def stated_request(request: Request) -> dict[str, Any]:
     """The arguments that were given, as JSON values."""
-    values = {name: getattr(request, name) for name in _DEFAULTS}
-    return {name: _plain(value) for name, value in values.items() if value != _DEFAULTS[name] and value != {}}
+    values = {name: getattr(request, name) for name in _STATED}
+    return {name: _plain(value) for name, value in values.items() if value != _STATED[name] and value != {}}
 
 
 def _plain(value: Any) -> Any:
@@ -172,18 +161,15 @@ def _plain(value: Any) -> Any:
             return dict(value.recipe)
         case Spread():
             numbers = {"unit": value.unit, "around": value.around, "most": value.most}
-            return {
-                "kind": "spread",
-                "of": value.kind,
-                **{name: one for name, one in numbers.items() if one is not None},
-            }
+            stated = {"kind": "spread", "of": value.kind} | numbers
+            return {name: number for name, number in stated.items() if number is not None}
         case GroupColumns():
             return {name: list(groups) for name, groups in value.columns.items()}
         case ClassShift() | RecordWeights():
             return value.fields()
         case ModelFingerprint() | Chosen() | Noise():
-            stated = {field.name: getattr(value, field.name) for field in fields(value)}
-            return {name: _plain(part) for name, part in stated.items() if part is not None}
+            named = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+            return {name: part for name, part in named.items() if part is not None}
         case tuple():
             return [_plain(part) for part in value]
         case Mapping():
@@ -345,4 +331,47 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
     return mechanism.rate == terms.rate
 
 
+# Noisy counts that another engine made.
+
+
+class _Published(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """The fields of `PublishedCounts` in a file; of a list that its recipe determines, no edges."""
+
+    counts: list[int]
+    recipe: dict[str, Any]
+    edges: list[float] | None = None
+    noise: Noise
+    n: int | None
+    score: str | None
+    classes: list[str | int] | int | None = None
+    epsilon: float | None = None
+    n_noisy: int | None = None
+    n_noise: Noise | None = None
+
+
+_AS_STATED = ("noise", "n", "score", "epsilon", "n_noisy", "n_noise", "classes", "counts")
+
+
+def _published_content(counts: PublishedCounts) -> dict[str, Any]:
+    stated: dict[str, Any] = {name: getattr(counts, name) for name in _AS_STATED}
+    stated |= {"counts": counts.counts.tolist(), "classes": _plain(counts.classes)}
+    file = _Published(recipe=dict(counts.candidates.recipe), edges=counts.edges, **stated)
+    content: dict[str, Any] = msgspec.to_builtins(file)
+    return content
+
+
+def _read_published(content: dict[str, Any]) -> PublishedCounts:
+    file = msgspec.convert(content, _Published, strict=True)
+    if file.edges is None:
+        candidates = Candidates.from_recipe(file.recipe)
+    else:
+        candidates = Candidates(np.array(file.edges), file.recipe)
+        if file.recipe not in [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]:
+            raise ValueError
+    stated: dict[str, Any] = {name: getattr(file, name) for name in _AS_STATED}
+    return PublishedCounts(candidates=candidates, **stated)
+
+
+_PUBLISHED = common_form("confide/published-counts", "counts")
+register(PublishedCounts, mirrored(_PUBLISHED, _published_content, _read_published))
 register(Release, mirrored(common_form("confide/release", "release"), _content, _read_content))

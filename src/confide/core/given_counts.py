@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping
 
-from confide.core.design import design, sized_design
+from confide.core.design import design_at
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release
@@ -14,7 +14,6 @@ from confide.core.request import Request
 from confide.core.steps import assembled
 from confide.core.texts import warn_about, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import NoisySize
 from confide.support import Level, caller_stacklevel, library_versions, log_event, takes_alpha
 
 
@@ -96,7 +95,9 @@ def calibrate_counts(
     # The counts, as far as they show how they were made; then the target that the law of their noise allows.
     note = counts.check()
     terms = request.terms[None]
-    made = design(terms, counts.n) if counts.n is not None else sized_design(terms, _size_of(counts))
+    number = counts.n_noisy if counts.n is None else counts.n
+    assert number is not None
+    made = design_at(terms, number)
     value = math.inf
     if made.mechanism is not None:
         value = float(counts.candidates.values[made.mechanism.choose(counts.counts)])
@@ -109,10 +110,3 @@ def calibrate_counts(
     warn_of_choices(released)
     warn_about(released)
     return released
-
-
-def _size_of(counts: PublishedCounts) -> NoisySize:
-    """The noisy number of records that the maker of the counts released."""
-    assert counts.n_noisy is not None
-    assert counts.n_noise is not None
-    return NoisySize.of(counts.n_noisy, counts.n_noise.scale, 1)

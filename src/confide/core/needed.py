@@ -4,9 +4,7 @@ It is that of `confide.plan`, from public choices alone. If the number of record
 it.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from confide.candidates import BUILDERS, Candidates, OwnCandidates
 from confide.core.design import Design
@@ -14,19 +12,11 @@ from confide.core.expected import needed_text
 from confide.core.keys import Key
 from confide.core.plan import Plan, records_for
 from confide.core.request import Request
+from confide.core.statement import Thresholds
 from confide.core.terms import NUMBERED, Terms, typical_of_groups
 from confide.core.threshold import Threshold
 from confide.guarantee import LongRun
 from confide.support import MOST_CANDIDATES, Facts
-
-
-class Stated(Protocol):
-    """The content of a release; `Release` is defined in a higher module."""
-
-    @property
-    def request(self) -> object: ...  # noqa: D102
-    @property
-    def parts(self) -> Mapping[Key, Threshold]: ...  # noqa: D102
 
 
 def candidates_of(part: Threshold) -> Candidates:
@@ -44,7 +34,7 @@ def candidates_of(part: Threshold) -> Candidates:
     return Candidates.unit(min(part.candidates, MOST_CANDIDATES))
 
 
-def terms_of(release: Stated) -> dict[Key, Terms]:
+def terms_of(release: Thresholds) -> dict[Key, Terms]:
     """The terms of the thresholds whose number of required records is known.
 
     It is not for published methods, one candidate, and after a correction.
@@ -63,7 +53,7 @@ def _with_candidates(terms: Terms, part: Threshold) -> Terms:
     return replace(terms, spread=candidates_of(part)) if isinstance(terms.spread, OwnCandidates) else terms
 
 
-def plan_of(release: Stated) -> Plan:
+def plan_of(release: Thresholds) -> Plan:
     """The plan of a release with one threshold, by slopes."""
     (terms,), (part,) = terms_of(release).values(), release.parts.values()
     n = records_of_design(part)
@@ -78,7 +68,7 @@ def records_of_design(part: Threshold) -> int:
     return typical_of_groups(1, n_min) if part.size is None else max(n_min, part.size.design_for)
 
 
-def records_needed(release: Stated, key: Key = None) -> int | None:
+def records_needed(release: Thresholds, key: Key = None) -> int | None:
     """About the required number of records, as in `confide.plan`; None for published methods, and without one.
 
     Parameters
@@ -100,7 +90,7 @@ def records_needed(release: Stated, key: Key = None) -> int | None:
     return max(map(records_for, some.values()), default=None)
 
 
-def needed_facts(release: Stated, each: str = "") -> Facts:
+def needed_facts(release: Thresholds, each: str = "") -> Facts:
     """A printable fact: the number for the most demanding threshold; `each` is a phrase for what it belongs to.
 
     Empty for published methods, and if a public number of records suffices.

@@ -105,7 +105,7 @@ class Plan(Described):
     @property
     def effective_n(self) -> int:
         """The n of all ranks: the number of records; with weights, about their total weight over the largest one."""
-        return self.n if self.terms.population is None else max(1, round(self.terms.heaviest_among(self.n)))
+        return self.terms.effective(self.n)
 
     @property
     def target_rank(self) -> float:
@@ -170,18 +170,16 @@ class Plan(Described):
     @property
     def coverage_at_most(self) -> float:
         """Upper bound on mean coverage of continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4)."""
-        return (
-            1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.effective_n, self.candidates.size)
-        )
+        if self.mechanism is None:
+            return 1.0
+        return self.mechanism.coverage_at_most(self.effective_n, self.candidates.size)
 
     @property
     def on_pilot(self) -> OnPilot | None:
         """Set sizes or widths, with those without privacy, if scores are as in the pilot sample; None without one."""
-        return (
-            None
-            if self.pilot is None
-            else on_pilot(self.pilot, self.mechanism, self.candidates, self.terms.level, self.effective_n)
-        )
+        if self.pilot is None:
+            return None
+        return on_pilot(self.pilot, self.mechanism, self.candidates, self.terms.level, self.effective_n)
 
     @property
     def records_needed(self) -> int:

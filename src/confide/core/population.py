@@ -157,14 +157,10 @@ class ClassShift:
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
-        stated: dict[str, Any] = {"classes": list(self.classes)}
-        if self.source is None or self.target is None:
-            return {**stated, "ratios": [str(share) for share in self.ratios]}
-        return {
-            **stated,
-            "source": [str(share) for share in self.source],
-            "target": [str(share) for share in self.target],
-        }
+        numbers = {"ratios": self.ratios}
+        if self.source is not None and self.target is not None:
+            numbers = {"source": self.source, "target": self.target}
+        return {"classes": list(self.classes)} | {name: [*map(str, shares)] for name, shares in numbers.items()}
 
     def __str__(self) -> str:
         if self.source is None or self.target is None:
@@ -264,26 +260,18 @@ def rounding_text(population: Population) -> str:
     return f"rounded, which moves coverage by at most {population.rounding:.1e}{given}"
 
 
-def _class_shift(class_weights: Any) -> ClassShift:
-    """Convert a mapping from class to weight, or a `ClassShift`."""
-    if isinstance(class_weights, ClassShift):
-        return class_weights
-    if not isinstance(class_weights, Mapping):
-        raise InputTypeError(
-            "class_weights",
-            "must be a mapping from class to weight, or a confide.ClassShift",
-            got=type(class_weights).__name__,
-        )
-    return ClassShift.of_weights(class_weights)
-
-
 def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> Population | None:
     """The population that a call's arguments describe; None if that of the calibration records."""
     if class_weights is not None and weight_bound is not None:
         raise InputError("class_weights", "must be left out with weights: give one number per class or per record")
-    if class_weights is not None:
-        return _class_shift(class_weights)
-    return None if weight_bound is None else RecordWeights.bounded(weight_bound)
+    if class_weights is None:
+        return None if weight_bound is None else RecordWeights.bounded(weight_bound)
+    if isinstance(class_weights, ClassShift):
+        return class_weights
+    if not isinstance(class_weights, Mapping):
+        must = "must be a mapping from class to weight, or a confide.ClassShift"
+        raise InputTypeError("class_weights", must, got=type(class_weights).__name__)
+    return ClassShift.of_weights(class_weights)
 
 
 def read_population(content: Mapping[str, Any]) -> Population:

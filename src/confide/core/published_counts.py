@@ -6,7 +6,6 @@ coverage guarantee rests on the stated law of the noise.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,24 +13,22 @@ from numpy.typing import NDArray
 
 from confide.arrays import column_names
 from confide.candidates import BUILDERS, Candidates
-from confide.core.documents import Document, Kind, common_form, register
-from confide.core.words import WORDS
+from confide.core.documents import Document
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NOISE, Noise, StatedPrivacy
-from confide.scores import SCORE, score_kind
+from confide.mechanisms import Noise, StatedPrivacy
+from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,
     Classes,
-    Fields,
     Section,
     positive_integer,
     privacy_loss,
     public_classes,
-    shapes,
 )
 
 _RARE, _VERY_RARE = 1e-4, 1e-9
 """Counts that are less likely than this were not made as stated."""
+_AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,36 +235,3 @@ def in_order(given: Any) -> Any:
     if len(bins) != len(counts) or set(by_bin) != set(map(str, range(len(bins)))):
         raise InputError("counts", "must have each bin once, from 0", remedy="Empty bins have counts as well")
     return [by_bin[str(place)] for place in range(len(bins))]
-
-
-_AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
-
-
-_SHAPE: shapes.Shape = {
-    "counts": shapes.Field("a list of integers", (list,), entry=shapes.INTEGER, write=lambda counts: counts.tolist()),
-    "recipe": shapes.Field("an object", (dict,), write=dict, attribute="candidates.recipe"),
-    "edges": shapes.optional(shapes.listed(shapes.number())),
-    "noise": NOISE,
-    "n": shapes.nullable(shapes.integer()),
-    "score": shapes.nullable(SCORE),
-    "classes": WORDS["classes"],
-    "epsilon": shapes.optional(shapes.number()),
-    "n_noisy": shapes.optional(shapes.integer(least=-MOST_RECORDS)),
-    "n_noise": shapes.optional(NOISE),
-}
-
-
-def _read(fields: Fields) -> PublishedCounts:
-    values = shapes.read_shape(fields, _SHAPE)
-    edges, recipe = values.pop("edges"), values.pop("recipe")
-    candidates = Candidates.from_recipe(recipe) if edges is None else Candidates(np.array(edges), recipe)
-    own = [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]
-    if edges is not None and recipe not in own:
-        raise InputError("recipe", "must be that of the candidates")
-    return PublishedCounts(candidates=candidates, **values)
-
-
-register(
-    PublishedCounts,
-    Kind(common_form("confide/published-counts", "counts"), partial(shapes.write_shape, shape=_SHAPE), _read),
-)

@@ -35,7 +35,6 @@ from confide.selection import check_sampler
 from confide.support import (
     MOST_RECORDS,
     library_versions,
-    listening,
     log_event,
 )
 
@@ -90,15 +89,14 @@ class Draw:
 
     def draw(self, counts: ScoreHistogram) -> dict[Key, Threshold]:
         """Draw noisy counts, or one candidate: the only step that depends on private counts and is released."""
-        candidates = self.candidates
-        counted = (counts if counts.candidates == candidates else counts.over(candidates)).counts
+        counted = counts.over(self.candidates).counts
         known = [design.mechanism for design in self.designs.values() if design.mechanism is not None]
         if not known:
             return self.rehearsed()
         if isinstance(known[0], NoisyHistogram):
             noisy = tuple(known[0].noisy(counted).tolist())
             return {key: design.counted_threshold(noisy) for key, design in self.designs.items()}
-        value = float(candidates.values[known[0].choose(counted)])
+        value = float(self.candidates.values[known[0].choose(counted)])
         return {key: design.threshold(value) for key, design in self.designs.items()}
 
     def rehearsed(self) -> dict[Key, Threshold]:
@@ -326,10 +324,10 @@ def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int
 
 def _mark(step: Step, counts: ScoreHistogram) -> bytes:
     """Bytes of the counts, of which a ledger keeps a keyed fingerprint."""
-    compared = counts if counts.candidates == step.candidates else counts.over(step.candidates)
-    marked = compared.candidates.digest.encode() + compared.counts.astype("<i8").tobytes()
-    sized = isinstance(step, CountThenDraw) and counts.records is not None
-    return marked + counts.records.to_bytes(8, "little") if sized and counts.records is not None else marked
+    marked = step.candidates.digest.encode() + counts.over(step.candidates).counts.astype("<i8").tobytes()
+    if isinstance(step, CountThenDraw) and counts.records is not None:
+        marked += counts.records.to_bytes(8, "little")
+    return marked
 
 
 def assembled(request: Request, drawn: Mapping[Key, Mapping[Key, Threshold]], made_with: Mapping[str, str]) -> Release:
@@ -384,8 +382,6 @@ def _check_pps_minimum(design: Design) -> None:
 
 def _tell_released(drawn: Mapping[Key, Mapping[Key, Threshold]]) -> None:
     """Report the public part of a release, without its thresholds, the only fields that depend on the records."""
-    if not listening("core"):
-        return
     for key, threshold in (item for thresholds in drawn.values() for item in thresholds.items()):
         log_event(
             "core",

@@ -112,6 +112,10 @@ class Budget:
     epsilon: float | None = None
     rho: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and self.rho is not None:
+            raise InputError("epsilon", "epsilon or rho must be given, and not both")
+
     def divided(self, shares: Sequence[Fraction], *, replaced: bool = False) -> list["Budget"]:
         """A budget for each share.
 
@@ -126,17 +130,9 @@ class Budget:
         """
         if self.epsilon is None and self.rho is None:
             return [self for _ in shares]
-        if self.epsilon is not None and self.rho is not None:
-            raise InputError("epsilon", "epsilon or rho must be given, and not both")
-        if self.rho is None:
-            part = Fraction(1, 2 if replaced else 1)
-            return [Budget(loss) for loss in self._split("epsilon", self.epsilon, shares, part)]
-        part = Fraction(1, 4 if replaced else 1)
-        return [Budget(None, loss) for loss in self._split("rho", self.rho, shares, part)]
-
-    @staticmethod
-    def _split(name: str, total: float | None, shares: Sequence[Fraction], part: Fraction) -> list[float]:
-        return split_epsilon(privacy_loss(name, total), [share * part for share in shares])
+        name, total, parts = ("epsilon", self.epsilon, 2) if self.rho is None else ("rho", self.rho, 4)
+        pieces = [share / parts if replaced else share for share in shares]
+        return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
 
     def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
         """The epsilon of a person, and the scale of the noise of a number of records that is released first.
@@ -163,8 +159,6 @@ class Budget:
             raise InputError(
                 "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
             )
-        if self.epsilon is not None and self.rho is not None:
-            raise InputError("epsilon", "epsilon or rho must be given, and not both")
         scale = None
         if self.rho is None:
             epsilon = privacy_loss("epsilon", self.epsilon)
@@ -318,9 +312,9 @@ class Terms:
     def _share(self) -> SizeShare:
         return share_of_number(self.mechanism, self.delta, self.population)
 
-    def heaviest_among(self, n: int) -> float:
-        """The number of records of the largest weight that weigh as much as n typical records; n without weights."""
-        return n if self.population is None else n * self.population.typical_share
+    def effective(self, n: int) -> int:
+        """About the number of records of the largest weight that weigh as much as n typical ones; n without weights."""
+        return max(1, n if self.population is None else round(n * self.population.typical_share))
 
     def records_of_design(self, n: int) -> int:
         """The number of records that a design is for: n if it is public, a round one near a noisy n, or a guess."""
@@ -330,7 +324,7 @@ class Terms:
 
     def inputs(self, n: int) -> ChoiceInputs:
         """The inputs of the choice of candidates, slopes and rise for n records; a secret number is at least n_min."""
-        known = n if self.public_n else max(1, round(self.heaviest_among(max(self.n_min, n))))
+        known = n if self.public_n else self.effective(max(self.n_min, n))
         weighted, counted = self.population is not None, self.size_scale is not None
         return ChoiceInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
 

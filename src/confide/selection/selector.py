@@ -148,14 +148,3 @@ def laplace(scale: float) -> Any:
 
     domain, metric = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
     return with_contrib(lambda: make_laplace(domain, metric, scale=scale))
-
-
-def laplace_map(distance: int, scale: float) -> float:
-    """OpenDP's statement of the loss for counts at an L1 distance.
-
-    Examples
-    --------
-    >>> laplace_map(2, 2.0)
-    1.0
-    """
-    return float(laplace(scale).map(distance))
