@@ -111,14 +111,14 @@ def test_public_n_is_refused_before_the_draw(confide_run, records, folder):
 def test_groups_and_bindings(confide_run, records, folder):
     (folder / "key").write_bytes(bytes(range(32)))
     for cell in ("north", "south"):
-        ran = calibrate(confide_run, records, f"{cell}.json", "--group", f"region={cell}", "--ledger-key", "key")
+        ran = calibrate(confide_run, records, f"{cell}.json", "--group", f"region={cell}", "--set", "ledger_key=key")
         assert ran.code == 0, ran.err
     shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6")
     assert "spent 1 in 2 releases" in shown.out
     assert "region=north" in shown.out
     assert "of disjoint groups the largest counts" in shown.out
     other = write(folder / "other.parquet", class_table().slice(1))
-    assert calibrate(confide_run, other, "x.json", "--ledger-key", "key").refused == (REFUSED, "--dataset")
+    assert calibrate(confide_run, other, "x.json", "--set", "ledger_key=key").refused == (REFUSED, "--dataset")
     document = confide_run("ledger", "show", "budget.db", "patients", "--json").json
     assert {bound["rule"] for bound in document["together"]} == {"sum"}
 
@@ -141,8 +141,8 @@ def test_export(confide_run, records, folder):
         (("--ledger", "budget.db", "--dataset", ""), "--dataset"),
         (("--ledger", "no/such/folder.db", "--dataset", "patients"), "--ledger"),
         (("--ledger", "records.parquet", "--dataset", "patients"), "path"),
-        (("--ledger", "budget.db", "--dataset", "p", "--ledger-key", "none"), "--ledger-key"),
-        (("--ledger", "budget.db", "--dataset", "p", "--ledger-key", "short"), "--ledger-key"),
+        (("--ledger", "budget.db", "--dataset", "p", "--set", "ledger_key=none"), "ledger_key"),
+        (("--ledger", "budget.db", "--dataset", "p", "--set", "ledger_key=short"), "ledger_key"),
     ],
 )
 def test_refusals(confide_run, records, folder, options, says):

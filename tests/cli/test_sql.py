@@ -74,8 +74,8 @@ BAD = {
     ),
     "a key of two files": (
         ("calibrate", "--counts", "c.csv", "--counts", "d.csv", *REQUEST, "--out", "x.json", "--ledger", "b.db",
-         "--dataset", "d", "--ledger-key", "key"),
-        REFUSED, "--ledger-key",
+         "--dataset", "d", "--set", "ledger_key=key"),
+        REFUSED, "ledger_key",
     ),
     "no file": (("calibrate", "--counts", "none.csv", *REQUEST, "--out", "x.json"), REFUSED, "--counts"),
 }  # fmt: skip

@@ -6,15 +6,16 @@ What two of them state is refused: a file that was reviewed is never overridden.
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date, time
-from pathlib import Path
 from typing import Any
 
 import click
 
 from confide.candidates import AnyCandidates, Candidates
 from confide.cli.command import named_by, stated_elsewhere
+from confide.cli.commands import Predicted, Recalibrate, RequestOptions
+from confide.cli.names import COLUMN_NAMES, NAMES, PEOPLE
 from confide.cli.values import place_of, read_fingerprint
 from confide.core import ClassShift, Release
 from confide.errors import ConfideError, InputError, InputTypeError
@@ -22,8 +23,6 @@ from confide.support import FileLocation, check_unknown_arguments, read_text
 from confide.tables import ClassColumns, ColumnSpec, ContributionBound, LossColumns, ScoreColumn, TargetColumns
 
 # The arguments of a request
-
-PEOPLE = "people"
 
 _KINDS = {
     "column": ScoreColumn,
@@ -33,24 +32,6 @@ _KINDS = {
     "probabilities": ClassColumns,
 }
 """The columns of a score, by the first of these arguments that is stated."""
-
-COLUMN_NAMES = (
-    "probabilities", "label", "classes", "score", "label_positions", "logits", "prediction", "target", "column",
-    "losses", "loss", "bound", "truth",
-)  # fmt: skip
-"""The arguments that name the columns of a score, and the score."""
-
-READING = ("decimal", "skip_incomplete")
-REQUEST_NAMES = (
-    "alpha", "epsilon", "rho", "neighbors", "n", "n_min", "delta", "records_per_person", "mechanism", "candidates",
-    "unit", "by", "groups", "by_class", "partition", "shares", "share_low", "class_weights", "weights", "weight_bound",
-    "skip_incomplete", "about", "fingerprint",
-)  # fmt: skip
-CHOICE_NAMES = ("choose", "choice_share", "largest_size")
-NOISE_NAMES = ("noise", "n_noisy", "n_noise")
-
-NAMES = frozenset([*COLUMN_NAMES, *READING, *REQUEST_NAMES, *CHOICE_NAMES, *NOISE_NAMES, PEOPLE])
-"""The names that a request may state."""
 
 _NAMES = ("classes", "groups", "group_names", "order", "choose", "parts", "width_bins")
 _LISTS = ("alpha", "by", "probabilities", "prediction", "truth", "losses")
@@ -205,52 +186,27 @@ def parse_candidates(text: str) -> AnyCandidates:
         raise InputError("candidates", f"must have one of the forms {forms}", got=repr(text)) from None
 
 
-# Options
+# Requests
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictedColumns:
-    """The options that name the outputs of a model."""
-
-    probabilities: str | None = None
-    classes: str | None = None
-    prediction: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredColumns(PredictedColumns):
-    """The options that name the columns of a score."""
-
-    label: str | None = None
-    target: str | None = None
-    column: str | None = None
-    score: str | None = None
+def arguments_of(
+    function: str, known: Collection[str], asked: Predicted, file: FileLocation | None = None, **further: Any
+) -> dict[str, Any]:
+    """The arguments that the options of a command state; `further` are those that an option of another name states."""
+    typed = {name: value for name, value in vars(asked).items() if name in known and value is not False}
+    return read_arguments(function, known, typed | further, asked.settings, file)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestOptions(ScoredColumns):
-    """The everyday options of a request, its file, and its other arguments as NAME=VALUE."""
-
-    alpha: str | None = None
-    epsilon: float | None = None
-    neighbors: str | None = None
-    n: int | None = None
-    by: str | None = None
-    groups: str | None = None
-    request_file: Path | None = None
-    settings: tuple[str, ...] = ()
-
-    def read(self, known: Collection[str] = NAMES, **more: Any) -> dict[str, Any]:
-        """The arguments that are stated, under the names of the API; `more` are further options."""
-        typed = {name: value for name, value in vars(self).items() if name not in ("request_file", "settings")}
-        found = read_arguments("calibrate", known, typed | more, self.settings, self.request_file)
-        if "alpha" not in found:
-            raise click.UsageError("Missing option '--alpha'.")
-        if isinstance(text := found.get("groups"), str):
-            found["groups"] = _groups(text, found.get("by"))
-        if isinstance(shares := found.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
-            found["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
-        return found
+def read_request(asked: RequestOptions | Recalibrate, known: Collection[str] = NAMES, **further: Any) -> dict[str, Any]:
+    """The request that options, a file and NAME=VALUE state, under the names of the API."""
+    stated = arguments_of("calibrate", known, asked, asked.request_file, **further)
+    if "alpha" not in stated:
+        raise click.UsageError("Missing option '--alpha'.")
+    if isinstance(text := stated.get("groups"), str):
+        stated["groups"] = _groups(text, stated.get("by"))
+    if isinstance(shares := stated.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
+        stated["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
+    return stated
 
 
 def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:

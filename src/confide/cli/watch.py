@@ -1,70 +1,36 @@
 """`confide watch`: monitor the coverage of a release privately, batch by batch."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.charging import LedgerOptions
-from confide.cli.command import command
+from confide.cli.charging import Accounting
+from confide.cli.commands import Watch
 from confide.cli.exit_codes import ALARM, DONE
+from confide.cli.names import LOOK_NAMES, WATCH
 from confide.cli.output import check_output, print_result, print_text, print_warning
-from confide.cli.request import COLUMN_NAMES, READING, ScoredColumns, read_arguments, take_columns
-from confide.cli.values import Findings, Source, place_of, read_release
+from confide.cli.request import arguments_of, take_columns
+from confide.cli.values import Source, place_of, read_release
 from confide.core import remarks
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, check_not_input, read_as
-from confide.watching import CorrectedRelease, FirstLook, Watch, load_or_start, local_state, records_for
+from confide.watching import CorrectedRelease, load_or_start, local_state, records_for
+from confide.watching import Watch as Monitor
 from confide.watching import watch as take_look
 
-NAMES = frozenset([*COLUMN_NAMES, *READING, *FirstLook.__annotations__, "alpha", "by", "fingerprint"])
 
-
-@command("watch", names=NAMES)
-def watch(
-    *,
-    file: str,
-    table: str | None = None,
-    release: Path,
-    state: Path,
-    look: str | None = None,
-    columns: ScoredColumns,
-    alpha: str | None = None,
-    by: str | None = None,
-    epsilon: float | None = None,
-    batch: int | None = None,
-    unlabelled: bool = False,
-    in_force: Path | None = None,
-    settings: tuple[str, ...] = (),
-    budget: LedgerOptions,
-    output: Findings,
-) -> int:
-    r"""Monitor coverage privately, batch by batch; exit code 6 is an alarm.
-
-    TABLE is a new batch of records with true labels, of a day or a week. One
-    batch is one look. Two noisy counts of it are stored. With those of all
-    earlier looks they test whether coverage is still at least the promised
-    one, minus a tolerance (--set tolerance). The probability of a false alarm
-    is at most 0.05 (--set error) over all looks together. A person in k
-    batches spends epsilon k times. The first look needs --epsilon and fixes
-    it. Small batches are collected in a folder and counted together, as one
-    look.
-
-    Example:
-
-      confide watch monday.parquet --calibration cal.json \
-        --state watch.json --look 2026-03-02 --epsilon 1 --batch 500 \
-        --probabilities 'p_*' --label label
-    """
-    typed = {"alpha": alpha, "by": by, "epsilon": epsilon, "batch": batch, "unlabelled": unlabelled or None}
-    stated = read_arguments("watch", NAMES, {**vars(columns), **typed}, settings)
-    name, source, state = _look_name(look, budget), Source(file, table, stated.pop("decimal", ".")), local_state(state)
+def watch(asked: Watch) -> int:
+    """Take a look at a batch, and print what it shows."""
+    stated, release, output = arguments_of("watch", WATCH, asked), asked.release, asked.output
+    budget, in_force = Accounting.of(asked.budget, stated), asked.in_force
+    name, source = _look_name(asked.look, budget), Source(asked.file, asked.table, stated.pop("decimal", "."))
+    state = local_state(asked.state)
     monitored = read_release(release, stated).at(None)
     what = take_columns(stated, monitored)
-    choices = {name: stated.pop(name) for name in FirstLook.__annotations__ if name in stated}
+    choices = {name: stated.pop(name) for name in LOOK_NAMES if name in stated}
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
@@ -84,7 +50,7 @@ def watch(
         print_warning(note)
     what = source.what(what)
     with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
-        options = {**stated, **choices, **budget.account(file)}
+        options = {**stated, **choices, **budget.account(asked.file)}
         with source.open("looking") as (opened, progress):
             after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)
     heard = receipt.heard
@@ -108,7 +74,7 @@ def watch(
     return DONE if after.alarm is None else ALARM
 
 
-def _look_name(look: str | None, budget: LedgerOptions) -> str:
+def _look_name(look: str | None, budget: Accounting) -> str:
     """The name of the look; by default the cell of its group."""
     if look is not None:
         return look
@@ -117,7 +83,7 @@ def _look_name(look: str | None, budget: LedgerOptions) -> str:
     return budget.group.partition("=")[2]
 
 
-def _print_start(before: Watch) -> None:
+def _print_start(before: Monitor) -> None:
     """Print the settings before the first look."""
     made = before.settings
     print_text(f"a new monitor; its first look fixes these settings\n{before}")
@@ -132,7 +98,7 @@ def _print_start(before: Watch) -> None:
         )
 
 
-def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:
+def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
     """The counts of a look, the state of the monitor, and a note about the ledger."""
     made = after.settings
     point = next(one for one in after.points if one.look.name == name)
@@ -158,7 +124,7 @@ def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:
     ]
 
 
-def _document(after: Watch, name: str) -> dict[str, Any]:
+def _document(after: Monitor, name: str) -> dict[str, Any]:
     made, last, alarm = after.settings, after.points[-1], after.alarm
     taken = next(one for one in after.looks if one.name == name)
     return {

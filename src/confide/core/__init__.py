@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from confide.core import documents
-from confide.core.account import NO_PAYER, Payer, entry_checksums
+from confide.core.account import NO_PAYER, Payer, check_payer, entry_checksums
 from confide.core.calibrate import (
     LedgerOptions,
     Options,

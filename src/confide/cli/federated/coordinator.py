@@ -6,21 +6,21 @@ Also functions that read the files of a federation.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 
-from confide.cli.command import command
+from confide.cli.federated.commands import Aggregate, Plan
+from confide.cli.names import FEDERATED_PLAN, PLAN_NAMES
 from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.plan import read_sample
-from confide.cli.request import NAMES, RequestOptions, take_columns
-from confide.cli.values import OptionalOutput, Output, Source
+from confide.cli.request import read_request, take_columns
+from confide.cli.values import Source
 from confide.core import By
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
     FederatedPlan,
-    PlanChoices,
     Policy,
     Refusal,
     Silo,
@@ -141,8 +141,6 @@ def policy_rows(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
-_CHOICES = frozenset(get_type_hints(PlanChoices)) - {"by", "names"} | {"method"}
-PLAN_NAMES = NAMES | _CHOICES
 _OF_SILOS = ("by", "partition", "fingerprint", "skip_incomplete", "decimal")
 """Arguments of a request about each silo's own table, of which a plan states nothing."""
 
@@ -191,57 +189,27 @@ class Planned:
         )
 
 
-@command("federated plan", names=PLAN_NAMES)
-def plan(
-    *,
-    silos: tuple[Path, ...],
-    keys: Path,
-    request: RequestOptions,
-    method: str | None = None,
-    dropouts: int | None = None,
-    liars: int | None = None,
-    missing: bool = False,
-    colluding: int | None = None,
-    n_typical: int | None = None,
-    closes: str | None = None,
-    compare: bool = False,
-    also: tuple[str, ...] = (),
-    pilot: str | None = None,
-    table: str | None = None,
-    output: OptionalOutput,
-) -> None:
-    r"""Plan a federated calibration before any data are read.
-
-    The request is that of `confide calibrate`, and so is its --request file.
-    States the guaranteed coverage for every number of answers. Without
-    --method it selects the method that suits the silos' sizes, as --compare
-    recommends. --classes lists the classes that every silo must have. Each
-    silo answers several levels, such as --alpha 0.2,0.1, or --groups,
-    --set by_class=true or --score cqr_sides with one file, for one charge.
-
-    Example:
-
-      confide federated plan --silo north.json --silo south.json \
-        --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
-    """
-    further = {"method": method, "dropouts": dropouts, "liars": liars, "colluding": colluding, "n_typical": n_typical}
-    stated = request.read(PLAN_NAMES, **further, closes=closes, missing="arbitrary" if missing else None)
-    source = None if pilot is None else Source(pilot, table, stated.get("decimal", "."))
-    output.check(FileKind.PLAN, *public_files(silos), keys, *(() if source is None else source.files))
+def plan(asked: Plan) -> None:
+    """Make and sign a plan, or compare the methods."""
+    stated = read_request(asked, FEDERATED_PLAN, missing="arbitrary" if asked.missing else None)
+    source = None if asked.pilot is None else Source(asked.pilot, asked.table, stated.get("decimal", "."))
+    output, compare = asked.output, asked.compare
+    inputs = () if source is None else source.files
+    output.check(FileKind.PLAN, *public_files(asked.silos), asked.keys, *inputs)
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
-    if not compare and (pilot is not None or also):
+    if not compare and (source is not None or asked.also):
         raise click.UsageError("--pilot and --also need --compare")
     what, skip, neighbors = take_columns(stated), stated.get("skip_incomplete", False), stated.pop("neighbors", None)
     planned = Planned.of(stated, what)
-    check_unknown_arguments("federated plan", planned.options, _CHOICES)
-    coordinator = SiloKeys.load(keys)
-    invited, own = silos_of_plan(silos, coordinator.public_keys())
+    check_unknown_arguments("federated plan", planned.options, PLAN_NAMES)
+    coordinator = SiloKeys.load(asked.keys)
+    invited, own = silos_of_plan(asked.silos, coordinator.public_keys())
     made: FederatedPlan | None
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, what, skip=skip)[0]
-            found = planned.compared(invited, sample, also)
+            found = planned.compared(invited, sample, asked.also)
             made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
         else:
             found, made = (), planned.plan(invited)
@@ -262,7 +230,7 @@ def plan(
     print_text(f"plan: {output.out}")
     for path in own:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
-    if method is None:
+    if asked.method is None:
         print_text(f"method: {made.method}, which suits these silos (--compare shows why)")
     print_text(f"privacy: {made.privacy()}")
     print_text(f"candidate thresholds: {made.candidates.description}")
@@ -308,20 +276,12 @@ def _expected(one: Alternative) -> str:
     return "; ".join(parts)
 
 
-@command("federated aggregate")
-def aggregate(
-    *, answers: tuple[Path, ...], plan: Path, output: Output, keys: Path | None = None, drop_refused: bool = False
-) -> None:
-    r"""Compute the calibration from the answers; use it with `confide predict`.
-
-    Example:
-
-      confide federated aggregate north-answer.json south-answer.json \
-        --plan plan.json --keys coordinator.key --out released.json
-    """
-    output.check(FileKind.RELEASE, *answers, plan, keys)
-    text, messages = read_text(plan), read_messages(answers, FileKind.ANSWER, drop_refused=drop_refused)
-    signing = None if keys is None else SiloKeys.load(keys)
+def aggregate(asked: Aggregate) -> None:
+    """Compute the calibration, and print the range of the replies."""
+    output, drop_refused = asked.output, asked.drop_refused
+    output.check(FileKind.RELEASE, *asked.answers, asked.plan, asked.keys)
+    text, messages = read_text(asked.plan), read_messages(asked.answers, FileKind.ANSWER, drop_refused=drop_refused)
+    signing = None if asked.keys is None else SiloKeys.load(asked.keys)
     with capture_warnings(CoverageWarning) as caught:
         released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
     output.save(released.to_json(), f"{released}\nsaved")
