@@ -2,7 +2,6 @@
 
 import pytest
 
-from confide.cli.exit_codes import REFUSED, USAGE
 from confide.core import budget_plan
 
 PLAN = ("budget", "plan", "--releases", 2, "--looks", 52, "--looks-per-person", 1, "--epsilon", 2, "--n", "200,300")
@@ -28,19 +27,3 @@ def test_a_plan_states_budgets_and_expected_coverage(confide_run):
         ("look", 52, 1, 1.0),
     ]
     assert output["rules"]["basic"][1] == {"kind": "look", "epsilon": 1.0, "records": 21}
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "says"),
-    [
-        (("--epsilon", 3), REFUSED, "--releases"),
-        (("--epsilon", 3, "--looks", 2, "--rule", "zcdp", "--dp-delta", 0), REFUSED, "--rule"),
-        (("--epsilon", 3, "--looks", 2, "--n", "many"), USAGE, "--n"),
-        (("--epsilon", 3, "--looks", 2, "--alpha", "0.1,0.2"), REFUSED, "--alpha"),
-        (("--looks", 2), USAGE, "--epsilon"),
-        (("--epsilon", 3, "--looks", 2, "--looks-per-person", 3), REFUSED, "--looks-per-person"),
-    ],
-)
-def test_refusals(confide_run, options, code, says):
-    ran = confide_run("budget", "plan", *options)
-    assert ran.refused == (code, says)

@@ -7,7 +7,6 @@ import pytest
 import confide
 from confide.cli.exit_codes import REFUSED
 from confide.ledger import Ledger
-from tests.builders import slow
 from tests.files import class_table, write
 
 PLAIN = ("--alpha", 0.1, "--epsilon", 2)
@@ -89,24 +88,3 @@ def test_records_that_are_incomplete_for_one_model_are_left_out_for_all(confide_
         expected = [1 - columns[f"{letter}_{names[row]}"][row] for row in kept]
         assert scores[name] == pytest.approx(expected, abs=1e-15)
     assert [sizes[name].shape for name in scores] == [(7, 2)] * 3
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    slow(
-        [
-            (("--set", "choose=lac"), (REFUSED, "choose")),
-            ((*TWO, "--score", "lac"), (REFUSED, "--score")),
-            ((*TWO, "--set", "rho=0.1"), (REFUSED, "--epsilon")),
-            ((*TWO, "--by", "name", "--groups", "a,b"), (REFUSED, "--by")),
-            (("--set", "largest_size=3"), (REFUSED, "largest_size")),
-            ((*TWO, "--set", "largest_size=99"), (REFUSED, "largest_size")),
-            ((*TWO, "--set", "choice_share=0.7"), (REFUSED, "choice_share")),
-            ((*TWO, "--neighbors", "replace_one"), (REFUSED, "--neighbors")),
-            (("--set", "choose=lac,absent"), (REFUSED, "--score")),
-        ],
-    ),
-)
-def test_impossible_options_raise(confide_run, records, options, expected):
-    ran = confide_run("calibrate", records, *COLUMNS, *PLAIN, *options, "--out", "cal.json")
-    assert ran.refused == expected

@@ -130,31 +130,6 @@ def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
     ).html
 
 
-REFUSALS = [
-    # the release, the options of evaluate, the exit code, the subject of the error
-    ("groups", CLASSES, REFUSED, "--by"),
-    ("numbers", (*CLASSES, *BY), REFUSED, "table"),
-    ("numbers", (*CLASSES, "--by", "warden"), REFUSED, "column"),
-    ("letters", (*CLASSES, "--by", "number"), REFUSED, "--groups"),
-    ("one", (*CLASSES, "--by", "s"), REFUSED, "column"),
-    ("one", (*SCORES, "--by", "place"), REFUSED, "--by"),
-    ("classes", SCORES, REFUSED, "--by"),
-    ("classes", (*CLASSES, "--classes", "a,b,c"), REFUSED, "--classes"),
-    ("sides", ("--score-column", "y"), REFUSED, "--calibration"),
-    ("sides", ("--prediction", "low", "--target", "y"), REFUSED, "--prediction"),
-    ("labels", CLASSES, REFUSED, "--label"),
-    ("weights", (*CLASSES, "--fail-below-promise"), REFUSED, "--fail-below-promise"),
-]
-
-
-@pytest.mark.parametrize(("kind", "columns", "code", "subject"), REFUSALS)
-def test_invalid_combinations_raise(confide_run, folder, kind, columns, code, subject):
-    release(kind).save("release.json")
-    asked = ("evaluate", write(folder / "a.parquet", DATA), "--calibration", "release.json", "--out", "ev.json")
-    assert confide_run(*asked, *columns).refused == (code, subject)
-    assert not (folder / "ev.json").exists()
-
-
 def test_columns_that_only_count_and_the_evaluation_of_another_release(confide_run, folder):
     release("one").save("release.json")
     release("groups").save("groups.json")

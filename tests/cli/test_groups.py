@@ -9,7 +9,7 @@ import confide
 from confide.cli.exit_codes import REFUSED
 from confide.ledger import Ledger
 from tests.draws import always
-from tests.files import class_table, classified, write
+from tests.files import class_table, write
 
 PLAIN = ("--alpha", 0.1, "--epsilon", 1)
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
@@ -36,38 +36,6 @@ def test_the_public_number(confide_run, records):
     Ledger("budget.db").set_limit("d", 1, neighbors="replace_one")
     assert confide_run("calibrate", "nowhere.parquet", *asked, "c.json", "--n", 3001).refused == (REFUSED, "--dataset")
     assert confide_run("calibrate", "nowhere.parquet", *asked, "c.json").refused == (REFUSED, "path")
-
-
-BAD = [
-    (("--by", "site", "--groups", "north,south"), "--groups"),
-    (("--by", "p_cat", "--groups", "north,south"), "column"),
-    (("--by", "ward", "--groups", "north,north"), "--groups"),
-    (("--by", "ward"), "--by"),
-    (("--by", "ward,site", "--groups", "north,south"), "--groups"),
-    (("--by", "ward,site", "--groups", "north,south;1,7;a"), "--groups"),
-    (("--by", "ward,other", "--groups", "north,south;1,7"), "column"),
-    (("--by", "ward,ward", "--groups", "north,south;north,south"), "--by"),
-    (("--by", "ward,site", "--groups", "north;1,7"), "table"),
-    (("--set", "by_class=true", "--set", "mechanism=none"), "mechanism"),
-]
-
-
-@pytest.mark.parametrize(("options", "named"), BAD)
-def test_groups_that_do_not_fit(confide_run, records, folder, options, named):
-    asked = ("calibrate", records, *COLUMNS, *PLAIN, *options, "--out", "a.json")
-    assert confide_run(*asked).refused == (REFUSED, named)
-    assert not (folder / "a.json").exists()
-
-
-def test_predictions_need_the_column_of_groups_and_only_then(confide_run, records, folder):
-    scores = np.asarray(confide.lac_score(*classified()))
-    confide.calibrate(scores, 0.1, 1.0, score="lac").save("one.json")
-    confide.calibrate(scores, 0.1, 1.0, groups=WARD, names=["north", "south"], score="lac").save("two.json")
-    asked = ("predict", records, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
-    assert confide_run(*asked, "two.json").refused == (REFUSED, "--by")
-    assert confide_run(*asked, "one.json", "--by", "ward").refused == (REFUSED, "--by")
-    assert confide_run(*asked, "two.json", "--by", "id").refused == (REFUSED, "groups")
-    assert not (folder / "s.parquet").exists()
 
 
 # Groups that overlap

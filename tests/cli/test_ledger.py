@@ -132,28 +132,3 @@ def test_export(confide_run, records, folder):
     entry = printed["datasets"][0]["entries"][0]["release"]
     assert entry == {name: released[name] for name in ("thresholds", "versions")}
     assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 4
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--ledger", "budget.db", "--dataset", "patients", "--group", "north"), "--group"),
-        (("--ledger", "budget.db", "--dataset", ""), "--dataset"),
-        (("--ledger", "no/such/folder.db", "--dataset", "patients"), "--ledger"),
-        (("--ledger", "records.parquet", "--dataset", "patients"), "path"),
-        (("--ledger", "budget.db", "--dataset", "p", "--set", "ledger_key=none"), "ledger_key"),
-        (("--ledger", "budget.db", "--dataset", "p", "--set", "ledger_key=short"), "ledger_key"),
-    ],
-)
-def test_refusals(confide_run, records, folder, options, says):
-    (folder / "short").write_bytes(b"x")
-    ran = confide_run("calibrate", records, *ASK, "--out", "one.json", *options)
-    assert ran.refused == (REFUSED, says)
-    assert not (folder / "one.json").exists()
-
-
-@pytest.mark.parametrize("command", [("list",), ("show", "patients"), ("export",)])
-def test_reading_makes_no_ledger(confide_run, folder, command):
-    name, *rest = command
-    assert confide_run("ledger", name, "none.db", *rest).code == REFUSED
-    assert not (folder / "none.db").exists()

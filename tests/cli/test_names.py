@@ -18,38 +18,6 @@ def records(folder):
     return write(folder / "records.parquet", class_table(600, lists=False))
 
 
-@pytest.mark.parametrize(
-    ("words", "starts"),
-    [
-        (("--epsilon", -1), "--epsilon: must be a positive"),
-        ((SET, "n_min=0"), "n_min: must be a positive"),
-        ((SET, "delta=2", "--epsilon", 1), "delta: must lie"),
-        (("--score", "mine", "--epsilon", 1), "--score: must be"),
-        ((SET, "by_class=true", SET, "by=ward", "--epsilon", 1), "by: by and groups must be left out with by_class"),
-        (("--epsilon", 1, "--again"), "--again: must be left out with no ledger"),
-        (("--epsilon", 1, "--ledger", "l.db"), "--ledger: ledger and dataset must be given together"),
-        (("--epsilon", 1, "--ledger", "postgresql://me:secret@host/db"), "--ledger: an address carries no password"),
-    ],
-)
-def test_an_error_names_what_was_typed(confide_run, records, words, starts):
-    """An option that was typed, and otherwise the argument that `--set` states; nothing is written."""
-    asked = ("calibrate", records, *COLUMNS, "--alpha", 0.1, "--out", "new.json", *words)
-    ran = confide_run(*asked)
-    assert ran.error.startswith(starts)
-    assert ran.code == REFUSED
-    assert "secret" not in ran.error
-
-
-def test_errors_of_tables_columns_and_outputs(confide_run, records):
-    """`table` and `column` are also words for what was read; flags are named as they are typed."""
-    write(records.parent / "bad.csv", {"s": [0.5, None]})
-    asked = ("calibrate", "bad.csv", "--score-column", "s", "--alpha", 0.1, "--epsilon", 1, "--out")
-    assert confide_run(*asked, "new.json").refused == (REFUSED, "table")
-    assert confide_run(*asked[:2], "--score-column", "x", *asked[4:], "new.json").refused == (REFUSED, "column")
-    assert confide_run(*asked, "new.json", "--table", "t").refused == (REFUSED, "--table")
-    assert confide_run(*asked, "cal.json").error.endswith("Choose another name or give --force")
-
-
 @pytest.mark.parametrize(("option", "name"), [("--delta", "delta"), ("--person", "people.person")])
 def test_an_option_that_is_an_argument_is_stated_by_set(confide_run, records, option, name):
     ran = confide_run("calibrate", records, *ASKED, option, 0.1, "--out", "new.json")

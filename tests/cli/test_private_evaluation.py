@@ -104,24 +104,3 @@ def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, 
     ]  # fmt: skip
     assert pages[0] == pages[1] == pages[2]
     assert "Measured on labelled records, privately" in pages[0]
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--epsilon", 1, "--by", "ward"), "--by"),
-        (("--epsilon", 1, "--set", "parts=klass"), "parts"),
-        (("--epsilon", 1, "--set", "width_bins=wide"), "width_bins"),
-        (("--epsilon", 1, "--set", "n=5"), "n"),
-        (("--epsilon", 1, "--set", "neighbors=replace_one", "--set", "n=5"), "n"),
-        (("--epsilon", 1, "--set", "people={person = 'unknown', most = 1, order = 'visit'}"), "column"),
-        (("--epsilon", 1, "--examples", 3), "--examples"),
-        (("--set", "confidence=0.9"), "confidence"),
-        (("--groups", "north,south", "--by", "ward"), "--groups"),
-        (PAID, "--ledger"),
-        (("--set", "confidense=0.9"), "confidense"),
-    ],
-)
-def test_invalid_combinations_raise_errors(evaluate, folder, options, named):
-    assert evaluate(*options, "--out", "x.json").refused == (REFUSED, named)
-    assert not (folder / "x.json").exists()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
+from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.evaluation import Evaluation
 from tests.files import write
 
@@ -45,18 +45,6 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert confide_run("report", calibrated, "--out", "x.pdf").refused == (REFUSED, "--out")
     assert confide_run("report", calibrated, "--out", "report.html", "--force").out == "saved: report.html\n"
     assert "Measured on labelled" not in (folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_refusals(confide_run, calibrated, records, folder):
-    assert confide_run("report", "nothing.json", "--out", "r.html").refused == (REFUSED, "path")
-    assert confide_run("report", calibrated, "--out", "no/r.html").refused == (REFUSED, "--out")
-    (folder / "ev.json").write_text("{}")
-    assert confide_run("report", calibrated, "--evaluation", "ev.json", "--out", "r.html").refused == (REFUSED, "file")
-    assert confide_run("report", calibrated, "--answer", "ev.json", "--out", "r.html").refused == (REFUSED, "--answer")
-    assert confide_run("report", calibrated, "--title", "", "--out", "r.html").refused == (REFUSED, "--title")
-    plain = ("evaluate", records, *COLUMNS, "--calibration", calibrated, "--examples", 3)
-    assert confide_run(*plain).refused == (USAGE, "--examples")
-    assert not (folder / "r.html").exists()
 
 
 @pytest.mark.slow

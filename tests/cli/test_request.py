@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.exit_codes import DONE, REFUSED, USAGE
+from confide.cli.exit_codes import DONE, REFUSED
 from confide.cli.request import NAMES
 from confide.cli.request_file import written_request
 from confide.core import load_release
@@ -50,33 +50,6 @@ def test_a_file_serves_plan_and_calibrate(confide_run, folder, records):
     assert typed["guarantee"]["delta"] == 0.05
     grouped = confide_run("plan", "--request", "r.toml", "--by", "ward", "--groups", "a,b", "--n", 500)
     assert grouped.out.startswith("for each group or class, with 500 records in it:\npromise: ")
-
-
-@pytest.mark.parametrize(
-    ("more", "code", "name"),
-    [
-        (("--set", "delts=0.05"), REFUSED, "delts"),
-        (("--set", "epsilon=2"), REFUSED, "--epsilon"),
-        (("--set", "delta=0.1", "--set", "delta=0.2"), REFUSED, "delta"),
-        (("--request", "r.toml", "--set", "unit=2"), REFUSED, "unit"),
-        (("--request", "none.toml"), REFUSED, "path"),
-        (("--request", "bad.toml"), REFUSED, "request"),
-        (("--set", "delta"), REFUSED, "set"),
-        (("--set", "ledger=b.db"), REFUSED, "ledger"),
-        (("--set", "person=id"), REFUSED, "person"),
-        (("--set", "people.who=id"), REFUSED, "who"),
-        (("--set", "people.person=id"), REFUSED, "people.most"),
-        (("--set", "by_class=yes"), REFUSED, "by_class"),
-        (("--set", "classes=3"), REFUSED, "classes"),
-        (("--set", "target=y"), REFUSED, "target"),
-        (("--delta", "0.1"), USAGE, "--delta"),
-    ],
-)
-def test_what_cannot_be_understood_is_refused_by_its_name(confide_run, folder, records, more, code, name):
-    (folder / "r.toml").write_text("unit = 1.0\n")
-    (folder / "bad.toml").write_text("unit = \n")
-    assert confide_run("calibrate", records, *ASKED, "--out", "cal.json", *more).refused == (code, name)
-    assert not (folder / "cal.json").exists()
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one(confide_run, records):

@@ -23,6 +23,7 @@ from confide.ledger import (
     Dataset,
     Group,
     Ledger,
+    check_name,
     compose,
     decimal_form,
     file_of,
@@ -111,6 +112,8 @@ class Accounting:
         further = {name: stated.pop(name) for name in ACCOUNTING if name in stated}
         if "ledger_key" in further:
             further["ledger_key"] = place_of("ledger_key", further["ledger_key"])
+        if "charged_by" in further:
+            check_name("charged_by", further["charged_by"])
         ledger = os.environ.get(DEFAULT_LEDGER) if options.dataset is not None else None
         return cls(**vars(options) | {"ledger": options.ledger or ledger}, **further)
 

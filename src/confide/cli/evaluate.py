@@ -29,6 +29,8 @@ def evaluate(asked: Evaluate) -> int:
     budget = Accounting.of(asked.budget, stated)
     if stated.get("examples") and output.out is None:
         raise click.UsageError("--examples needs --out")
+    if "epsilon" not in stated:
+        budget.refuse("an evaluation without epsilon, which charges nothing")
     source = Source(asked.file, asked.table, stated.pop("decimal", "."))
     output.check(FileKind.EVALUATION, *source.files, release, *budget.files)
     released = read_release(release, stated)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from confide.cli.charging import Accounting
+from confide.cli.command import named_by
 from confide.cli.commands import Watch
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.names import LOOK_NAMES, WATCH
@@ -36,7 +37,9 @@ def watch(asked: Watch) -> int:
         choices["reference"] = read_as(reference, Evaluation.from_json)
     output.check(FileKind.PAGE, *source.files, release, state)
     check_not_input(state, [*source.files, release, reference])
+    named_by("output", "in_force")
     check_output(in_force, FileKind.CORRECTED, *source.files, release, state, force=True)
+    named_by("output", "out")
     before = load_or_start(state, monitored, what, **choices)  # checks choices before anything is opened
     if in_force is not None and before.settings.correction is None:
         must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
