@@ -44,30 +44,30 @@ def evaluate(asked: Evaluate) -> int:
     with budget.charging() as receipt:
         account = budget.account(asked.file)
         with source.open("evaluating") as (opened, progress):
-            found = evaluate_release(released, table=opened, what=what, progress=progress, **stated, **account)
+            evaluation = evaluate_release(released, table=opened, what=what, progress=progress, **stated, **account)
             left_out = {"left_out": opened.left_out()} if is_public and stated.get("skip_incomplete") else {}
-    output.write(found.to_json())
-    _print(found, released, receipt, output, left_out)
-    broken = any(one.is_broken for one in found.shortfalls.values())
+    output.write(evaluation.to_json())
+    _print(evaluation, released, receipt, output, left_out)
+    broken = any(one.is_broken for one in evaluation.shortfalls.values())
     return CLAIM_FAILED if asked.fail_below_promise and broken else DONE
 
 
 def _print(
-    found: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
+    evaluation: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
 ) -> None:
     """Print an evaluation, as text or as JSON; of a private one also its cost."""
-    notes = list(receipt.heard.notes if found.private else remarks(released))
+    notes = list(receipt.heard.notes if evaluation.private else remarks(released))
     if output.as_json:  # the text contains them
-        notes += [sentence_of(name, one) for name, one in found.shortfalls.items()]
+        notes += [sentence_of(name, one) for name, one in evaluation.shortfalls.items()]
     for note in notes:
         print_warning(note)
 
     def document() -> dict[str, Any]:
-        short = [{"of": name, **one.fields()} for name, one in found.shortfalls.items()]
-        cost = {**receipt.heard.fields(), **receipt.fields()} if found.private else {}
-        return {**found.fields(), **cost, "shortfalls": short, "warnings": notes, **left_out}
+        short = [{"of": name, **one.fields()} for name, one in evaluation.shortfalls.items()]
+        cost = {**receipt.heard.fields(), **receipt.fields()} if evaluation.private else {}
+        return {**evaluation.fields(), **cost, "shortfalls": short, "warnings": notes, **left_out}
 
-    earlier = receipt.heard.earlier if found.private else ()
-    charge, last = (receipt.text(), PUBLISHABLE) if found.private else (None, None)
-    texts = found, left_out_text(left_out), charge, output.saved(), last
+    earlier = receipt.heard.earlier if evaluation.private else ()
+    charge, last = (receipt.text(), PUBLISHABLE) if evaluation.private else (None, None)
+    texts = evaluation, left_out_text(left_out), charge, output.saved(), last
     print_result(document, *earlier, *texts, as_json=output.as_json)

@@ -60,9 +60,9 @@ def limit(asked: LedgerLimit) -> None:
     elif os.environ.get(DEFAULT_LEDGER) and epsilon is None and _is_number(dataset):
         file, dataset, epsilon = named_ledger(None), file, float(dataset)
     new_limit = None if epsilon is None else (epsilon, asked.dp_delta)
-    with capture_warnings() as said:
+    with capture_warnings() as captured:
         account = Ledger(file).set_limit(dataset, new_limit, neighbors=asked.neighbors)
-    said.warn()
+    captured.warn()
     print_result(lambda: account.as_json(), f"{account.dataset}: {account.summary}", as_json=asked.as_json)
 
 

@@ -15,27 +15,27 @@ def report(asked: Report) -> None:
     from confide.reports import report as make_report
 
     asked.output.check(FileKind.PAGE, asked.path, asked.evaluation, file_of(asked.ledger), *asked.answers)
-    measured = None if asked.evaluation is None else Evaluation.load(asked.evaluation)
+    evaluation = None if asked.evaluation is None else Evaluation.load(asked.evaluation)
     released = load(asked.path)
     page = make_report(
         released,
         title=asked.title,
         file_name=asked.path.name,
-        evaluation=measured,
+        evaluation=evaluation,
         answers=[read_text(answer) for answer in asked.answers],
         ledger=asked.ledger,
     )
     asked.output.save(page.html)
-    if measured is not None:
-        print_text(_may_be_published("page", released, measured))
+    if evaluation is not None:
+        print_text(_may_be_published("page", released, evaluation))
 
 
-def _may_be_published(noun: str, released: Any, measured: Evaluation | None) -> str:
+def _may_be_published(noun: str, released: Any, evaluation: Evaluation | None) -> str:
     """Whether a page or a card may be published, in a sentence."""
-    if measured is not None and not measured.private:
+    if evaluation is not None and not evaluation.private:
         return f"The {noun} shows numbers from labelled records: this part is not private."
     public = released.privacy.is_private
-    what = "only the release" if measured is None else "a private evaluation"
+    what = "only the release" if evaluation is None else "a private evaluation"
     return f"The {noun} shows {what}{f': the whole {noun} may be published' if public else ''}."
 
 
@@ -44,9 +44,9 @@ def card(asked: Card) -> None:
     from confide.reports import card as make_card
 
     asked.output.check(card_or_page(asked.output.out), asked.path, asked.evaluation)
-    measured = None if asked.evaluation is None else Evaluation.load(asked.evaluation)
+    evaluation = None if asked.evaluation is None else Evaluation.load(asked.evaluation)
     released = load_release(asked.path)
-    made = make_card(released, evaluation=measured, title=asked.title, task=asked.task, file_name=asked.path.name)
-    made.save(asked.output.out, overwrite=asked.output.force)
+    written = make_card(released, evaluation=evaluation, title=asked.title, task=asked.task, file_name=asked.path.name)
+    written.save(asked.output.out, overwrite=asked.output.force)
     print_text(f"saved: {asked.output.out}")
-    print_text(_may_be_published("card", released, measured))
+    print_text(_may_be_published("card", released, evaluation))

@@ -43,22 +43,22 @@ def plan(asked: Plan) -> None:
         arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
     division: dict[str, Any] = {name: arguments.pop(name) for name in ("by", "groups", "by_class") if name in arguments}
     output.check(FileKind.PAGE, *(() if source is None else source.files))
-    made = _plan(arguments, division, what)  # checks public choices before anything is opened
+    planned = _plan(arguments, division, what)  # checks public choices before anything is opened
     left_out: dict[str, int] = {}
     if source is not None:
         sample, left_out = read_sample(source, what, skip=skip)
-        made = replace(made, pilot=Pilot.of(sample, arguments["score"]))
+        planned = replace(planned, pilot=Pilot.of(sample, arguments["score"]))
     if output.out is not None:
         from confide.reports import report
 
-        output.write(report(made).html)
+        output.write(report(planned).html)
     of_score = ("score", "candidates", "unit", "n")
     shared = {name: value for name, value in arguments.items() if name not in of_score}
     numbers = needed_by_scores(**shared) if asked.needed else {}
-    document = {**_document(made), "records_needed_by_scores": numbers or None, **left_out}
+    document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _needed(numbers) if numbers else None
-    each = f"for each group or class, with {made.n} records in it:" if division else None
-    texts = (each, made, table_of_needed, left_out_text(left_out), output.saved())
+    each = f"for each group or class, with {planned.n} records in it:" if division else None
+    texts = (each, planned, table_of_needed, left_out_text(left_out), output.saved())
     print_result(lambda: document, *texts, as_json=output.as_json)
 
 

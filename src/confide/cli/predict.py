@@ -27,18 +27,18 @@ def predict(asked: Predict) -> None:
     _check_output(source, out, release, force=asked.force)
     what = source.what(what, "--probabilities or --prediction")
     with capture_warnings(CoverageWarning) as caught, source.open("predicting") as (opened, progress):
-        found = predict_table(opened, what, released, out, overwrite=asked.force, progress=progress, **stated)
-        found |= {"left_out": opened.left_out()} if stated.get("skip_incomplete") else {}
-    notes = [*caught.notes, *_too_many_empty(released, found)]
+        summary = predict_table(opened, what, released, out, overwrite=asked.force, progress=progress, **stated)
+        summary |= {"left_out": opened.left_out()} if stated.get("skip_incomplete") else {}
+    notes = [*caught.notes, *_too_many_empty(released, summary)]
     for note in notes:
         print_warning(note)
-    size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
-    empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
+    size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
+    empty, rows = int(summary.get("empty_sets", 0)), int(summary["rows"])
     print_result(
-        lambda: {"out": out, **_promised(released), **found, "warnings": notes},
-        f"{short_number(found['rows'])} {'intervals' if asked.probabilities is None else 'sets'}{size}",
+        lambda: {"out": out, **_promised(released), **summary, "warnings": notes},
+        f"{short_number(summary['rows'])} {'intervals' if asked.probabilities is None else 'sets'}{size}",
         f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
-        left_out_text(found),
+        left_out_text(summary),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
         f"saved: {out}",
         as_json=asked.as_json,
@@ -56,9 +56,9 @@ def _check_output(source: Source, out: str, release: Path, *, force: bool) -> No
         check_output(out, FileKind.PREDICTIONS, *source.files, release, force=force)
 
 
-def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
+def _too_many_empty(released: Release, summary: Mapping[str, float]) -> list[str]:
     """A warning if there are too many empty sets for the promise: a sign of a shift that needs no true labels."""
-    empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
+    empty, rows = int(summary.get("empty_sets", 0)), int(summary["rows"])
     if not empty or released.loss or count_shortfall(released, rows - empty, rows) is None:
         return []
     return [

@@ -64,14 +64,14 @@ def read_arguments(
     >>> read_arguments("calibrate", NAMES, {"alpha": "0.1", "n": None}, ["delta=0.05", "groups=a,b"])
     {'delta': 0.05, 'groups': ('a', 'b'), 'alpha': '0.1'}
     """
-    found: dict[str, Any] = {} if file is None else _read_file(file)
+    stated: dict[str, Any] = {} if file is None else _read_file(file)
     for pair in pairs:
-        _add(found, _parse(pair), "--set")
+        _add(stated, _parse(pair), "--set")
     given = {name: value for name, value in typed.items() if value not in (None, ())}
-    stated_elsewhere(set(found) - set(given))
-    _add(found, given, "an option")
-    check_unknown_arguments(function, found, known, _ELSEWHERE)
-    checked = {name: _listed(name, value) for name, value in found.items()}
+    stated_elsewhere(set(stated) - set(given))
+    _add(stated, given, "an option")
+    check_unknown_arguments(function, stated, known, _ELSEWHERE)
+    checked = {name: _listed(name, value) for name, value in stated.items()}
     if PEOPLE in checked:
         checked[PEOPLE] = _people(checked[PEOPLE])
     if isinstance(checked.get("candidates"), str):
@@ -81,10 +81,10 @@ def read_arguments(
 
 def _read_file(file: FileLocation) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = _plain(tomllib.loads(read_text(file)))
+        document: dict[str, Any] = _plain(tomllib.loads(read_text(file)))
     except tomllib.TOMLDecodeError as error:
         raise InputError("request", f"{str(file)!r} must be TOML: {error}") from None
-    return found
+    return document
 
 
 def _parse(pair: str) -> dict[str, Any]:
@@ -92,10 +92,10 @@ def _parse(pair: str) -> dict[str, Any]:
     name, equals, text = (part.strip() for part in pair.partition("="))
     if not equals or re.fullmatch(r"[A-Za-z_]\w*(\.[\w-]+)*", name) is None:
         raise InputError("set", "must be NAME=VALUE, such as delta=0.05", got=repr(pair))
-    found: Any = _value(text)
+    nested: Any = _value(text)
     for key in reversed(name.split(".")):
-        found = {key: found}
-    parsed: dict[str, Any] = found
+        nested = {key: nested}
+    parsed: dict[str, Any] = nested
     return parsed
 
 
@@ -115,15 +115,15 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, date | time) else value
 
 
-def _add(found: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
+def _add(stated: dict[str, Any], further: Mapping[str, Any], source: str) -> None:
     """Add arguments to those that were found; tables with different names are joined."""
-    for name, value in more.items():
-        if isinstance(value, Mapping) and isinstance(found.get(name), dict):
-            _add(found[name], value, source)
-        elif name in found:
+    for name, value in further.items():
+        if isinstance(value, Mapping) and isinstance(stated.get(name), dict):
+            _add(stated[name], value, source)
+        elif name in stated:
             raise InputError(name, f"must be stated once; {source} states it again")
         else:
-            found[name] = dict(value) if isinstance(value, Mapping) else value
+            stated[name] = dict(value) if isinstance(value, Mapping) else value
 
 
 def _listed(name: str, value: Any) -> Any:
@@ -243,13 +243,13 @@ def take_columns(stated: dict[str, Any], release: Release | None = None) -> Colu
             why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
         raise InputError(others[0], f"must be left out {why}")
     named_by("what", first)
-    made: ColumnSpec = kind(**named)
-    return made
+    columns: ColumnSpec = kind(**named)
+    return columns
 
 
 def take_words(stated: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
     """Take the public metadata out of the arguments; a fingerprint's file is none of `records`."""
-    found: dict[str, Any] = {name: stated.pop(name) for name in ("about", "fingerprint") if name in stated}
-    if "fingerprint" in found:
-        found["fingerprint"] = read_fingerprint(place_of("fingerprint", found["fingerprint"]), records)
-    return found
+    words: dict[str, Any] = {name: stated.pop(name) for name in ("about", "fingerprint") if name in stated}
+    if "fingerprint" in words:
+        words["fingerprint"] = read_fingerprint(place_of("fingerprint", words["fingerprint"]), records)
+    return words

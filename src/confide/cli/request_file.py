@@ -71,13 +71,13 @@ def described(title: str) -> Iterator[Described]:
 
 def _sentences(doc: str) -> dict[str, str]:
     """The first sentence about each parameter of a docstring."""
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     text = re.split(r"^(?:Returns|Raises|Warns|Examples|Notes)\n-+$", cleandoc(doc), flags=re.MULTILINE)[0]
     parameters = text.partition("Parameters\n----------\n")[2] + "\n"
     for names, body in re.findall(r"^(\S.*)\n((?:(?: {4}.*)?\n)+)", parameters, re.MULTILINE):
         words = " ".join(body.split())
-        found |= dict.fromkeys(split(names), re.split(r"(?<=[^.]\.)\s+", words)[0])
-    return found
+        sentences |= dict.fromkeys(split(names), re.split(r"(?<=[^.]\.)\s+", words)[0])
+    return sentences
 
 
 def written_request() -> str:

@@ -97,21 +97,21 @@ def _with(value: object, *parts: Section) -> Section:
     return replace(section, parts=(*section.parts, *(part for part in new if part.facts or part.parts)))
 
 
-def _document(found: Document, k: int) -> FileDescription:
+def _document(document: Document, k: int) -> FileDescription:
     """A release with its privacy loss for k records, an evaluation, or a monitor."""
-    notes = list(remarks(found)) if isinstance(found, Release) else []
-    if isinstance(found, CorrectedRelease):
-        return FileDescription(describe(found), {"corrected": json.loads(found.to_json())}, notes)
-    if isinstance(found, Watch):
-        versions = dict.fromkeys(versions_text(look.versions) for look in found.looks)
-        alarm = None if found.alarm is None else found.alarm.look.name
-        section = _with(found, _rows(*(("made with", one) for one in versions)))
-        return FileDescription(section, {"watch": json.loads(found.to_json()), "alarm": alarm}, notes)
-    if isinstance(found, Evaluation):
-        return _evaluation(found, k)
-    values: dict[str, Any] = {"records": k, "losses": losses(found.privacy, k), "warnings": notes}
-    loss = Section("Privacy loss", facts=loss_facts(found.privacy, k))
-    released = as_release(found)
+    notes = list(remarks(document)) if isinstance(document, Release) else []
+    if isinstance(document, CorrectedRelease):
+        return FileDescription(describe(document), {"corrected": json.loads(document.to_json())}, notes)
+    if isinstance(document, Watch):
+        versions = dict.fromkeys(versions_text(look.versions) for look in document.looks)
+        alarm = None if document.alarm is None else document.alarm.look.name
+        section = _with(document, _rows(*(("made with", one) for one in versions)))
+        return FileDescription(section, {"watch": json.loads(document.to_json()), "alarm": alarm}, notes)
+    if isinstance(document, Evaluation):
+        return _evaluation(document, k)
+    values: dict[str, Any] = {"records": k, "losses": losses(document.privacy, k), "warnings": notes}
+    loss = Section("Privacy loss", facts=loss_facts(document.privacy, k))
+    released = as_release(document)
     about = Section("Model and data", facts=tuple((name, text) for name, text in about_facts(released) if text))
     section = _with(released, about, loss, making_section(released))
     values["records_needed"] = records_needed(released)
@@ -128,17 +128,19 @@ def _published(path: Path) -> FileDescription:
     return FileDescription(describe(counts), {"published_counts": json.loads(counts.to_json())})
 
 
-def _evaluation(found: Evaluation, k: int) -> FileDescription:
+def _evaluation(evaluation: Evaluation, k: int) -> FileDescription:
     """An evaluation; if it is private, with its privacy loss for k records."""
-    of, values = ("of the release with SHA-256", found.calibration), {"evaluation": found.fields()}
-    if not found.private:
+    of, values = ("of the release with SHA-256", evaluation.calibration), {"evaluation": evaluation.fields()}
+    if not evaluation.private:
         if k != 1:
             raise InputError("records", "must be 1 for an evaluation without noise", remedy="It is for releases")
-        return FileDescription(_with(found, _rows(of)), values)
-    n = "secret" if found.query.n is None else str(found.query.n)
-    rows = _rows(("evaluation records", n), of, ("made with", versions_text(found.versions)))
-    loss = Section("Privacy loss", facts=loss_facts(found.privacy, k))
-    return FileDescription(_with(found, rows, loss), {**values, "records": k, "losses": losses(found.privacy, k)})
+        return FileDescription(_with(evaluation, _rows(of)), values)
+    n = "secret" if evaluation.query.n is None else str(evaluation.query.n)
+    rows = _rows(("evaluation records", n), of, ("made with", versions_text(evaluation.versions)))
+    loss = Section("Privacy loss", facts=loss_facts(evaluation.privacy, k))
+    return FileDescription(
+        _with(evaluation, rows, loss), {**values, "records": k, "losses": losses(evaluation.privacy, k)}
+    )
 
 
 def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> FileDescription:
@@ -231,8 +233,8 @@ def verify(asked: Verify) -> int:
             raise InputError("answers", f"must be left out: {str(asked.path)!r} is not a federated calibration")
         what = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
         signed = signed_by(key, public, what)
-    found = [head, *signed.statements, _noise_statement(what), *conditions.statements]
-    return _report(found, [*conditions.failures, *signed.failures], as_json=asked.as_json)
+    statements = [head, *signed.statements, _noise_statement(what), *conditions.statements]
+    return _report(statements, [*conditions.failures, *signed.failures], as_json=asked.as_json)
 
 
 def sign_release(asked: Sign) -> None:
@@ -246,10 +248,10 @@ def _noise_statement(what: str) -> str:
     return f"not shown: that the {what} were drawn with noise; this rests on those who ran the calibration"
 
 
-def _report(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
+def _report(statements: Sequence[str], failures: Sequence[str], *, as_json: bool) -> int:
     """Print findings and errors, and return the exit code."""
-    lines = [line for text in found for line in text.splitlines()]
-    print_result(lambda: {"holds": not wrong, "found": lines, "wrong": wrong}, *found, as_json=as_json)
-    for line in wrong:
+    lines = [line for text in statements for line in text.splitlines()]
+    print_result(lambda: {"holds": not failures, "found": lines, "wrong": failures}, *statements, as_json=as_json)
+    for line in failures:
         print_warning(line)
-    return CLAIM_FAILED if wrong else DONE
+    return CLAIM_FAILED if failures else DONE

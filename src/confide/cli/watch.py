@@ -56,8 +56,8 @@ def watch(asked: Watch) -> int:
         options = {**stated, **choices, **budget.account(asked.file)}
         with source.open("looking") as (opened, progress):
             after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)
-    heard = receipt.heard
-    heard.warn()
+    captured = receipt.heard
+    captured.warn()
     corrected = None if after.settings.correction is None else CorrectedRelease(monitored, after)
     if in_force is not None and corrected is not None:
         corrected.save(in_force, overwrite=True)
@@ -68,11 +68,11 @@ def watch(asked: Watch) -> int:
 
     def document() -> dict[str, Any]:
         moved = {"corrected": None if corrected is None else corrected.fields}
-        warned = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
+        warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
         return {**_document(after, name), **moved, **warned, **receipt.fields()}
 
     next_one = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
-    texts = *heard.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
+    texts = *captured.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
     print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 
@@ -88,14 +88,14 @@ def _look_name(look: str | None, budget: Accounting) -> str:
 
 def _print_start(before: Monitor) -> None:
     """Print the settings before the first look."""
-    made = before.settings
+    settings = before.settings
     print_text(f"a new monitor; its first look fixes these settings\n{before}")
     if before.monitors_sizes:
         print_text("a larger reference detects smaller drifts")
         return
-    level = min(made.promised.values())
-    if made.tolerance:
-        least = records_for(made.tolerance, level)
+    level = min(settings.promised.values())
+    if settings.tolerance:
+        least = records_for(settings.tolerance, level)
         print_text(
             f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm"
         )
@@ -103,18 +103,18 @@ def _print_start(before: Monitor) -> None:
 
 def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
     """The counts of a look, the state of the monitor, and a note about the ledger."""
-    made = after.settings
+    settings = after.settings
     point = next(one for one in after.points if one.look.name == name)
     counts = point.look.counts
     if after.monitors_sizes:
-        sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, made.bin_names, strict=True))
+        sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, settings.bin_names, strict=True))
         text = f"look {name!r}, with noise: {sizes}"
     else:
         covered, missed = sum(counts[::2]), sum(counts[1::2])
         text = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
-        if made.records_per_person == 1:  # the interval needs independent records
+        if settings.records_per_person == 1:  # the interval needs independent records
             low, high = coverage_interval(
-                [covered], [missed], made.noise_epsilon, guess=max(made.least), noises=len(made.promised)
+                [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
             )
             text += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
     if budget.ledger is None or budget.group is not None:
@@ -128,7 +128,7 @@ def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
 
 
 def _document(after: Monitor, name: str) -> dict[str, Any]:
-    made, last, alarm = after.settings, after.points[-1], after.alarm
+    settings, last, alarm = after.settings, after.points[-1], after.alarm
     taken = next(one for one in after.looks if one.name == name)
     return {
         "look": taken.name,
@@ -144,15 +144,17 @@ def _document(after: Monitor, name: str) -> dict[str, Any]:
         "coverage": None if last.low is None else {"low": last.low, "high": last.high},
         "looks": len(after.looks),
         "settings": {
-            "epsilon": made.epsilon,
-            "neighbors": made.neighbors,
-            "records_per_person": made.records_per_person,
-            "batch": made.batch,
-            "planned_looks": made.looks,
-            "tolerance": made.tolerance,
-            "error": made.error,
-            "least_coverage": {part or "all": least for part, least in zip(made.promised, made.least, strict=True)},
-            "bins": list(made.bins),
+            "epsilon": settings.epsilon,
+            "neighbors": settings.neighbors,
+            "records_per_person": settings.records_per_person,
+            "batch": settings.batch,
+            "planned_looks": settings.looks,
+            "tolerance": settings.tolerance,
+            "error": settings.error,
+            "least_coverage": {
+                part or "all": least for part, least in zip(settings.promised, settings.least, strict=True)
+            },
+            "bins": list(settings.bins),
         },
     }
 

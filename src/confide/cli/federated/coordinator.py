@@ -204,75 +204,76 @@ def plan(asked: Plan) -> None:
     planned = Planned.of(stated, what)
     check_unknown_arguments("federated plan", planned.options, PLAN_NAMES)
     coordinator = SiloKeys.load(asked.keys)
-    invited, own = silos_of_plan(asked.silos, coordinator.public_keys())
-    made: FederatedPlan | None
+    invited, excluded = silos_of_plan(asked.silos, coordinator.public_keys())
+    chosen: FederatedPlan | None
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, what, skip=skip)[0]
-            found = planned.compared(invited, sample, asked.also)
-            made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
+            alternatives = planned.compared(invited, sample, asked.also)
+            chosen = next((one.plan for one in alternatives if one.recommended and one.plan is not None), None)
         else:
-            found, made = (), planned.plan(invited)
+            alternatives, chosen = (), planned.plan(invited)
     caught.warn()
     if compare:
-        for line in comparison_lines(found, invited):
+        for line in comparison_lines(alternatives, invited):
             print_text(line)
         if output.out is None:
             return
-    if made is None:
-        raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in found))
-    if neighbors not in (None, made.privacy().neighbors):
-        must = f"must be {made.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
+    if chosen is None:
+        raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in alternatives))
+    if neighbors not in (None, chosen.privacy().neighbors):
+        must = f"must be {chosen.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
         raise InputError("neighbors", must, got=neighbors)
-    output.write(made.sign(coordinator))
-    for note in made.remarks:
+    output.write(chosen.sign(coordinator))
+    for note in chosen.remarks:
         print_warning(note)
     print_text(f"plan: {output.out}")
-    for path in own:
+    for path in excluded:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
     if asked.method is None:
-        print_text(f"method: {made.method}, which suits these silos (--compare shows why)")
-    print_text(f"privacy: {made.privacy()}")
-    print_text(f"candidate thresholds: {made.candidates.description}")
-    for line in plan_lines(made):
+        print_text(f"method: {chosen.method}, which suits these silos (--compare shows why)")
+    print_text(f"privacy: {chosen.privacy()}")
+    print_text(f"candidate thresholds: {chosen.candidates.description}")
+    for line in plan_lines(chosen):
         print_text(line)
-    print_text(f"promised {made.assumed}:")
-    for line in made.promise_lines:
+    print_text(f"promised {chosen.assumed}:")
+    for line in chosen.promise_lines:
         print_text(f"  {line}")
 
 
-def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
+def comparison_lines(alternatives: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
     """A line for every alternative, with the recommended one marked, and a legend."""
     lines = ["expected coverage for uniform and for bell-shaped scores over the candidates; not a promise:"]
-    for one in found:
+    for one in alternatives:
         lines.append(f"{'->' if one.recommended else '  '} {_named(one)}: {_expected(one)}")
     if any(silo.size is None for silo in silos):
         lines.append(
             "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) "
             "you can use secure-sum, whose promise holds for non-IID silos"
         )
-    best = next((one for one in found if one.recommended), None)
+    best = next((one for one in alternatives if one.recommended), None)
     if best is not None and best.plan is not None and best.left_out:
         names = {silo.name for silo in best.plan.silos}
         lines.append(f"left out: {', '.join(silo.name for silo in silos if silo.name not in names)}")
     return lines
 
 
-def _named(one: Alternative) -> str:
-    if not one.left_out:
-        return f"{one.method}, all {one.silos} silos"
-    return f"{one.method}, the {one.silos} largest silos, without {one.left_out:.0%} of the records"
+def _named(alternative: Alternative) -> str:
+    if not alternative.left_out:
+        return f"{alternative.method}, all {alternative.silos} silos"
+    largest = f"the {alternative.silos} largest silos, without {alternative.left_out:.0%} of the records"
+    return f"{alternative.method}, {largest}"
 
 
-def _expected(one: Alternative) -> str:
-    if one.plan is None:
-        return f"none: {one.reason}"
-    parts = [f"{one.expected:.4f}, {one.expected_gaussian:.4f}"]
-    if one.infinite >= 0.0005:
-        parts.append(f"+inf in {one.infinite:.1%}")
-    parts.append(one.plan.assumed)
-    if one.on_pilot is not None:
-        parts += [f"{name} {words}" for name, words in one.on_pilot.in_words]
+def _expected(alternative: Alternative) -> str:
+    if alternative.plan is None:
+        return f"none: {alternative.reason}"
+    parts = [f"{alternative.expected:.4f}, {alternative.expected_gaussian:.4f}"]
+    if alternative.infinite >= 0.0005:
+        parts.append(f"+inf in {alternative.infinite:.1%}")
+    parts.append(alternative.plan.assumed)
+    if alternative.on_pilot is not None:
+        parts += [f"{name} {words}" for name, words in alternative.on_pilot.in_words]
     return "; ".join(parts)
 
 

@@ -66,9 +66,9 @@ def keygen(asked: Keygen) -> None:
     check_output(public, FileKind.SILO, keys, force=False)
     if not keys.parent.is_dir():
         raise InputError("keys", f"{str(keys)!r} cannot be written: its folder does not exist")
-    made = replace(SiloKeys.generate(asked.name), ledger=_identity_of(asked.ledger))
-    made.save(keys)
-    silo = made.public(asked.size)
+    generated = replace(SiloKeys.generate(asked.name), ledger=_identity_of(asked.ledger))
+    generated.save(keys)
+    silo = generated.public(asked.size)
     write_text(public, silo.to_json(), overwrite=False)
     print_text(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
 
@@ -77,10 +77,10 @@ def public(asked: Public) -> None:
     """Write a public file, and name the ledger in the keys."""
     keys, ledger = asked.keys, asked.ledger
     asked.output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
-    own, named = SiloKeys.load(keys), _identity_of(ledger)
-    if named not in (None, own.ledger):
-        own = own.name_ledger(keys, named)
-    silo = own.public(asked.size)
+    private_keys, named = SiloKeys.load(keys), _identity_of(ledger)
+    if named not in (None, private_keys.ledger):
+        private_keys = private_keys.name_ledger(keys, named)
+    silo = private_keys.public(asked.size)
     asked.output.save(silo.to_json(), "public")
     print_text(aligned(silo_rows(silo)))
 
@@ -120,9 +120,9 @@ def _policy_for(asked: Answer) -> Policy:
 def policy(asked: WritePolicy) -> None:
     """Write a policy."""
     asked.output.check(FileKind.POLICY, asked.coordinator, *public_files(asked.agreed.peers))
-    made = _policy_of(asked.agreed, asked.coordinator, asked.budget, asked.per_plan)
-    asked.output.save(made.to_json(), "policy")
-    print_text(aligned(policy_rows(made)))
+    written = _policy_of(asked.agreed, asked.coordinator, asked.budget, asked.per_plan)
+    asked.output.save(written.to_json(), "policy")
+    print_text(aligned(policy_rows(written)))
 
 
 # Statements about the records of a silo
@@ -211,31 +211,31 @@ def _has_sides(what: ColumnSpec) -> bool:
 def answer(asked: Answer) -> None:
     """Answer a plan, and print what it costs."""
     stated = arguments_of("federated answer", ANSWER, asked)
-    own_table, policy = SiloTable.of(asked.file, asked.table, stated), _policy_for(asked)
+    records_table, policy = SiloTable.of(asked.file, asked.table, stated), _policy_for(asked)
     rules = [one for one in (asked.policy, asked.coordinator) if one is not None]
     inputs = (asked.plan, asked.keys, file_of(asked.ledger), *rules, *public_files(asked.agreed.peers))
-    asked.output.check(FileKind.ANSWER, *own_table.source.files, *inputs)
+    asked.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
     text = read_text(asked.plan)
-    read = read_plan(text)
-    own_table.check_plan(read)
-    counts = own_table.counted(read)
-    own_keys, records = SiloKeys.load(asked.keys), SiloLedger(asked.ledger, asked.dataset)
-    earlier = records.answered(read)
+    signed_plan = read_plan(text)
+    records_table.check_plan(signed_plan)
+    counts = records_table.counted(signed_plan)
+    private_keys, records = SiloKeys.load(asked.keys), SiloLedger(asked.ledger, asked.dataset)
+    earlier = records.answered(signed_plan)
     with capture_warnings(OtherDataWarning) as caught:
-        message = answer_plan(text, counts, own_keys, policy, records, now=datetime.now(UTC))
+        message = answer_plan(text, counts, private_keys, policy, records, now=datetime.now(UTC))
     caught.warn()
     if earlier is not None:
         print_text(f"earlier answer of {earlier} returned; nothing was charged")
     asked.output.save(message, "answer")
-    own = read.silos[read.position(own_keys.name)]
-    if not read.channel.single_replies and own.ledger is None:
+    silo = signed_plan.silos[signed_plan.position(private_keys.name)]
+    if not signed_plan.channel.single_replies and silo.ledger is None:
         print_text(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
             "again, and the two answers together would reveal records; confide federated public --ledger adds it"
         )
-    if rows := identity_rows(read, silos=not read.channel.single_replies):
+    if rows := identity_rows(signed_plan, silos=not signed_plan.channel.single_replies):
         print_text(aligned(rows))
-    for line in plan_lines(read):
+    for line in plan_lines(signed_plan):
         print_text(line)
     print_text(_spent(records, policy.budget))
 
@@ -249,5 +249,5 @@ def own(asked: Own) -> None:
     released = load_release(asked.release)
     if not isinstance(released, FederatedRelease):
         raise InputError("release", f"{str(asked.release)!r} must be a release of `federated aggregate`")
-    made = own_share(released, read_text(asked.answer), asked.of)
-    asked.output.save(made.to_json(), f"{made}\nsaved")
+    share = own_share(released, read_text(asked.answer), asked.of)
+    asked.output.save(share.to_json(), f"{share}\nsaved")
